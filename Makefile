@@ -64,10 +64,10 @@ docs: .venv/.installed-dev
 	@echo build/site/html/index.html
 
 demo-models: .venv/.installed
-	python -m hedge_tasks.models.tiny.training.vlm --out models/tiny/vlm
-	python -m hedge_tasks.models.tiny.training.nli --out models/tiny/nli
-	python -m hedge_tasks.models.tiny.training.reports_vlm --out models/tiny/reports/vlm.safetensors
-	python -m hedge_tasks.models.tiny.training.reports_nli --out models/tiny/reports/nli
+	PYTHONPATH=benchmarks python -m training.vlm --out models/tiny/vlm
+	PYTHONPATH=benchmarks python -m training.nli --out models/tiny/nli
+	PYTHONPATH=benchmarks python -m training.reports_vlm --out models/tiny/reports/vlm.safetensors
+	PYTHONPATH=benchmarks python -m training.reports_nli --out models/tiny/reports/nli
 
 OLDEST = 3, 11
 .venv/.installed: pyproject.toml setup.cfg constraints.txt

@@ -46,7 +46,7 @@ import numpy.typing as npt
 from real_answers import name_labels, rows_of
 from scipy.special import ndtr, ndtri
 
-from hedge_tasks.audit.strata import strata_of
+from hedge_tasks.judging.strata import strata_of
 from hedge_tasks.statistics import auroc, estimate_auroc
 from hedge_tasks.statistics.base import wilson
 from hedge_tasks.statistics.curves import area_under_risk_coverage, average_precision

@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 
-from hedge_tasks.adjudication.designed import MEANINGS, ExpertAudit
-from hedge_tasks.audit.strata import strata_of
 from hedge_tasks.guard.by_experts import drawn_alike
+from hedge_tasks.judging.designed import MEANINGS, ExpertAudit
+from hedge_tasks.judging.strata import strata_of
 from hedge_tasks.statistics.risk_control import control_risk
 
 N, RISK, CONFIDENCE, SENSITIVITY = 1000, 0.1, 0.9, 0.65

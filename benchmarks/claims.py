@@ -33,11 +33,11 @@ from hedge_tasks.claims import Passage, SupportQuery, build_decomposition, build
 from hedge_tasks.claims.entailment import Entailment, silent_or_entailed
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
-from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
+from hedge_tasks.runs.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.statistics import estimate_auroc, stratified_auroc
+from hedge_tasks.suites.vope.vocabulary import coco
 
 JUDGES = {"judge_gemma_31b": "judge Gemma-31B", "judge_qwen35_9b": "judge Qwen-9B"}
 FEW = 5

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedge_tasks.evaluations.medhallu.measures import hallucinated_probability
 from hedge_tasks.statistics import auroc
+from hedge_tasks.suites.medhallu.measures import hallucinated_probability
 
 ESTIMATES = ("exact", "share", "earlier")
 

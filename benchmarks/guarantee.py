@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 from real_answers import triviaqa
 
-from hedge_tasks.adjudication.outcomes import DECLINED, outcome_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.guard.curtailment import COUNTING, interim_analyses, needed, settled, stopped_scores
 from hedge_tasks.guard.seen import agreeing_at, columns
+from hedge_tasks.judging.outcomes import DECLINED, outcome_of
 from hedge_tasks.runs.run_files import Run, load_runs
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import wilson_interval
 from hedge_tasks.statistics.grouped_risk import GroupedTest
 from hedge_tasks.statistics.risk_control import binomial_p_value, control_risk

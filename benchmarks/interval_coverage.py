@@ -32,7 +32,6 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from hedge_tasks.detectors.thresholds import DocumentProfile, ThresholdChoice, choose, with_errors
-from hedge_tasks.evaluations.medhallu.measures import f1
 from hedge_tasks.statistics import (
     auroc,
     compare_runs,
@@ -45,6 +44,7 @@ from hedge_tasks.statistics import (
     stratified_auroc,
 )
 from hedge_tasks.statistics.resampling import group_bootstrap, group_totals, percentile_interval
+from hedge_tasks.suites.medhallu.measures import f1
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator

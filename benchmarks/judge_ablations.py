@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 
-from hedge_tasks.adjudication import judge_from
-from hedge_tasks.adjudication.base import Case
 from hedge_tasks.cli import main as hedge
+from hedge_tasks.judging import judge_from
+from hedge_tasks.judging.base import Case
 from hedge_tasks.models.tiny import vlm_path
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell

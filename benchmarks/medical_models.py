@@ -20,9 +20,9 @@ from evaluation import evaluate
 from openai_server import serve
 
 from hedge_tasks.data.splits import load_split
-from hedge_tasks.evaluations.medhallmark.building import DATASET, build
-from hedge_tasks.evaluations.medhallmark.released import PARTS, read_part
 from hedge_tasks.runs.run_files import load_runs, save_run
+from hedge_tasks.suites.medhallmark.building import DATASET, build
+from hedge_tasks.suites.medhallmark.released import PARTS, read_part
 
 
 def medhallu(hub: Path, out: Path) -> None:

@@ -25,17 +25,17 @@ import numpy.typing as npt
 import torch
 from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration
 
-from hedge_tasks.evaluations.vope.tables import numbers_of
 from hedge_tasks.models.decoding import SharedPrefill
 from hedge_tasks.models.hedge_tiny import HedgeTiny
 from hedge_tasks.models.mitigations import DISTORTED, Dola, Vcd, distorted_pixels
 from hedge_tasks.models.picture_attention import Pai
-from hedge_tasks.models.tiny.training import demo_set, phantom
-from hedge_tasks.models.tiny.training.evaluate import Item, semantic_entropy
 from hedge_tasks.runs.run_files import load_runs
 from hedge_tasks.sampling import Draw, SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.suites.vope.tables import numbers_of
+from training import demo_set, phantom
+from training.evaluate import Item, semantic_entropy
 
 Floats = npt.NDArray[np.float64]
 

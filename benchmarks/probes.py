@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.detectors.probes.crossfit import REPEATS, SHUFFLES, cross_fitted, shuffled
+from hedge_tasks.detectors.probes.registry import fitted
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.probe_table import CONTROLS
-from hedge_tasks.probes.crossfit import REPEATS, SHUFFLES, cross_fitted, shuffled
-from hedge_tasks.probes.registry import fitted
 from hedge_tasks.statistics import estimate_auroc, stratified_auroc
 
 

@@ -24,13 +24,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import get, names
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.measures.detector_table import DetectorNumbers, DetectorTable, detector_table
 from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -36,9 +36,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from reply_corpus import OFFICIAL, Row, corpus, ours, reading
 
-from hedge_tasks.adjudication.prompt import load_judge_prompt
-from hedge_tasks.evaluations.shale.items import options_of
+from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.replies.reading import Reading
+from hedge_tasks.suites.shale.items import options_of
 
 Reader = Callable[[Row], "str | None"]
 

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.adjudication import Case, Verdict, build_judge
-from hedge_tasks.adjudication.rule.judge import SILENT
+from hedge_tasks.judging import Case, Verdict, build_judge
+from hedge_tasks.judging.rule.judge import SILENT
 from hedge_tasks.statistics.agreement import Agreement, cohen_kappa, percent_agreement
 
 Row = dict[str, Any]

@@ -22,22 +22,22 @@ from typing import Any
 
 from medical_models import medhallmark, medhallu
 
-from hedge_tasks.adjudication.base import Case
-from hedge_tasks.adjudication.config import verdict_record
 from hedge_tasks.cli import main as hedge
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.evaluations.shale.building import scene_groups
-from hedge_tasks.evaluations.shale.items import DISCRIMINATIVE, ShaleItem, options_of
-from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.vope.building import read_items
-from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.evaluations.vope.objects import recheck_records, story_scores, story_verdict
-from hedge_tasks.evaluations.vope.rechecks import story_objects
-from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
+from hedge_tasks.judging.base import Case
+from hedge_tasks.judging.config import verdict_record
 from hedge_tasks.making.shale.drawn import DrawnGenerator
 from hedge_tasks.making.shale.making import ShaleMaking
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.suites.shale.building import scene_groups
+from hedge_tasks.suites.shale.items import DISCRIMINATIVE, ShaleItem, options_of
+from hedge_tasks.suites.shale.judge import ShaleJudge
+from hedge_tasks.suites.vope.building import read_items
+from hedge_tasks.suites.vope.judge import VopeJudge
+from hedge_tasks.suites.vope.objects import recheck_records, story_scores, story_verdict
+from hedge_tasks.suites.vope.rechecks import story_objects
+from hedge_tasks.suites.vope.vocabulary import coco, object_phrase
 
 Reply = Callable[[str, str, random.Random], Answer]
 """(right answer, wrong answer, chance) -> what the model writes."""

@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.evaluations.shale.items import ASPECTS, ShaleItem, options_of
+from hedge_tasks.llm.encoders import DEFAULT_MODEL, load_encoder, unit_vectors
 from hedge_tasks.making.shale.drawing import draw
 from hedge_tasks.making.shale.drawn import DrawnGenerator
 from hedge_tasks.making.shale.making import ShaleMaking
@@ -30,7 +30,7 @@ from hedge_tasks.making.shale.records import Scene, pools
 from hedge_tasks.making.shale.scenes import drawn_scenes
 from hedge_tasks.perturb.induction import PRESETS
 from hedge_tasks.perturb.induction_image import draw_style
-from hedge_tasks.serving.encoders import DEFAULT_MODEL, load_encoder, unit_vectors
+from hedge_tasks.suites.shale.items import ASPECTS, ShaleItem, options_of
 
 SIZE = 256
 PALETTE = {

@@ -26,8 +26,8 @@ from hedge_tasks.clustering import EmbeddingClustering, ExactClustering
 from hedge_tasks.detectors.pipeline import summarise
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.runs.from_store import run_from_store, stored_blocks
+from hedge_tasks.runs.parts import score_parts
 from hedge_tasks.sampling.compaction import compact
-from hedge_tasks.scoring.parts import score_parts
 
 
 def main() -> None:

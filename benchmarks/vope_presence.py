@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hedge_tasks.evaluations.vope.building import read_items
-from hedge_tasks.evaluations.vope.extraction import mentions
-from hedge_tasks.evaluations.vope.presence import PRESENCES, THRESHOLD, is_present, word_vectors
-from hedge_tasks.evaluations.vope.vocabulary import coco
+from hedge_tasks.suites.vope.building import read_items
+from hedge_tasks.suites.vope.extraction import mentions
+from hedge_tasks.suites.vope.presence import PRESENCES, THRESHOLD, is_present, word_vectors
+from hedge_tasks.suites.vope.vocabulary import coco
 
 
 def agreement(name: str, pairs: list[tuple[str, str, frozenset[str]]], presence: str, model: str | None) -> None:

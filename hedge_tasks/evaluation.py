@@ -2,7 +2,7 @@
 
 An evaluation is two places: a folder of lmms-eval tasks (YAML, README, prompts) and a package with its code, which
 says in an `Evaluation` what it brings. The rooms below never import one: they read these declarations, our own and
-those that other packages name in the entry-point group `hedge_tasks.evaluations`. Everything in a declaration is text
+those that other packages name in the entry-point group `hedge_tasks.suites`. Everything in a declaration is text
 until it is used, so that reading all of them imports no code of an evaluation.
 """
 
@@ -21,10 +21,10 @@ from hedge_tasks.errors import ConfigError, lookup
 from hedge_tasks.io.sources import PACKAGE_SCHEME, package_file
 from hedge_tasks.registry import OWN, Registration, read_entry_points
 
-GROUP = "hedge_tasks.evaluations"
+GROUP = "hedge_tasks.suites"
 
 # Not an entry point: a source tree that was never installed has its evaluations, too.
-_OURS = ("hedge_tasks", Registration("hedge_tasks.evaluations:own"))
+_OURS = ("hedge_tasks", Registration("hedge_tasks.suites:own"))
 
 PROMPTS = "prompts.json"
 """File in an evaluation's folder: how its tasks ask; `NAME/variant` means a variant of the evaluation NAME."""

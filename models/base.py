@@ -12,9 +12,9 @@ from lmms_eval.api.model import lmms
 
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
+from hedge_tasks.llm.completion import PromptToken
 from hedge_tasks.models.token_sampling import rounded
 from hedge_tasks.sampling.reread import Reread
-from hedge_tasks.serving.completion import PromptToken
 
 _PADDING = 16
 """Blanks that a template or a tokenizer may put around a text."""

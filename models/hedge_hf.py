@@ -28,6 +28,7 @@ from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.data.sentences import sentence_spans
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.llm.fingerprints import identity_of
 from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.base import (
     SPELLINGS,
@@ -70,7 +71,6 @@ from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.reread import Reread
-from hedge_tasks.serving.fingerprints import identity_of
 
 # Largest total variation distance between shared and uncached next-token distributions that is rounding, and no fault:
 # in half precision the rounding of the logits alone makes a few percent.

@@ -24,6 +24,13 @@ from hedge_tasks.data.answers import Answer, Draw, Refused
 from hedge_tasks.data.option_order import MOST, spellings
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.options import address, count, number, text
+from hedge_tasks.llm.chat import OPENAI, ChatClient, encoded
+from hedge_tasks.llm.completion import Completion, is_control
+from hedge_tasks.llm.concurrency import Call, as_finished, ask_each
+from hedge_tasks.llm.event_loop import run
+from hedge_tasks.llm.failures import RequestFailed, ServerGone, ServerRefuses
+from hedge_tasks.llm.messages import to_openai
+from hedge_tasks.llm.secrets import check_key
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
@@ -39,13 +46,6 @@ from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import CleanPictures
 from hedge_tasks.sampling.requests import DrawRequest, seen_urls
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
-from hedge_tasks.serving.chat import OPENAI, ChatClient, encoded
-from hedge_tasks.serving.completion import Completion, is_control
-from hedge_tasks.serving.concurrency import Call, as_finished, ask_each
-from hedge_tasks.serving.event_loop import run
-from hedge_tasks.serving.failures import RequestFailed, ServerGone, ServerRefuses
-from hedge_tasks.serving.messages import to_openai
-from hedge_tasks.serving.secrets import check_key
 
 Result = TypeVar("Result")
 

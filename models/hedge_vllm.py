@@ -19,6 +19,8 @@ from tqdm import tqdm
 from hedge_tasks.data.answers import Answer, Draw, Finish
 from hedge_tasks.data.thoughts import NO_END, Parts, Token, answer_of, has_thought, split_tokens
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.llm.completion import PromptToken
+from hedge_tasks.llm.fingerprints import identity_of
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
@@ -37,8 +39,6 @@ from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.reread import Reread
 from hedge_tasks.sampling.series import request_seed, series
-from hedge_tasks.serving.completion import PromptToken
-from hedge_tasks.serving.fingerprints import identity_of
 
 # Draws whose pictures are made while the engine is busy: about a dozen documents at n = 10.
 _AHEAD = 256

@@ -14,8 +14,8 @@ from typing import Any
 
 from finished_runs import EXACT
 
-from hedge_tasks.adjudication import build_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.judging import build_judge
 from hedge_tasks.leaderboard import make_submission
 from hedge_tasks.leaderboard.attestation import beacon_of, picked, statement_of
 from hedge_tasks.leaderboard.attestation_draws import engine_of, read_again

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest
-from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
 from hedge_tasks.runs.editions import edition_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import Answer, AnswerSet
+from hedge_tasks.suites.medhallu.judge import MedHalluJudge
 
 EXACT = {"exact": {"with_question": False, "backend": "exact", "alpha": 1.0}}
 

@@ -20,8 +20,8 @@ from hedge_tasks.guard.policy import Policy
 from hedge_tasks.guard.proxy.app import build_app
 from hedge_tasks.guard.proxy.server import listen, server_of
 from hedge_tasks.guard.proxy.settings import ProxySettings
+from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.serving.messages import to_openai
 
 PICTURE = Image.new("RGB", (8, 8), "white")
 PROMPT = {"name": "test", "user": "<image>Short answer: {question}", "system": None}

@@ -14,9 +14,9 @@ from making import asked_of
 from openai_server import texts_of
 from PIL import Image
 
-from hedge_tasks.asking.log import ReplyLog
-from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.data.local_data import ImageFolder
+from hedge_tasks.llm.log import ReplyLog
+from hedge_tasks.llm.models import ServedModel
 from hedge_tasks.making.medhallmark.pipeline import MedHallMark
 from hedge_tasks.making.medhallmark.sources import VqaRow
 from hedge_tasks.making.production import Production, produce

@@ -18,9 +18,9 @@ from PIL import Image
 
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.evaluations.medhallmark.building import DATASET
-from hedge_tasks.evaluations.medhallmark.released import PARTS
 from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.suites.medhallmark.building import DATASET
+from hedge_tasks.suites.medhallmark.released import PARTS
 
 MODELS = ("perfect", "always1", "always0", "noisy", "verbose", "thinking", "refusing", "cut")
 

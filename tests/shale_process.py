@@ -16,7 +16,7 @@ from typing import Any
 from making import asked_of
 from PIL import Image
 
-from hedge_tasks.asking.models import ServedModel
+from hedge_tasks.llm.models import ServedModel
 from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.report import write

@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hedge_tasks.evaluations.shale.items import ShaleItem
 from hedge_tasks.making.shale.drawn import DrawnGenerator
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.released import images_of
+from hedge_tasks.suites.shale.items import ShaleItem
 
 ASPECTS = ("color", "count", "geography")
 

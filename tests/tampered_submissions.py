@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.adjudication import Case, build_judge, verdict_record
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.judging import Case, build_judge, verdict_record
 from hedge_tasks.leaderboard import blind, make_submission
 from hedge_tasks.leaderboard.recomputation import health_again, settings_again, unreliable_again
 from hedge_tasks.leaderboard.submission import (

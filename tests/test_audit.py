@@ -15,7 +15,10 @@ import pytest
 from finished_runs import finished_run, hostile_run, suite_run
 from scipy.stats import binomtest
 
-from hedge_tasks.adjudication.designed import (
+from hedge_tasks.cli import main
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluation import installed_measures
+from hedge_tasks.judging.designed import (
     MEANINGS,
     NO_ANSWER,
     ExpertLabels,
@@ -25,10 +28,7 @@ from hedge_tasks.adjudication.designed import (
     read_experts,
     read_plan,
 )
-from hedge_tasks.audit.plan import basis_of, make_plan, write_plan
-from hedge_tasks.cli import main
-from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluation import installed_measures
+from hedge_tasks.measures.audit_plan import basis_of, make_plan, write_plan
 from hedge_tasks.measures.audited import (
     audited_curves,
     audited_differences,
@@ -42,7 +42,7 @@ from hedge_tasks.measures.run_measures import scored_documents
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.runs.audit_files import audit_file, audit_of
 from hedge_tasks.runs.run_files import Run, load_run, save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics.curves import area_under_risk_coverage, average_precision
 
 WORDS = {1: "hallucinated", 0: "supported", None: "no answer"}

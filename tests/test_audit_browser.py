@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from finished_runs import HOSTILE, finished_run
 
-from hedge_tasks.adjudication.designed import put_together, read_experts
-from hedge_tasks.audit.plan import make_plan, write_plan
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.judging.designed import put_together, read_experts
+from hedge_tasks.measures.audit_plan import make_plan, write_plan
+from hedge_tasks.runs.scorers import scorer_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 pytestmark = pytest.mark.slow

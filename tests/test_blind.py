@@ -15,7 +15,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.measures.blind import BLIND_QUESTION, BLIND_TEXT, LENGTH, against_blind, text_scores
 from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import auroc
 
 

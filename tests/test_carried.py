@@ -16,7 +16,7 @@ from hedge_tasks.lmms import next_step, plugin
 from hedge_tasks.lmms.carried import COLUMNS, KEY, TABLE, findings_in_results, send_to_wandb
 from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(60)
 FINDING = finding_of(RUN)

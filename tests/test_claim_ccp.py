@@ -21,15 +21,15 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.llm.completion import read_completion
 from hedge_tasks.models.token_sampling import AnswerReader
+from hedge_tasks.runs.claim_files import keep_support, kept_support
+from hedge_tasks.runs.claims import inquiry, score_claims
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
-from hedge_tasks.scoring.claim_files import keep_support, kept_support
-from hedge_tasks.scoring.claims import inquiry, score_claims
-from hedge_tasks.serving.completion import read_completion
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "ccp.json").read_text("utf-8"))
 """What lm-polygraph says; made by `golden/make_ccp.py`."""

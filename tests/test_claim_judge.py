@@ -12,16 +12,16 @@ import pytest
 from openai_server import Script, serve
 from test_claim_table import closed_form, scripted
 
-from hedge_tasks.asking.reading import Unreadable
 from hedge_tasks.claims import ENTAILMENT, Passage, Piece, Pieces, SupportQuery, build_decomposition, build_entailment
 from hedge_tasks.claims.decomposition.atomic import located, read_claims
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.llm.reading import Unreadable
+from hedge_tasks.runs.claim_agreement import joint_agreement
+from hedge_tasks.runs.claims import claim_units, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claim_agreement import joint_agreement
-from hedge_tasks.scoring.claims import claim_units, inquiry, score_claims
 from hedge_tasks.statistics import estimate_auroc
 
 ASKED = SupportQuery(("A cyst.", "No mass.", "A clip."), ("A cyst; a mass.", "", "A clip."))

@@ -10,13 +10,13 @@ from test_claim_table import scored_run, scripted
 
 from hedge_tasks.cli.claim_text import probe_controls
 from hedge_tasks.data.inside import SENTENCE_PLACES
+from hedge_tasks.detectors.probes.base import settled
+from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.units import NOT_FITTED
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.claim_probes import SentenceData, with_probes
 from hedge_tasks.measures.unit_table import unit_table
-from hedge_tasks.probes.base import settled
-from hedge_tasks.probes.registry import fitted_detectors
-from hedge_tasks.scoring.claims import ScoredClaims
+from hedge_tasks.runs.claims import ScoredClaims
 
 PROBE = fitted_detectors("claim")["claim_linear_probe"]
 

@@ -17,22 +17,22 @@ from openai_server import serve, texts_of
 from rows import rows_of
 from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED, closed_form, scored_run, scripted
 
-from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.judging.base import Case, Verdict
 from hedge_tasks.measures.standard_measures import UnitAuroc, known_measures, looks_at_samples, of_question_type
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs import processes
+from hedge_tasks.runs import task_claims as module
+from hedge_tasks.runs.claim_files import all_kept_supports
+from hedge_tasks.runs.claim_labels import labelled_spans
+from hedge_tasks.runs.claims import ScoredClaims, SupportPrice
 from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.scoring import task_claims as module
-from hedge_tasks.scoring.claim_files import all_kept_supports
-from hedge_tasks.scoring.claim_labels import labelled_spans
-from hedge_tasks.scoring.claims import ScoredClaims, SupportPrice
-from hedge_tasks.scoring.task_claims import TaskClaimResults, TaskClaims
+from hedge_tasks.runs.task_claims import TaskClaimResults, TaskClaims
 
 ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
 

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.judging.base import Case, Verdict
 from hedge_tasks.measures.detector_table import DetectorNumbers
 from hedge_tasks.measures.unit_numbers import TEXT, flagged, top_unit
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
+from hedge_tasks.runs.claim_labels import check_references, judged_spans
+from hedge_tasks.runs.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claim_labels import check_references, judged_spans
-from hedge_tasks.scoring.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.statistics import compare_scores, compare_within, estimate_auroc, stratified_auroc
 
 FINDINGS = [f"{a}{b}" for a, b in itertools.product(("cyst", "mass", "edema", "clip", "rib"), "abcdefgh")]

@@ -20,9 +20,9 @@ from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.registry import Registration
+from hedge_tasks.runs.claim_files import SETTING, all_kept_supports, keep_support, read_labels, support_of_run
+from hedge_tasks.runs.claims import inquiry
 from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.scoring.claim_files import SETTING, all_kept_supports, keep_support, read_labels, support_of_run
-from hedge_tasks.scoring.claims import inquiry
 
 ANSWERS = [
     ("a", "No effusion. A mass is seen.", ["No effusion.", "There is no effusion. A cyst."], [0, 1]),

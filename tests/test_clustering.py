@@ -30,9 +30,9 @@ from hedge_tasks.clustering import (
 from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, link_by_cosine
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.clustering.nli import RULES
-from hedge_tasks.serving import encoders, loading
-from hedge_tasks.serving.encoders import unit_vectors
-from hedge_tasks.serving.loading import default_device
+from hedge_tasks.llm import encoders, loading
+from hedge_tasks.llm.encoders import unit_vectors
+from hedge_tasks.llm.loading import default_device
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
 

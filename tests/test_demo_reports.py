@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.evaluations.demo_reports.statements import (
+from hedge_tasks.judging import Case, build_judge
+from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.models.tiny import report_nli_path, report_weights
+from hedge_tasks.suites.demo_reports.statements import (
     SENTENCES,
     StatementRelation,
     World,
@@ -24,10 +26,8 @@ from hedge_tasks.evaluations.demo_reports.statements import (
     statement_of,
     worlds,
 )
-from hedge_tasks.lmms.catalogue import task_folder
-from hedge_tasks.models.tiny import report_nli_path, report_weights
-from hedge_tasks.models.tiny.training import demo_set, reports, reports_nli, reports_set, reports_vlm
-from hedge_tasks.models.tiny.training.phantom import draw_scan, scan_rng
+from training import demo_set, reports, reports_nli, reports_set, reports_vlm
+from training.phantom import draw_scan, scan_rng
 
 README = (task_folder() / "hedge_demo_reports" / "README.md").read_text("utf-8")
 

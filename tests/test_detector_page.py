@@ -25,10 +25,10 @@ from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.measures.sweep import sweep, sweep_draws
 from hedge_tasks.numbers import Number
-from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart, sweep_chart
 from hedge_tasks.report.detector_page import build_detector_page
+from hedge_tasks.report.plots.figures import detectors_chart, price_chart, ranks_chart, sweep_chart
 from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(60)
 SCORER = scorer_of(RUN, None)

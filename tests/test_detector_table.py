@@ -25,8 +25,8 @@ from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.detector_table import detector_table, differences, mean_ranks
 from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.forced import PASSES
-from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import holm
 
 RUN = finished_run(60)

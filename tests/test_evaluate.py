@@ -26,13 +26,15 @@ from hedge_tasks.statistics import estimate_auroc
 pytestmark = pytest.mark.slow  # for the import of `evaluate`
 
 ours: Any = None
+evaluate_modules: Any = None
 
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[None]:
     """No network at all, nobody that asks for it, and a cache of its own."""
-    global ours
-    ours = importlib.import_module("hedge_tasks.integrations.evaluate")
+    global ours, evaluate_modules
+    ours = importlib.import_module("hedge_tasks.measures.evaluate")
+    evaluate_modules = importlib.import_module("hedge_tasks.suites.medhallmark.evaluate_modules")
     monkeypatch.setattr("evaluate.config.HF_METRICS_CACHE", str(tmp_path / "metrics"))
     asked = []
 
@@ -243,7 +245,7 @@ def test_combined_by_evaluate_itself() -> None:
 HALF = """
 import json, sys
 import test_evaluate as t
-from hedge_tasks.integrations import evaluate as ours
+from hedge_tasks.measures import evaluate as ours
 rank, folder = int(sys.argv[1]), sys.argv[2]
 metric = ours.load("se", num_process=2, process_id=rank, experiment_id="halves", cache_dir=folder)
 part = slice(6 * rank, 6 * rank + 6)
@@ -266,7 +268,7 @@ def test_two_processes_hand_in_half_each(tmp_path: Path) -> None:
 
 
 def test_nobody_pays_for_evaluate_who_does_not_ask_for_it() -> None:
-    code = "import sys, hedge_tasks, hedge_tasks.integrations; assert not {'evaluate', 'datasets'} & set(sys.modules)"
+    code = "import sys, hedge_tasks, hedge_tasks.measures; assert not {'evaluate', 'datasets'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -302,9 +304,9 @@ def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def check_equal(measure: str, where: Path | None, **options: Any) -> None:
-    from hedge_tasks.evaluations.medhallmark import wording
+    from hedge_tasks.suites.medhallmark import wording
 
-    scores = ours.wording_scores(measure, ANSWERS, REFERENCES, modules=where, **options)
+    scores = evaluate_modules.wording_scores(measure, ANSWERS, REFERENCES, modules=where, **options)
     pairs = list(zip(ANSWERS, REFERENCES, strict=True))
     if measure == "bertscore":
         columns = zip(*wording.bertscore(tuple(pairs), wording.BertScoreSettings(options["model"], False)), strict=True)
@@ -333,15 +335,15 @@ def test_the_modules_of_evaluate_equal_the_libraries(measure: str) -> None:
     model = {"model": str(Path(package.__file__).parent / "model")} if measure == "bertscore" else {}
     try:
         check_equal(measure, Path(folder), **model)
-    except ours.ModuleMissing as missing:
+    except evaluate_modules.ModuleMissing as missing:
         pytest.skip(str(missing))
 
 
 def test_a_module_that_cannot_be_had_says_so(modules: Path) -> None:
     for measure in ("rouge", "bleu", "meteor", "bertscore"):
-        with pytest.raises(ours.ModuleMissing, match="cannot be used here"):
-            ours.wording_scores(measure, ANSWERS, REFERENCES, modules=modules)
+        with pytest.raises(evaluate_modules.ModuleMissing, match="cannot be used here"):
+            evaluate_modules.wording_scores(measure, ANSWERS, REFERENCES, modules=modules)
     with pytest.raises(ConfigError, match="did you mean 'rouge'"):
-        ours.wording_scores("rogue", ANSWERS, REFERENCES)
+        evaluate_modules.wording_scores("rogue", ANSWERS, REFERENCES)
     with pytest.raises(DataError, match="4 answers and 3 references"):
-        ours.wording_scores("rouge", ANSWERS, REFERENCES[:3])
+        evaluate_modules.wording_scores("rouge", ANSWERS, REFERENCES[:3])

@@ -24,13 +24,13 @@ from hedge_tasks.clustering.relations import LIKELIEST
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
+from hedge_tasks.llm import encoders
+from hedge_tasks.llm.loading import ModelUnavailableError
 from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.run_files import Run, load_run, save_run
-from hedge_tasks.scoring.scorers import scorers_of
-from hedge_tasks.serving import encoders
-from hedge_tasks.serving.loading import ModelUnavailableError
+from hedge_tasks.runs.scorers import scorers_of
 
 NLI = {"backend": "nli", "model": "package://hedge_tasks.models.tiny/nli", "dtype": "float32"}
 CHOICE = {"threshold": "cross-fit", "tuning": {"low": 0.3, "per_class": 3}}

@@ -18,6 +18,7 @@ from openai_server import Response, Script, completion, serve
 from hedge_tasks.data.answers import REVERSED, Answer, AnswerSet, option_logprobs
 from hedge_tasks.data.option_order import options_in, reversed_letters, reversed_question, spellings
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.llm.completion import PromptToken
 from hedge_tasks.measures.forced_options import forced_measures, offered_facts
 from hedge_tasks.measures.measure import by_name
 from hedge_tasks.models.base import whole_reply
@@ -28,7 +29,6 @@ from hedge_tasks.sampling.forced import complete_passes, passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.serving.completion import PromptToken
 
 TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
 OTHER = [{"role": "user", "content": [{"type": "text", "text": "and here?"}]}]

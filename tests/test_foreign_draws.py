@@ -11,7 +11,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.foreign.draws import read_draws
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.run_files import load_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 
 def file_of(folder: Path, name: str, lines: str) -> Path:

@@ -125,7 +125,7 @@ def test_loading_the_entry_point_imports_no_heavy_room() -> None:
     loaded = set(Path(os.environ[SHARED], AFTER_ENTRY_POINT).read_text().splitlines())
     assert {"lmms_eval.models", "hedge_tasks.lmms.plugin"} <= loaded
     heavy = {"hedge_tasks.lmms.task", "hedge_tasks.lmms.stock.loading", "hedge_tasks.lmms.stock.task"}
-    heavy |= {"hedge_tasks.clustering", "hedge_tasks.perturb", "hedge_tasks.adjudication"}
+    heavy |= {"hedge_tasks.clustering", "hedge_tasks.perturb", "hedge_tasks.judging"}
     heavy |= {"hedge_tasks.models.hedge_hf", "albumentations"}
     assert not heavy & loaded
 

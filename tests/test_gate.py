@@ -12,11 +12,11 @@ import pytest
 from making import asked_of
 from openai_server import serve
 
-from hedge_tasks.adjudication.designed import ExpertSaid
-from hedge_tasks.asking.account import Account
-from hedge_tasks.asking.log import ReplyLog
-from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.errors import DataError
+from hedge_tasks.judging.designed import ExpertSaid
+from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.log import ReplyLog
+from hedge_tasks.llm.models import ServedModel
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.attack import AttackedItem, attack, check_floors
 from hedge_tasks.making.gate.controls import TRUTHS
@@ -258,7 +258,7 @@ def test_twins_are_right_and_wrong_by_one_word() -> None:
 
 
 def test_shale_items_are_told_apart_by_type_and_scenario() -> None:
-    from hedge_tasks.evaluations.shale.items import ShaleItem
+    from hedge_tasks.suites.shale.items import ShaleItem
 
     def item(task: str, question: str, answer: str, scenario: str = "clean") -> ShaleItem:
         return ShaleItem("1", scenario, task, "faithfulness", "color", "object", "Image/1.png", question, answer)

@@ -17,7 +17,7 @@ from hedge_tasks.guard.calibrate import calibrate, check
 from hedge_tasks.guard.planning import plan
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics.grouped_risk import grouped_p_value
 from hedge_tasks.statistics.risk_control import binomial_p_value
 

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from finished_runs import finished_run
 
-from hedge_tasks.adjudication.designed import MEANINGS, NO_ANSWER, ExpertAudit, ExpertSaid
-from hedge_tasks.audit.plan import make_plan
 from hedge_tasks.cli import main
 from hedge_tasks.guard.by_experts import drawn_alike, labelled_by_experts
 from hedge_tasks.guard.calibrate import risk_by_experts
 from hedge_tasks.guard.policy import load_policy
+from hedge_tasks.judging.designed import MEANINGS, NO_ANSWER, ExpertAudit, ExpertSaid
+from hedge_tasks.measures.audit_plan import make_plan
 from hedge_tasks.runs.audit_files import keep_audit
 from hedge_tasks.runs.run_files import Run, load_run, save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics.risk_control import control_risk
 
 SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}

@@ -24,7 +24,7 @@ from hedge_tasks.guard.curtailment import interim_analyses, predicted, settled, 
 from hedge_tasks.guard.policy import load_policy
 from hedge_tasks.guard.seen import columns
 from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 EXACT = Scorer.build("exact", "exact", {})
 

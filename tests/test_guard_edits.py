@@ -21,10 +21,10 @@ from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.calibrate import calibrate
 from hedge_tasks.guard.policy import digest_of, load_policy, save_policy
+from hedge_tasks.llm.secrets import Redactor
 from hedge_tasks.runs.trust import Untrusted
 from hedge_tasks.sampling.hook import without_keys
 from hedge_tasks.sampling.requests import DrawRequest
-from hedge_tasks.serving.secrets import Redactor
 
 EXACT = Scorer.build("exact", "exact")
 Edit = Callable[[dict[str, Any]], None]

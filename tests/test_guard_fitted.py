@@ -15,6 +15,8 @@ from guarded import PICTURE, PROMPT
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.data.inside import PLACES
+from hedge_tasks.detectors.probes.base import at_place
+from hedge_tasks.detectors.probes.registry import fitted
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.ask import Guard
@@ -22,13 +24,11 @@ from hedge_tasks.guard.calibrate import calibrate, check
 from hedge_tasks.guard.fitted import fit_apart
 from hedge_tasks.guard.policy import Policy, load_policy, save_policy
 from hedge_tasks.measures.detector_table import detector_table
-from hedge_tasks.probes.base import at_place
-from hedge_tasks.probes.registry import fitted
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.inside import MODEL, InsideStore, inside_key
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.scoring.scorers import scorer_of
 
 PROBE = fitted("linear_probe")
 PLAN = SamplingPlan(n=6, n_noisy=6)
@@ -164,7 +164,7 @@ def test_a_guard_on_the_embedded_model_from_the_evaluation_to_the_answer(tmp_pat
     from evaluation import evaluate
 
     from hedge_tasks.data.pictures import open_picture
-    from hedge_tasks.models.tiny.training.overconfident_set import build_rows
+    from training.overconfident_set import build_rows
 
     more = ("--gen_kwargs", "inside=states,n=1,n_noisy=1")
     done = evaluate(tmp_path / "a", "--model", "hedge_tiny", "--tasks", "hedge_demo_overconfident", *more)

@@ -17,13 +17,13 @@ from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.medhallu.measures import MEASURES, hallucinated_probability
 from hedge_tasks.models.token_sampling import Continuations
 from hedge_tasks.replies import read_verdict
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.suites.medhallu.measures import MEASURES, hallucinated_probability
 
 pytestmark = pytest.mark.framework
 

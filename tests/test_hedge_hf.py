@@ -246,8 +246,8 @@ def test_a_template_without_system_role_gets_it_in_the_user_turn(model: Any, pic
 
 
 def test_different_weights_are_a_different_model(model: Any) -> None:
+    from hedge_tasks.llm.fingerprints import fingerprint
     from hedge_tasks.models.tiny import vlm_path
-    from hedge_tasks.serving.fingerprints import fingerprint
 
     assert fingerprint(vlm_path()) in model.answer_identity
 

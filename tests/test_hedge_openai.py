@@ -460,7 +460,7 @@ def test_a_whole_evaluation_beside_a_stock_task(
     # lmms-eval and other tests reconfigure the global logger, so its words are taken down at the source.
     said: list[str] = []
     monkeypatch.setattr(
-        "hedge_tasks.serving.chat.logger",
+        "hedge_tasks.llm.chat.logger",
         SimpleNamespace(log=lambda level, text, *values: said.append(text.format(*values))),
     )
     with serve(script, models=["tiny"], key=KEY) as url, caplog.at_level("DEBUG"):

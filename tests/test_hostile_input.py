@@ -13,7 +13,6 @@ from hostile import attempt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.adjudication.label_files import by_id, label_rows
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import cluster_by_exact
 from hedge_tasks.data.answer_files import read_answer_sets
@@ -21,6 +20,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import is_sealed, seal, unseal
 from hedge_tasks.io.outside import DEEPEST, MOST_DIGITS, clean, number, parse_json
+from hedge_tasks.judging.label_files import by_id, label_rows
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw

@@ -14,9 +14,6 @@ import pytest
 from finished_runs import EXACT, finished_run
 from hostile import attempt, dumped, mangled, mutated
 
-from hedge_tasks.adjudication.label_files import by_id, label_rows
-from hedge_tasks.adjudication.prompt import load_judge_prompt, parse_judge_prompt
-from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.cli.store import _info_text
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.data.answer_files import read_answer_sets
@@ -25,17 +22,20 @@ from hedge_tasks.data.manifests import read_manifest
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered, summarise
 from hedge_tasks.io.json_lines import seal
 from hedge_tasks.io.outside import parse_json
+from hedge_tasks.judging.label_files import by_id, label_rows
+from hedge_tasks.judging.prompt import load_judge_prompt, parse_judge_prompt
 from hedge_tasks.leaderboard import build_site, make_submission, problems, read_entries, read_submission
 from hedge_tasks.leaderboard.submission import digest_of
+from hedge_tasks.llm.log import ReplyLog
 from hedge_tasks.replies.text import normalise
 from hedge_tasks.report.results import read_results
 from hedge_tasks.runs.integrity import inspect, sealed_run
 from hedge_tasks.runs.run_files import Run, read_run, repair_run
+from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.store import AnswerStore
-from hedge_tasks.scoring.scorers import scorers_of
 
 RUN = finished_run(4, samples=2)
 CASES = 600

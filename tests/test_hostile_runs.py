@@ -18,8 +18,8 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.report.pictures import thumbnails
 from hedge_tasks.runs.integrity import sealed_run
 from hedge_tasks.runs.run_files import Run, load_run, load_runs, read_run, save_run
+from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.trust import Untrusted
-from hedge_tasks.scoring.scorers import scorers_of
 
 FLIPS = 600
 RUN = finished_run(12)

@@ -19,8 +19,6 @@ from datasets import Image as ImageFeature
 from linear import first_growth, sizes
 from PIL import Image
 
-from hedge_tasks.adjudication.base import Case
-from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import image_fault
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
@@ -29,6 +27,8 @@ from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreeme
 from hedge_tasks.detectors.pipeline import score_answers, summarise
 from hedge_tasks.errors import DataError, DrawsFailed
 from hedge_tasks.io.files import _host, write_whole
+from hedge_tasks.judging.base import Case
+from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import SamplingPlan

@@ -22,11 +22,11 @@ from loguru import logger
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.shale.items import NOISY_SCENARIOS, options_of
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PREFIXES, PRESETS
 from hedge_tasks.perturb.induction_image import corrupt, draw_style, write
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.suites.shale.items import NOISY_SCENARIOS, options_of
 
 TINY = "package://hedge_tasks.models.tiny/vlm"
 ASKED = Wording("Which one? (A) red (B) a boat (C) left", distractor="a boat", answer="(A) red")
@@ -56,7 +56,7 @@ def fake_vector(text: str) -> np.ndarray:
 
 @pytest.fixture
 def _fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", fake_encoder)
+    monkeypatch.setattr("hedge_tasks.llm.encoders.load_encoder", fake_encoder)
     induction_words._embed_candidates.cache_clear()
     yield
     induction_words._embed_candidates.cache_clear()

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from hedge_tasks.adjudication import judge_from
-from hedge_tasks.adjudication.base import Case
-from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.cli import main
 from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.judging import judge_from
+from hedge_tasks.judging.base import Case
+from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.making.judging.examples import (
     KINDS,
     REFERENCE,

@@ -16,10 +16,10 @@ import pytest
 from making import asked_of
 from openai_server import serve
 
-from hedge_tasks.asking.account import Account
-from hedge_tasks.asking.log import ReplyLog
-from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.log import ReplyLog
+from hedge_tasks.llm.models import ServedModel
 from hedge_tasks.making import knowledge
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements

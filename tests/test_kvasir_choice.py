@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.kvasirvqa_x1 import documents as kvasir
+from hedge_tasks.suites.kvasirvqa_x1 import documents as kvasir
 
 KINDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=60)
 

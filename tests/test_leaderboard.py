@@ -43,7 +43,7 @@ from hedge_tasks.leaderboard.submission import (
 )
 from hedge_tasks.measures.comparisons import compare_two_runs
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(30)
 SUBMISSION = make_submission(RUN)

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from finished_runs import board_rules, finished_run, on_board
 
-from hedge_tasks.adjudication.designed import MEANINGS, ExpertSaid
-from hedge_tasks.audit.plan import make_plan
 from hedge_tasks.cli import main
 from hedge_tasks.io.signatures import sign
+from hedge_tasks.judging.designed import MEANINGS, ExpertSaid
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
 from hedge_tasks.leaderboard.attestation import AUDIT
 from hedge_tasks.leaderboard.audited_pairs import with_audits
@@ -25,11 +24,12 @@ from hedge_tasks.leaderboard.audits import audit_of, audited_number
 from hedge_tasks.leaderboard.board import auroc_measures, board_of, cell_of, pairs_of
 from hedge_tasks.leaderboard.columns import number_of
 from hedge_tasks.leaderboard.submission import digest_of, stored_scores
+from hedge_tasks.measures.audit_plan import make_plan
 from hedge_tasks.measures.audited import auroc_by_experts, compare_runs_by_experts
 from hedge_tasks.runs.audit_files import audit_of as audit_beside
 from hedge_tasks.runs.audit_files import keep_audit
 from hedge_tasks.runs.run_files import Run, load_run, save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 
 def audited_run(folder: Path, *, seed: int, labels: int = 60, model: str = "m") -> Run:

@@ -27,9 +27,9 @@ from hedge_tasks.leaderboard.units import claims_of_run
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.kept_claims import measured_claims, score_kept_claims
 from hedge_tasks.measures.unit_table import UnitTable
+from hedge_tasks.runs.claim_files import keep_support, unpacked
+from hedge_tasks.runs.claims import inquiry
 from hedge_tasks.runs.run_files import Run, read_run, save_run
-from hedge_tasks.scoring.claim_files import keep_support, unpacked
-from hedge_tasks.scoring.claims import inquiry
 
 pytestmark = pytest.mark.slow
 

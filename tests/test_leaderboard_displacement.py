@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from board_repository import Repository
 
-from hedge_tasks.adjudication import build_judge
 from hedge_tasks.detectors.registry import get
+from hedge_tasks.judging import build_judge
 from hedge_tasks.leaderboard import check, make_submission
 from hedge_tasks.leaderboard.board import auroc_measures
 from hedge_tasks.leaderboard.detector_ranks import MOST_JACKKNIFED, priced
 from hedge_tasks.leaderboard.entries import read_entries
 from hedge_tasks.leaderboard.forgeries import Honest, honest_board, matched, sealed
 from hedge_tasks.leaderboard.names import name_faults
-from hedge_tasks.scoring.relabel import relabel
+from hedge_tasks.runs.relabel import relabel
 
 Json = dict[str, Any]
 

@@ -22,7 +22,7 @@ from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.measures.seed_spread import draws_shares
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import compare_sums, ratio
 
 

@@ -12,14 +12,11 @@ import pytest
 from finished_runs import EXACT, board_rules, on_board
 from tampered_submissions import match_blind
 
-from hedge_tasks.adjudication.base import Case
-from hedge_tasks.adjudication.config import verdict_record
-from hedge_tasks.adjudication.rule import RuleJudge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
-from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.evaluations.vope.objects import recheck_records, story_scores, story_verdict
+from hedge_tasks.judging.base import Case
+from hedge_tasks.judging.config import verdict_record
+from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.leaderboard import check, make_submission
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
@@ -27,6 +24,9 @@ from hedge_tasks.leaderboard.suite import documents_in, metrics_of, suite_fields
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_measures import estimate_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
+from hedge_tasks.suites.shale.judge import ShaleJudge
+from hedge_tasks.suites.vope.judge import VopeJudge
+from hedge_tasks.suites.vope.objects import recheck_records, story_scores, story_verdict
 
 Json = dict[str, Any]
 

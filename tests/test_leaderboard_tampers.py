@@ -27,7 +27,6 @@ from tampered_submissions import (
     world,
 )
 
-from hedge_tasks.asking.log import Reply, ReplyLog, digest
 from hedge_tasks.cli import main
 from hedge_tasks.data.manifests import (
     Digests,
@@ -43,6 +42,7 @@ from hedge_tasks.leaderboard import build_site, check, make_submission, read_ent
 from hedge_tasks.leaderboard.chain import check_with_texts, prove_labels, prove_run, prove_store
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.leaderboard.validation import ValidationFindings
+from hedge_tasks.llm.log import Reply, ReplyLog, digest
 from hedge_tasks.runs.editions import write_edition
 
 

@@ -17,11 +17,10 @@ from medhallmark_making import VERIFIERS, as_json, make, play, rows, slowly, vqa
 from once import python
 from openai_server import serve, texts_of
 
-from hedge_tasks.adjudication.prompt import load_judge_prompt
-from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallmark.released import MedHallMarkItem, split_prefix
+from hedge_tasks.judging.prompt import load_judge_prompt
+from hedge_tasks.llm.models import ServedModel
 from hedge_tasks.making.medhallmark.checks import gives_away, no_question, no_response
 from hedge_tasks.making.medhallmark.output import (
     PassedSet,
@@ -43,6 +42,7 @@ from hedge_tasks.making.medhallmark.sources import (
     sections,
 )
 from hedge_tasks.perturb.text import QUESTION, load_templates
+from hedge_tasks.suites.medhallmark.released import MedHallMarkItem, split_prefix
 
 V = VERIFIERS
 
@@ -142,8 +142,8 @@ def test_a_twin_has_the_form_of_a_false_premise_and_a_true_one(tmp_path: Path, i
 
 
 def test_another_dimension_is_left_out_and_none_is_asked_for(tmp_path: Path, images: Path) -> None:
-    from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.data.local_data import ImageFolder
+    from hedge_tasks.llm.log import ReplyLog
     from hedge_tasks.making.medhallmark.pipeline import MedHallMark
     from hedge_tasks.making.production import produce
 
@@ -231,7 +231,7 @@ def test_one_text_for_all_questions_is_refused_over_the_set(tmp_path: Path, imag
 def test_questions_of_one_wording_about_many_pictures_are_rewritten_alike(tmp_path: Path, images: Path) -> None:
     from medhallmark_making import making
 
-    from hedge_tasks.asking.log import ReplyLog
+    from hedge_tasks.llm.log import ReplyLog
     from hedge_tasks.making.production import produce
 
     same = [VqaRow(f"q-{n}", f"img{n}.png", "Is organ 1 on the left side?", "Yes, left.", "organ") for n in range(5)]
@@ -289,7 +289,7 @@ def test_a_question_that_says_its_answer_gives_it_away() -> None:
 
 
 def test_yes_or_no_by_heart_is_a_floor(tmp_path: Path) -> None:
-    from hedge_tasks.asking.log import ReplyLog
+    from hedge_tasks.llm.log import ReplyLog
     from hedge_tasks.making.medhallmark.pipeline import MedHallMark
     from hedge_tasks.making.production import produce
 

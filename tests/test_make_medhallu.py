@@ -19,10 +19,10 @@ from making import asked_of, attempt_of, play, question
 from once import python
 from openai_server import Response, Script, serve
 
-from hedge_tasks.asking.log import Kept, Reply, ReplyLog
-from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.llm.log import Kept, Reply, ReplyLog
+from hedge_tasks.llm.models import ServedModel
 from hedge_tasks.making.medhallu.checks import Vote, allowed_length, difficulty
 from hedge_tasks.making.medhallu.pipeline import MedHallu
 from hedge_tasks.making.medhallu.questions import SourceQuestion, read_questions
@@ -349,7 +349,7 @@ def command(url: str, source: Path, out: Path, *more: str) -> list[str]:
 def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hedge_tasks.evaluations.medhallu.documents import process_docs
+    from hedge_tasks.suites.medhallu.documents import process_docs
 
     source = write_source(tmp_path / "source.jsonl", 10)
     with serve(play) as url:

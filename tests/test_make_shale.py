@@ -23,12 +23,12 @@ from shale_process import Plain, PlainChecker, make, making, number_of, play
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.items import CLEAN
 from hedge_tasks.making.pictures.base import Order
 from hedge_tasks.making.pictures.store import pixel_digest
 from hedge_tasks.making.shale.pictures import PictureFilter
 from hedge_tasks.making.shale.report import distributions, warnings_of, write
 from hedge_tasks.making.shale.scenes import prompted_scenes
+from hedge_tasks.suites.shale.items import CLEAN
 
 
 def result(folder: Path) -> dict[str, bytes]:

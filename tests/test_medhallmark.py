@@ -25,20 +25,20 @@ from PIL import Image
 from rows import RowOf, rows_of
 from scipy import stats
 
-from hedge_tasks.adjudication import Case, Verdict, build_judge, check_judge, keep_labels
-from hedge_tasks.adjudication.by_sentence import SentenceJudge
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import ImageFolder, image_fault
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.medhallmark import wording
-from hedge_tasks.evaluations.medhallmark.building import DATASET, build
-from hedge_tasks.evaluations.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled_items
-from hedge_tasks.evaluations.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
-from hedge_tasks.evaluations.medhallmark.released import PARTS, oddities, read_part, split_prefix
-from hedge_tasks.evaluations.medhallmark.task import process_docs
+from hedge_tasks.judging import Case, Verdict, build_judge, check_judge, keep_labels
+from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.measures.published import read_published
 from hedge_tasks.perturb.text import load_templates
+from hedge_tasks.suites.medhallmark import wording
+from hedge_tasks.suites.medhallmark.building import DATASET, build
+from hedge_tasks.suites.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled_items
+from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
+from hedge_tasks.suites.medhallmark.released import PARTS, oddities, read_part, split_prefix
+from hedge_tasks.suites.medhallmark.task import process_docs
 
 METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
 medihall = METRICS["medihall"]
@@ -651,7 +651,7 @@ def test_the_default_model_of_bertscore_fits_what_the_paper_prints() -> None:
     bert_score = pytest.importorskip("bert_score")
     layers = bert_score.utils.model2layers
     unrelated = {m: wording._baseline(m, layers[m])[2] for m in ("bert-base-uncased", "roberta-large")}
-    printed = [p.value for p in read_published("hedge_tasks.evaluations.medhallmark") if p.measure == "bertscore_f1"]
+    printed = [p.value for p in read_published("hedge_tasks.suites.medhallmark") if p.measure == "bertscore_f1"]
     assert max(printed) < unrelated["roberta-large"]  # no row of the paper reaches what unrelated sentences get there
     assert abs(min(printed) - unrelated["bert-base-uncased"]) < 0.1
 
@@ -800,10 +800,10 @@ def test_a_picture_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.
 def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.detectors.units import columns_of
+    from hedge_tasks.runs.claim_files import all_kept_supports
+    from hedge_tasks.runs.claim_labels import labelled_spans
+    from hedge_tasks.runs.claims import claim_units, inquiry, score_claims
     from hedge_tasks.runs.run_files import load_run
-    from hedge_tasks.scoring.claim_files import all_kept_supports
-    from hedge_tasks.scoring.claim_labels import labelled_spans
-    from hedge_tasks.scoring.claims import claim_units, inquiry, score_claims
 
     finished = load_run(run.output, "own_irg")
     source, spans = labelled_spans(finished)

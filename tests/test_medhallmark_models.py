@@ -27,13 +27,13 @@ from medhallmark_models import (
 from openai_server import serve
 from scipy import stats
 
-from hedge_tasks.adjudication import Case, judge_from
-from hedge_tasks.adjudication.base import NO_ANSWER
-from hedge_tasks.adjudication.by_sentence import SentenceJudge
-from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.cli import main
-from hedge_tasks.evaluations.medhallmark.measures import MEDIHALL
+from hedge_tasks.judging import Case, judge_from
+from hedge_tasks.judging.base import NO_ANSWER
+from hedge_tasks.judging.by_sentence import SentenceJudge
+from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.runs.run_files import load_runs, save_run
+from hedge_tasks.suites.medhallmark.measures import MEDIHALL
 
 VQA = ("conventional", "confidence", "counterfactual")
 RIGHT_ALWAYS = ("perfect", "verbose", "thinking")

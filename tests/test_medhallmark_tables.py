@@ -17,13 +17,13 @@ from scipy import stats
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallmark.measures import MEDIHALL, unjudged_sentences, wrong_sentences
-from hedge_tasks.evaluations.medhallmark.tables import PATTERNS, numbers_of, prefix_effects
 from hedge_tasks.measures.published import model_of_paper, read_published
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.statistics import estimate_of_sums, ratio
+from hedge_tasks.suites.medhallmark.measures import MEDIHALL, unjudged_sentences, wrong_sentences
+from hedge_tasks.suites.medhallmark.tables import PATTERNS, numbers_of, prefix_effects
 
-PACKAGE = "hedge_tasks.evaluations.medhallmark"
+PACKAGE = "hedge_tasks.suites.medhallmark"
 MODEL = "llava-hf/llava-1.5-7b-hf (hedge_hf)"
 
 

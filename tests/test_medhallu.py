@@ -17,14 +17,14 @@ from openai_server import serve, texts_of
 from rows import rows_of
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
-from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, coin, process_docs, read_groups, short_category
-from hedge_tasks.evaluations.medhallu.judge import VERDICTS, MedHalluJudge
-from hedge_tasks.evaluations.medhallu.measures import MEASURES
+from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.suites.medhallu.documents import CATEGORIES, coin, process_docs, read_groups, short_category
+from hedge_tasks.suites.medhallu.judge import VERDICTS, MedHalluJudge
+from hedge_tasks.suites.medhallu.measures import MEASURES
 
 METRICS = rows_of(MEASURES)
 

@@ -287,7 +287,7 @@ def test_ids_are_unique_and_files_are_there(tmp_path: Path) -> None:
 def test_the_command_prints_the_findings_beside_the_papers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", lambda *_: embedded)
+    monkeypatch.setattr("hedge_tasks.llm.encoders.load_encoder", lambda *_: embedded)
     path, out = tmp_path / "c.jsonl", tmp_path / "numbers.csv"
     path.write_text("\n".join(json.dumps(row(seed)) for seed in range(12)), "utf-8")
     assert main(["paper", "medhallu", "candidates", str(path), "--out", str(out)]) == 0

@@ -11,10 +11,10 @@ from datasets import Dataset
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallu.mesh import group_questions, letter_of, read_terms, read_trees
-from hedge_tasks.evaluations.medhallu.official import official_prompts
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.suites.medhallu.mesh import group_questions, letter_of, read_terms, read_trees
+from hedge_tasks.suites.medhallu.official import official_prompts
 
 TREES = {
     "Asthma": ["C08.127.108", "C20.543.480"],

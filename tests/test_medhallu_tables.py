@@ -19,10 +19,10 @@ from openai_server import serve
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 from hedge_tasks.cli import main
-from hedge_tasks.evaluations.medhallu.abstention import risk_at
-from hedge_tasks.evaluations.medhallu.tables import PATTERNS
 from hedge_tasks.measures.published import model_of_paper, read_published
 from hedge_tasks.runs.run_files import load_runs
+from hedge_tasks.suites.medhallu.abstention import risk_at
+from hedge_tasks.suites.medhallu.tables import PATTERNS
 
 pytestmark = [pytest.mark.slow, pytest.mark.framework]
 
@@ -243,7 +243,7 @@ def test_published_numbers_stand_in_the_papers_text(shared_data: Path) -> None:
     if not file.is_file():
         pytest.skip("the paper is not here")
     text = file.read_text("utf-8")
-    for one in read_published("hedge_tasks.evaluations.medhallu"):
+    for one in read_published("hedge_tasks.suites.medhallu"):
         as_share, as_percent = f"{one.value:.3f}", f"{100 * one.value:.1f}".removesuffix(".0") + "\\%"
         assert as_share in text or as_percent in text, one
 
@@ -257,7 +257,7 @@ def test_models_are_told_by_their_names_on_the_hub() -> None:
     assert found("openai|model=gpt-4o-mini-2024-07-18") is None
     assert found("openai|model=gpt-4o-2024-08-06") == "GPT-4o"
     assert found("hedge_hf|pretrained=/models/mine", **{"GPT-4o": "/models/MINE"}) == "GPT-4o"
-    assert {p.model for p in read_published("hedge_tasks.evaluations.medhallu")} - set(PATTERNS) == {
+    assert {p.model for p in read_published("hedge_tasks.suites.medhallu")} - set(PATTERNS) == {
         "general models (mean)",
         "medical models (mean)",
     }

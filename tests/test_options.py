@@ -18,16 +18,16 @@ from conftest import SHARED_DATA
 from hostile import attempt, dumped, mangled, mutated
 from scipy.stats import chisquare, mannwhitneyu
 
-from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.option_files import OptionQuestion, read_options
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.judging.outcomes import declined_in
 from hedge_tasks.runs.from_options import run_from_options
 from hedge_tasks.runs.run_files import load_run, load_runs
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options, option_logprobs
-from hedge_tasks.scoring.scorers import scorer_of
 
 REAL = SHARED_DATA / "vlm_options"
 LOGITS = {"A": 1.0, "B": 0.5, "C": -2.0, "D": -math.inf}
@@ -360,7 +360,7 @@ def test_real_models_have_the_numbers_of_an_independent_computation() -> None:
     ],
 )
 def test_an_option_that_declines_is_declined_unless_it_is_right(text: str, right: str, outcome: str) -> None:
-    from hedge_tasks.adjudication.outcomes import outcome_of
+    from hedge_tasks.judging.outcomes import outcome_of
     from hedge_tasks.runs.from_options import run_from_options
 
     logits, options = {"A": 0.0, "B": 0.0, "C": 80.0}, {"A": "cyst", "B": "clip", "C": text}

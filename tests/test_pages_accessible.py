@@ -107,7 +107,7 @@ def live(folder: Path) -> Path:
 def review(folder: Path) -> Path:
     from PIL import Image
 
-    from hedge_tasks.audit.review import ReviewItem, write_review
+    from hedge_tasks.judging.review import ReviewItem, write_review
 
     items = [
         ReviewItem(str(i), {"Question": "What is it?"}, "Is it so?", [Image.new("RGB", (64, 64))]) for i in range(2)

@@ -18,6 +18,7 @@ from picture_models import save_clip, save_grounding_dino, save_owlv2, save_sigl
 from PIL import Image, ImageDraw, ImageFont
 
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.llm.loading import ModelUnavailableError
 from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.pictures.checkers import checker_from
 from hedge_tasks.making.pictures.checkers.boxes import Box, distinct
@@ -26,7 +27,6 @@ from hedge_tasks.making.pictures.inspection import inspect
 from hedge_tasks.making.pictures.specs import model_name
 from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 from hedge_tasks.models.tiny import vlm_path
-from hedge_tasks.serving.loading import ModelUnavailableError
 
 PICTURES = [Image.new("RGB", (40, 30), "red"), Image.new("RGB", (30, 50), "blue"), Image.new("RGB", (20, 20), "green")]
 

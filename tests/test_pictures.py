@@ -18,9 +18,9 @@ from openai_server import Response, Script, error, serve
 from picture_process import Brightness, Slow, orders, question
 from PIL import Image
 
-from hedge_tasks.adjudication import judge_from
-from hedge_tasks.audit.review import write_review
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.judging import judge_from
+from hedge_tasks.judging.review import write_review
 from hedge_tasks.making.pictures.base import Order, PictureQuestion, verdict_of
 from hedge_tasks.making.pictures.checkers import checker_from
 from hedge_tasks.making.pictures.checkers.boxes import Box, distinct, holds, overlap, relation_named
@@ -364,7 +364,7 @@ def test_what_is_no_picture_is_a_reason(reply: Response, complaint: str) -> None
 
 
 def test_a_picture_out_of_a_reply_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedge_tasks.serving.images.MOST_PIXELS", 63)
+    monkeypatch.setattr("hedge_tasks.llm.images.MOST_PIXELS", 63)
     with serve(painted) as url:
         [found] = generator_from(f"openai:tiny,url={url},max_retries=0").generate(COLORS[:1])
     assert "more than" in str(found)

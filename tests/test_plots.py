@@ -24,7 +24,7 @@ from hedge_tasks.io.tables import as_csv, safe_cell
 from hedge_tasks.measures.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import Labelled, labelled, roc_curve, within_strata
 from hedge_tasks.measures.sweep import sweep
-from hedge_tasks.plots import (
+from hedge_tasks.report.plots import (
     Chart,
     Series,
     categories_chart,
@@ -38,10 +38,10 @@ from hedge_tasks.plots import (
     sweep_chart,
     threshold_chart,
 )
-from hedge_tasks.plots.drawing import COLOURS
-from hedge_tasks.plots.figures import all_charts
+from hedge_tasks.report.plots.drawing import COLOURS
+from hedge_tasks.report.plots.figures import all_charts
 from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(80)
 SCORES = scorer_of(RUN, None).score(RUN.answer_sets)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from attested import entry_of, plan, sampled, task
 
-from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.cli import main
 from hedge_tasks.data.manifests import Data, Digests, Manifest, read_manifest
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.leaderboard import write_submission
 from hedge_tasks.leaderboard.entries import read_entries
 from hedge_tasks.leaderboard.forgeries import honest_board

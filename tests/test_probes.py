@@ -16,13 +16,13 @@ import pytest
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import HEADS, PLACES
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.probes.base import FittedDetector, digest, load, save, settled
+from hedge_tasks.detectors.probes.builtin import linear, mahalanobis
+from hedge_tasks.detectors.probes.crossfit import cross_fitted, shuffle_groups, shuffled
+from hedge_tasks.detectors.probes.registry import MODULES, fitted, fitted_detectors
 from hedge_tasks.detectors.units import Inflation, compare_columns
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
-from hedge_tasks.probes.base import FittedDetector, digest, load, save, settled
-from hedge_tasks.probes.builtin import linear, mahalanobis
-from hedge_tasks.probes.crossfit import cross_fitted, shuffle_groups, shuffled
-from hedge_tasks.probes.registry import MODULES, fitted, fitted_detectors
 from hedge_tasks.statistics import auroc, estimate_auroc
 
 # --- fitting --------------------------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.measures.fidelity import ProtocolSetting, fidelity, merged
 from hedge_tasks.runs.protocols import OURS, PROTOCOLS, protocol_of
 from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.scorers import model_options, protocol_scorers
 from hedge_tasks.runs.trust import Untrusted
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.scoring.scorers import model_options, protocol_scorers
 
 TINY = "package://hedge_tasks.models.tiny/nli"
 COLUMNS = ("nli", "embed", "nli_qa", "embed_qa")

@@ -12,8 +12,8 @@ import pytest
 from datasets import Dataset
 from fake_hub import TOKEN, FakeHub, fake_hub
 
-from hedge_tasks.asking.account import Account
 from hedge_tasks.errors import DataError
+from hedge_tasks.llm.account import Account
 from hedge_tasks.making.croissant import CROISSANT, croissant_of
 from hedge_tasks.making.output import CARD, DATA, REPORT, CardText, push_set, write_set
 from hedge_tasks.making.production import Production

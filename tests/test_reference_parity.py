@@ -18,7 +18,7 @@ from hedge_tasks.clustering import EmbeddingClustering, NliClustering, Relation,
 from hedge_tasks.clustering.base import number_by_first_appearance
 from hedge_tasks.detectors import radflag, semantic_entropy, vase
 from hedge_tasks.detectors.distribution import semantic_distribution
-from hedge_tasks.serving.encoders import load_encoder
+from hedge_tasks.llm.encoders import load_encoder
 
 pytest.importorskip("hedge_bench", reason="the reference implementation is missing: pip install --no-deps hedge-bench")
 torch = pytest.importorskip("torch")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from openai_server import serve, texts_of
 
-from hedge_tasks.adjudication import Case, Verdict, build_judge
-from hedge_tasks.adjudication.fallback import Fallback
-from hedge_tasks.adjudication.outcomes import outcome_of
-from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.judging import Case, Verdict, build_judge
+from hedge_tasks.judging.fallback import Fallback
+from hedge_tasks.judging.outcomes import outcome_of
+from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.measures.standard_measures import ReadByModelRate
 
 pytestmark = pytest.mark.framework
@@ -91,7 +91,7 @@ def test_the_model_is_shown_neither_reference_nor_pictures(monkeypatch: pytest.M
             shown.extend(cases)
             return [Verdict(None, "", "reader", "1", "none") for _ in cases]
 
-    monkeypatch.setattr("hedge_tasks.adjudication.fallback.build_judge", lambda *_, **__: Reader())
+    monkeypatch.setattr("hedge_tasks.judging.fallback.build_judge", lambda *_, **__: Reader())
     judge = build_judge("medhallu", fallback="llm:model=a")
     judge.judge([Case("0", "q", "1", ODD, images=lambda: ["picture"])])
     assert [(case.question, case.answer, case.reference, case.images) for case in shown] == [("q", ODD, "", None)]

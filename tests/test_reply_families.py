@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear import is_linear, sizes
 
-from hedge_tasks.adjudication.base import Case, build_judge
-from hedge_tasks.adjudication.outcomes import outcome_of
-from hedge_tasks.adjudication.prompt import load_judge_prompt, prompt_files
-from hedge_tasks.adjudication.rule import RuleJudge
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.io.outside import parse_json
+from hedge_tasks.judging.base import Case, build_judge
+from hedge_tasks.judging.outcomes import outcome_of
+from hedge_tasks.judging.prompt import load_judge_prompt, prompt_files
+from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.declining import unanswered

@@ -36,7 +36,7 @@ from hedge_tasks.report.svg import nice_ticks, picture
 from hedge_tasks.report.texts import clean, flat_settings, script_json
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 QUICK = ReportOptions(pictures=False, curves=False)
 RUN = finished_run(60)

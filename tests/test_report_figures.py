@@ -18,12 +18,12 @@ from markupsafe import Markup
 
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.measures.curves import MEASURES
-from hedge_tasks.plots import figures as charts
-from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.analysis import analyse
 from hedge_tasks.report.figures import caption_of, numbers_of, thinned
 from hedge_tasks.report.glossary import explain, explain_beside, explain_name, used_terms
 from hedge_tasks.report.pages import render
+from hedge_tasks.report.plots import figures as charts
+from hedge_tasks.report.plots.charts import Chart, Series
 from hedge_tasks.report.svg import picture
 
 LINK = re.compile(r'<a class="term"[^>]*>([^<]*)</a>')

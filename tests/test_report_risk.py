@@ -104,7 +104,7 @@ def test_the_table_is_there_without_script_and_the_page_promises_nothing() -> No
 
 def test_a_declined_answer_is_kept_at_no_threshold() -> None:
     from hedge_tasks.measures.curves import labelled, risk_coverage
-    from hedge_tasks.plots import risk_coverage_chart
+    from hedge_tasks.report.plots import risk_coverage_chart
 
     scores = [Scores(str(i), i % 2, None, None, {"se": i / 4}, "uniform", ()) for i in range(4)]
     data = labelled(scores, "se")

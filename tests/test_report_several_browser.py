@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from finished_runs import finished_run, hostile_run
 
-from hedge_tasks.plots.figures import roc_chart
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import analyse
+from hedge_tasks.report.plots.figures import roc_chart
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 pytestmark = pytest.mark.slow

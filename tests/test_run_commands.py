@@ -14,19 +14,19 @@ import pytest
 from finished_runs import finished_run
 from sampling_process import SeededModel, requests
 
-from hedge_tasks.adjudication import build_judge
-from hedge_tasks.adjudication.rule import RuleJudge
 from hedge_tasks.cli import main
 from hedge_tasks.cli.question import printable
 from hedge_tasks.cli.sweep import parse_sizes
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.judging import build_judge
+from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.runs.from_store import run_from_store
+from hedge_tasks.runs.relabel import relabel
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.scoring.relabel import relabel
 from hedge_tasks.statistics import auroc
 
 N = 6

@@ -13,7 +13,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.measures.run_finding import finding_of, judge_in_words, trust_of_run
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(80)
 

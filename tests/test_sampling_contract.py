@@ -18,13 +18,13 @@ from test_hedge_openai import LEFT, LEFT_ANSWER, PICTURE, adapter, ask, draws, s
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Refused, Served
 from hedge_tasks.errors import DrawsFailed, HedgeError
+from hedge_tasks.llm import border
 from hedge_tasks.models.hedge_openai import NEUTRAL
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.probe import server_lines
 from hedge_tasks.sampling.series import request_seed
 from hedge_tasks.sampling.store import AnswerStore
-from hedge_tasks.serving import border
 
 pytestmark = pytest.mark.framework
 
@@ -219,7 +219,7 @@ def test_only_a_server_that_answers_nobody_is_waited_for() -> None:
 
 
 def test_waiting_has_an_end_and_says_how_long_it_has_taken(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
-    monkeypatch.setattr("hedge_tasks.serving.chat._PROGRESS_S", 0.1)
+    monkeypatch.setattr("hedge_tasks.llm.chat._PROGRESS_S", 0.1)
     with serve(Script(LEFT)) as url:
         pass
     with pytest.raises(HedgeError, match=r"nobody answered for 0\.5 s \(wait_for_server\)"):

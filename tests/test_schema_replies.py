@@ -14,9 +14,10 @@ import pytest
 from openai_server import Response, Script, serve
 from PIL import Image
 
-from hedge_tasks.asking.log import Reply
-from hedge_tasks.asking.models import LocalModel, Request, adapter_model
 from hedge_tasks.data.answers import Draw
+from hedge_tasks.llm.log import Reply
+from hedge_tasks.llm.models import LocalModel, Request
+from hedge_tasks.models.by_text import adapter_model
 from hedge_tasks.models.tiny import vlm_path
 
 SCHEMA = {

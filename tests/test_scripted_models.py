@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from rows import rows_of
 
-from hedge_tasks.adjudication import Case, Verdict
-from hedge_tasks.adjudication.prompt import load_judge_prompt
-from hedge_tasks.evaluations.medhallu import measures as medhallu
-from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
-from hedge_tasks.evaluations.shale import measures as shale
-from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.vope import measures as vope
-from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.evaluations.vope.objects import ObjectRecord
+from hedge_tasks.judging import Case, Verdict
+from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.replies.reading import UNREADABLE
+from hedge_tasks.suites.medhallu import measures as medhallu
+from hedge_tasks.suites.medhallu.judge import MedHalluJudge
+from hedge_tasks.suites.shale import measures as shale
+from hedge_tasks.suites.shale.judge import ShaleJudge
+from hedge_tasks.suites.vope import measures as vope
+from hedge_tasks.suites.vope.judge import VopeJudge
+from hedge_tasks.suites.vope.objects import ObjectRecord
 
 MEDHALLU, SHALE, VOPE = (rows_of(suite.MEASURES) for suite in (medhallu, shale, vope))
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from hedge_tasks.adjudication import Case
 from hedge_tasks.data.answers import READ, Answer, AnswerSet, option_logprobs
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.vope.judge import VopeJudge
+from hedge_tasks.judging import Case
 from hedge_tasks.replies.reading import MODEL
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.forced import SELF_READING
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.suites.shale.judge import ShaleJudge
+from hedge_tasks.suites.vope.judge import VopeJudge
 
 QUESTION = "Which? (A) red (B) blue"
 

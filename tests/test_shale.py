@@ -20,12 +20,14 @@ from PIL import Image
 from rows import rows_of
 from shale_set import small_set
 
-from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.shale.building import build, image_folder, scene_groups
-from hedge_tasks.evaluations.shale.items import (
+from hedge_tasks.judging import Case, build_judge
+from hedge_tasks.replies.official import shale_choice, shale_yes_no
+from hedge_tasks.replies.parsing import PARSINGS
+from hedge_tasks.suites.shale.building import build, image_folder, scene_groups
+from hedge_tasks.suites.shale.items import (
     ASPECTS,
     DATASET,
     NOISY_SCENARIOS,
@@ -34,12 +36,10 @@ from hedge_tasks.evaluations.shale.items import (
     options_of,
     read_item,
 )
-from hedge_tasks.evaluations.shale.judge import read
-from hedge_tasks.evaluations.shale.measures import MEASURES
-from hedge_tasks.evaluations.shale.released import counts, read_released, scenario_of
-from hedge_tasks.evaluations.shale.task import process_docs
-from hedge_tasks.replies.official import shale_choice, shale_yes_no
-from hedge_tasks.replies.parsing import PARSINGS
+from hedge_tasks.suites.shale.judge import read
+from hedge_tasks.suites.shale.measures import MEASURES
+from hedge_tasks.suites.shale.released import counts, read_released, scenario_of
+from hedge_tasks.suites.shale.task import process_docs
 
 METRICS = rows_of(MEASURES)
 

@@ -15,20 +15,6 @@ from PIL import Image
 from shale_set import small_set
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.shale.items import (
-    ALL_SCENARIOS,
-    ASPECTS,
-    CLEAN,
-    CONTROLS,
-    IMAGE_SCENARIOS,
-    KNOWLEDGE,
-    SCENARIOS,
-    SYN_RIGHT,
-    TASKS,
-    ShaleItem,
-    options_of,
-)
-from hedge_tasks.evaluations.shale.released import read_released
 from hedge_tasks.making.gate.attack import attack
 from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.pictures.base import Order, PictureQuestion, PictureVerdict
@@ -46,6 +32,20 @@ from hedge_tasks.making.shortcuts import shortcuts
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PRESETS
 from hedge_tasks.perturb.induction_image import draw_style
+from hedge_tasks.suites.shale.items import (
+    ALL_SCENARIOS,
+    ASPECTS,
+    CLEAN,
+    CONTROLS,
+    IMAGE_SCENARIOS,
+    KNOWLEDGE,
+    SCENARIOS,
+    SYN_RIGHT,
+    TASKS,
+    ShaleItem,
+    options_of,
+)
+from hedge_tasks.suites.shale.released import read_released
 
 EVERY_ELEMENT = 8
 """Scenes an aspect, so that every element of every pool is drawn."""

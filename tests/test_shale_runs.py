@@ -18,8 +18,13 @@ from shale_set import small_set
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.shale.building import build
-from hedge_tasks.evaluations.shale.items import (
+from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.numbers import Number
+from hedge_tasks.perturb import Wording, build_noise, induction_words
+from hedge_tasks.runs.run_files import load_runs
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.suites.shale.building import build
+from hedge_tasks.suites.shale.items import (
     ALL_SCENARIOS,
     CLEAN,
     DATASET,
@@ -28,13 +33,8 @@ from hedge_tasks.evaluations.shale.items import (
     ShaleItem,
     options_of,
 )
-from hedge_tasks.evaluations.shale.tables import tables_of
-from hedge_tasks.evaluations.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
-from hedge_tasks.lmms.catalogue import task_folder
-from hedge_tasks.numbers import Number
-from hedge_tasks.perturb import Wording, build_noise, induction_words
-from hedge_tasks.runs.run_files import load_runs
-from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.suites.shale.tables import tables_of
+from hedge_tasks.suites.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 
 pytestmark = pytest.mark.framework
 
@@ -316,7 +316,7 @@ def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     """With SYN as the noisy condition the letters of clean and noisy draws stand for different things."""
-    monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", lambda *_: lambda texts: np.eye(len(texts), 3))
+    monkeypatch.setattr("hedge_tasks.llm.encoders.load_encoder", lambda *_: lambda texts: np.eye(len(texts), 3))
     induction_words._embed_candidates.cache_clear()
     candidates = [f"thing {i}" for i in range(9)]
     noise = {"kind": "induction", "wording": "syn", "candidates": candidates, "too_near": 1.0}

@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 from conftest import REPOSITORY
 
-from hedge_tasks.adjudication.config import verdict_record
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.shale.correlation import beside, correlations, faithfulness, read_scores
-from hedge_tasks.evaluations.shale.items import (
+from hedge_tasks.judging.config import verdict_record
+from hedge_tasks.runs.model_names import named_like
+from hedge_tasks.runs.relabel import cases_of, relabel
+from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.suites.shale.correlation import beside, correlations, faithfulness, read_scores
+from hedge_tasks.suites.shale.items import (
     ALL_SCENARIOS,
     ASPECTS,
     CLEAN,
@@ -30,12 +33,9 @@ from hedge_tasks.evaluations.shale.items import (
     TASKS,
     controls_of,
 )
-from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.shale.published import AVERAGE, TABLES, models, printed, published
-from hedge_tasks.evaluations.shale.tables import COLUMNS, ModelTables, tables_of
-from hedge_tasks.runs.model_names import named_like
-from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.scoring.relabel import cases_of, relabel
+from hedge_tasks.suites.shale.judge import ShaleJudge
+from hedge_tasks.suites.shale.published import AVERAGE, TABLES, models, printed, published
+from hedge_tasks.suites.shale.tables import COLUMNS, ModelTables, tables_of
 
 # --- the transcription ------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from datasets import Image as ImageFeature
 from PIL import Image
 
-from hedge_tasks.adjudication import Case, judge_from
 from hedge_tasks.data import dicom, splits
 from hedge_tasks.data.columns import ColumnSettings, Roles, find_roles
 from hedge_tasks.data.local_data import write_rows
@@ -26,11 +25,12 @@ from hedge_tasks.data.media import PictureFiles, medium_of
 from hedge_tasks.data.own_data import inspect_rows, picture_columns, write_data
 from hedge_tasks.data.tables import StoredTable, read_table, table_of_frame
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.medhallu import documents as medhallu
-from hedge_tasks.evaluations.vqarad import documents as vqarad
+from hedge_tasks.judging import Case, judge_from
 from hedge_tasks.lmms import documents
 from hedge_tasks.lmms.own_task.files import judge_of
 from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.suites.medhallu import documents as medhallu
+from hedge_tasks.suites.vqarad import documents as vqarad
 
 Made = list[dict[str, Any]]
 COLORS = ("red", "blue", "green", "black")

@@ -17,9 +17,9 @@ from urllib.parse import unquote
 import pytest
 from conftest import REPOSITORY
 
-from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.clustering import BACKENDS
 from hedge_tasks.detectors import get, names
+from hedge_tasks.judging.base import JUDGES
 from hedge_tasks.models import MODELS
 from hedge_tasks.perturb.base import KINDS
 

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import ttest_rel
 from sklearn.metrics import f1_score
 
-from hedge_tasks.evaluations.medhallu.measures import f1
 from hedge_tasks.statistics import compare_sums, estimate_mean, estimate_of_sums, estimate_rate, ratio
 from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
+from hedge_tasks.suites.medhallu.measures import f1
 
 
 def confusions(said: np.ndarray, truth: np.ndarray) -> np.ndarray:

@@ -296,7 +296,7 @@ def test_every_stratum_has_its_labels_and_no_more_than_it_is_large(sizes, n, nee
 
 
 def test_strata_of_a_plan():
-    from hedge_tasks.audit.strata import strata_of
+    from hedge_tasks.judging.strata import strata_of
 
     rng = np.random.default_rng(0)
     x = rng.normal(size=400).round(1)

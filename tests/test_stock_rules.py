@@ -10,8 +10,8 @@ import pytest
 from loguru import logger
 from PIL import Image
 
-from hedge_tasks.adjudication.base import Case
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.judging.base import Case
 from hedge_tasks.lmms.stock.names import StockName
 from hedge_tasks.sampling.conversations import Conversation
 
@@ -301,7 +301,7 @@ def test_a_hedge_task_refuses_what_it_would_ignore(key: str) -> None:
     ],
 )
 def test_declining_is_right_only_where_the_reference_declines(reference: str, answer: str, outcome: str) -> None:
-    from hedge_tasks.adjudication.outcomes import outcome_of
+    from hedge_tasks.judging.outcomes import outcome_of
     from hedge_tasks.lmms.stock.judge import StockJudge
     from hedge_tasks.lmms.stock.numbers import ReadingRule
     from hedge_tasks.lmms.stock.scoring import StockOutcome

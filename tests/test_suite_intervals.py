@@ -11,18 +11,18 @@ from finished_runs import suite_run
 from rows import rows_of
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.evaluations.medhallu import tables as medhallu
-from hedge_tasks.evaluations.medhallu.abstention import abstentions
-from hedge_tasks.evaluations.medhallu.judge import NOT_SURE
-from hedge_tasks.evaluations.shale import tables as shale
-from hedge_tasks.evaluations.shale.items import CLEAN, NOISY_SCENARIOS
-from hedge_tasks.evaluations.vope import measures, objects
-from hedge_tasks.evaluations.vope import tables as vope
-from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.suites.medhallu import tables as medhallu
+from hedge_tasks.suites.medhallu.abstention import abstentions
+from hedge_tasks.suites.medhallu.judge import NOT_SURE
+from hedge_tasks.suites.shale import tables as shale
+from hedge_tasks.suites.shale.items import CLEAN, NOISY_SCENARIOS
+from hedge_tasks.suites.vope import measures, objects
+from hedge_tasks.suites.vope import tables as vope
+from hedge_tasks.suites.vope.judge import VopeJudge
 
 
 def suite_numbers(run: Run) -> dict[str, Number]:

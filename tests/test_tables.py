@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hedge_tasks.adjudication.label_files import by_id, label_rows
 from hedge_tasks.data import cells
 from hedge_tasks.data.answer_files import read_answer_sets
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
+from hedge_tasks.judging.label_files import by_id, label_rows
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -25,8 +25,8 @@ from hedge_tasks.data.thoughts import (
     split_tokens,
     texts_of,
 )
+from hedge_tasks.llm.completion import read_completion
 from hedge_tasks.runs.health import measure_health
-from hedge_tasks.serving.completion import read_completion
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\ufffd\x00"), max_size=12)
 MARKS = st.sampled_from(

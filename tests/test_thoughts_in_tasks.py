@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.evaluations.medhallu.task import MedHalluTask
-from hedge_tasks.evaluations.vope.rechecks import story_objects
+from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.lmms.reasoning import spoken_set
 from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.suites.medhallu.task import MedHalluTask
+from hedge_tasks.suites.vope.rechecks import story_objects
 
 
 def test_the_judge_sees_what_was_said() -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hedge_tasks.models.tiny import nli_path, vlm_path
-from hedge_tasks.models.tiny.training import demo_set, evaluate, nli, overconfident_set, phantom, reports_set, vlm
+from training import demo_set, evaluate, nli, overconfident_set, phantom, reports_set, vlm
 
 MODEL_FILES = sorted(file for folder in (vlm_path(), nli_path()) for file in folder.iterdir())
 BLACK = np.zeros((phantom.IMAGE_SIZE, phantom.IMAGE_SIZE), np.uint8)

@@ -13,8 +13,8 @@ from hedge_tasks.detectors import get, names, radflag, radflag_of_counts
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Unit, columns_of, compare_columns, labelled
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.vope.objects import story_scores
 from hedge_tasks.statistics import compare_scores
+from hedge_tasks.suites.vope.objects import story_scores
 
 
 def units(seed: int, n: int = 60) -> list[Unit]:

@@ -19,24 +19,24 @@ from reply_corpus import vope_rechecked
 from rows import rows_of
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from hedge_tasks.adjudication import Case, Verdict, build_judge
-from hedge_tasks.adjudication.llm import LLMJudge
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.vope import measures, relevance
-from hedge_tasks.evaluations.vope.building import build, image_reader, read_items
-from hedge_tasks.evaluations.vope.documents import objects_of, process_docs
-from hedge_tasks.evaluations.vope.extraction import mentions, objects_in
-from hedge_tasks.evaluations.vope.judge import SETS, VopeJudge, relevance_judges
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, object_records, recheck_records, story_verdict
-from hedge_tasks.evaluations.vope.relevance import rate
-from hedge_tasks.evaluations.vope.tables import difference, numbers_of, tables_of
-from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
+from hedge_tasks.judging import Case, Verdict, build_judge
+from hedge_tasks.judging.llm import LLMJudge
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.models.contrast import Contrast
 from hedge_tasks.models.mitigations import Vcd
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.suites.vope import measures, relevance
+from hedge_tasks.suites.vope.building import build, image_reader, read_items
+from hedge_tasks.suites.vope.documents import objects_of, process_docs
+from hedge_tasks.suites.vope.extraction import mentions, objects_in
+from hedge_tasks.suites.vope.judge import SETS, VopeJudge, relevance_judges
+from hedge_tasks.suites.vope.objects import ObjectRecord, object_records, recheck_records, story_verdict
+from hedge_tasks.suites.vope.relevance import rate
+from hedge_tasks.suites.vope.tables import difference, numbers_of, tables_of
+from hedge_tasks.suites.vope.vocabulary import coco, object_phrase
 
 METRICS = rows_of([*measures.MEASURES, *relevance.MEASURES])
 

@@ -17,11 +17,11 @@ from sklearn.metrics import roc_auc_score
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.vope.attention import AttendedObject, attended, numbers_of, object_weights
-from hedge_tasks.evaluations.vope.extraction import mentions, places
 from hedge_tasks.models.hedge_tiny import HedgeTiny
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.suites.vope.attention import AttendedObject, attended, numbers_of, object_weights
+from hedge_tasks.suites.vope.extraction import mentions, places
 
 TEXT = "A dog and two wine glasses."
 

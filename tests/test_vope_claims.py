@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from hedge_tasks.adjudication.base import Verdict
 from hedge_tasks.claims import ENTAILMENT, Passage, SupportQuery, build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import get
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.vope.extraction import objects_in
-from hedge_tasks.evaluations.vope.objects import object_records
 from hedge_tasks.io.json_lines import read_objects
+from hedge_tasks.judging.base import Verdict
+from hedge_tasks.runs.claims import inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claims import inquiry, score_claims
+from hedge_tasks.suites.vope.extraction import objects_in
+from hedge_tasks.suites.vope.objects import object_records
 
 
 def objects(text: str) -> tuple[list[tuple[str, str]], int]:

@@ -92,7 +92,7 @@ def tiny(**options: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def pictures() -> list[Image.Image]:
-    from hedge_tasks.models.tiny.training import phantom
+    from training import phantom
 
     generators = [phantom.scan_rng(3, i) for i in range(2)]
     return [phantom.to_pil(phantom.render(phantom.draw_scan(g, n_lesions=1), g)[0]) for g in generators]

@@ -13,13 +13,13 @@ import pytest
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.vope import presence
-from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.evaluations.vope.presence import is_present
-from hedge_tasks.evaluations.vope.rechecks import rechecks
 from hedge_tasks.sampling.plan import SamplingPlan, SecondStage
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.suites.vope import presence
+from hedge_tasks.suites.vope.judge import VopeJudge
+from hedge_tasks.suites.vope.presence import is_present
+from hedge_tasks.suites.vope.rechecks import rechecks
 
 VECTORS = {"dog": (1.0, 0.0), "puppy": (0.9, 0.2), "wolfish": (0.7, 0.7), "horse": (0.81, 0.58), "cat": (0.79, 0.62)}
 
@@ -126,7 +126,7 @@ def test_rechecks_have_their_own_temperature_and_truth(monkeypatch: pytest.Monke
     assert [(one.id, one.reference) for one in asked] == [("s/puppy", "yes"), ("s/bus", "no")]
     assert [draw.temperature for draw in asked[0].plan.draws("k")] == [0.7, 1.0]
     monkeypatch.setattr(
-        "hedge_tasks.evaluations.vope.presence.word_vectors", lambda *_: dict.fromkeys(["bus", "dog"], np.ones(1))
+        "hedge_tasks.suites.vope.presence.word_vectors", lambda *_: dict.fromkeys(["bus", "dog"], np.ones(1))
     )
     alike = replace(stage, options={**options, "presence": "embedding"})
     assert [one.reference for one in rechecks(request, AnswerSet("s", Answer("A bus"), (Answer("A dog"),)), alike)] == [

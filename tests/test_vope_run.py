@@ -18,13 +18,13 @@ from vope_images import TRUTHS, number_of
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.vope import claims, documents, extraction, objects
-from hedge_tasks.evaluations.vope.task import VopeTask
-from hedge_tasks.evaluations.vope.vocabulary import Vocabulary
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.models.hedge_hf import HedgeHF
-from hedge_tasks.models.tiny.training import phantom
+from hedge_tasks.suites.vope import claims, documents, extraction, objects
+from hedge_tasks.suites.vope.task import VopeTask
+from hedge_tasks.suites.vope.vocabulary import Vocabulary
+from training import phantom
 
 # Every story names all that is there and two things that are not: 9 objects of 17 are present.
 PRESENT, ABSENT = 9, 8

@@ -13,11 +13,11 @@ from rows import rows_of
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.evaluations.vope import measures, published
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, story_scores
-from hedge_tasks.evaluations.vope.tables import numbers_of
-from hedge_tasks.plots import relevance_chart
+from hedge_tasks.report.plots import relevance_chart
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.suites.vope import measures, published
+from hedge_tasks.suites.vope.objects import ObjectRecord, story_scores
+from hedge_tasks.suites.vope.tables import numbers_of
 
 METRICS = rows_of(measures.MEASURES)
 

@@ -12,14 +12,14 @@ from datasets import Dataset, Image
 from evaluation import Run, evaluate
 from PIL import Image as PILImage
 
-from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.vqarad import documents as vqarad
+from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.lmms.catalogue import list_tasks, task_folder
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.hedge_paper.published import FILTERS, PROMPTS
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
+from hedge_tasks.suites.vqarad import documents as vqarad
 
 TINY_NLI = "package://hedge_tasks.models.tiny/nli"
 TASKS = {f"hedge_{data}{suffix}" for data in ("vqarad", "kvasirvqa_x1") for suffix in

@@ -12,10 +12,10 @@ import pytest
 from making import asked_of
 from openai_server import serve
 
-from hedge_tasks.asking.account import Account
-from hedge_tasks.asking.log import ReplyLog
-from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.cli import main
+from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.log import ReplyLog
+from hedge_tasks.llm.models import ServedModel
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.wording import nested, unfit, unlike
 from hedge_tasks.making.shale.proposing import Proposal, _record, propose

@@ -9,7 +9,7 @@ from typing import Any
 from datasets import Dataset, Features, Image, List, Value
 from PIL import Image as Picture
 
-from hedge_tasks.models.tiny.training import phantom
+from training import phantom
 
 COCO = "tsunghanwu__mscoco_chair"
 

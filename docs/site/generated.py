@@ -18,12 +18,12 @@ from typing import Any
 import yaml
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
-from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.cli import whole_parser
 from hedge_tasks.clustering import BACKENDS
 from hedge_tasks.detectors import NEEDS, Detector, get, names
 from hedge_tasks.detectors.base import KEPT_BY
 from hedge_tasks.io.commands import Parser
+from hedge_tasks.judging.base import JUDGES
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.models import MODELS
 from hedge_tasks.perturb.base import KINDS

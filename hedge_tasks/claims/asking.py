@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-from hedge_tasks.asking.account import Account
-from hedge_tasks.asking.asker import Asker, Query, QueryResult
-from hedge_tasks.asking.log import ReplyLog
-from hedge_tasks.asking.models import ServedModel
-from hedge_tasks.asking.template import load_template
 from hedge_tasks.clustering.nli_cache import cache_folder
 from hedge_tasks.io import options
+from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.asker import Asker, Query, QueryResult
+from hedge_tasks.llm.log import ReplyLog
+from hedge_tasks.llm.models import ServedModel
+from hedge_tasks.llm.template import load_template
 
 T = TypeVar("T")
 

@@ -49,7 +49,7 @@ from hedge_tasks.cli import (
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
 from hedge_tasks.io.progress import show_progress
-from hedge_tasks.serving.secrets import Redactor
+from hedge_tasks.llm.secrets import Redactor
 
 COMMANDS = {
     "start here (tasks, data and answers of your own)": (init, tasks, score, doctor, completion),

@@ -11,8 +11,8 @@ from hedge_tasks.cli.choices import add_detectors, add_scored_run, chosen_detect
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.adjudication.designed import AuditPlan, ExpertAudit
-    from hedge_tasks.audit.plan import Planned
+    from hedge_tasks.judging.designed import AuditPlan, ExpertAudit
+    from hedge_tasks.measures.audit_plan import Planned
     from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
 
@@ -62,8 +62,8 @@ def add(commands: Parser) -> None:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.audit.plan import make_plan, write_plan
     from hedge_tasks.detectors.registry import named
+    from hedge_tasks.measures.audit_plan import make_plan, write_plan
     from hedge_tasks.report.pictures import stored_documents
 
     run = chosen_run(arguments)
@@ -93,7 +93,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _scarce(run: Run, n: int) -> str:
     """Return a note where labels of the rarer kind will be few."""
-    from hedge_tasks.audit.strata import SCARCE, expected_rarer
+    from hedge_tasks.judging.strata import SCARCE, expected_rarer
     from hedge_tasks.numbers import WHOLE
 
     rarer = expected_rarer([answers.label for answers in run.answer_sets], n)
@@ -144,7 +144,7 @@ def _next(files: Sequence[Path]) -> str:
 
 
 def _apply(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.audit.plan import basis_of
+    from hedge_tasks.measures.audit_plan import basis_of
     from hedge_tasks.measures.audited import (
         audited_curves,
         audited_differences,
@@ -177,8 +177,8 @@ def _apply(arguments: argparse.Namespace) -> int:
 
 def _audit(arguments: argparse.Namespace, run: Run) -> ExpertAudit:
     """Return the labels of the files, and keep them beside the run."""
-    from hedge_tasks.adjudication.designed import plan_at_random, put_together, read_experts, read_plan
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.judging.designed import plan_at_random, put_together, read_experts, read_plan
     from hedge_tasks.runs.audit_files import check_plan, keep_audit
     from hedge_tasks.runs.integrity import is_run_file
 

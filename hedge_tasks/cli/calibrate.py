@@ -19,12 +19,12 @@ from hedge_tasks.cli.choices import (
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.adjudication.designed import ExpertAudit
+    from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.guard.by_experts import RunByExperts
     from hedge_tasks.guard.calibrate import PolicyCheck, PolicySearch
     from hedge_tasks.guard.policy import Policy
+    from hedge_tasks.judging.designed import ExpertAudit
     from hedge_tasks.numbers import Number, Table
-    from hedge_tasks.probes.base import FittedDetector
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics.risk_control import RiskControl
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
-    from hedge_tasks.probes.base import FittedDetector
     from hedge_tasks.runs.run_files import Run
 
 RUN_HELP = "lmms-eval's output folder, a run file, or a JSONL file of answers"
@@ -187,8 +187,8 @@ def with_fitted(names: Sequence[str]) -> tuple[tuple[str, ...], list[FittedDetec
     Raises:
         ConfigError: There is no such detector; names the nearest one.
     """
+    from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import named
-    from hedge_tasks.probes.registry import fitted_detectors
 
     fitted = fitted_detectors()
     others = [name for name in names if name not in fitted]
@@ -202,7 +202,7 @@ def listed(text: str) -> list[str]:
 
 def label_store_of(run: Run) -> Path | None:
     """Return the folder of the judge's kept replies beside a run; None for a run that lies nowhere."""
-    from hedge_tasks.adjudication.config import LABELS
+    from hedge_tasks.judging.config import LABELS
     from hedge_tasks.runs.run_files import FOLDER
 
     if run.path is None:
@@ -227,7 +227,7 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
 
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.scoring.scorers import model_options, scorer_of, with_kept_outputs
+    from hedge_tasks.runs.scorers import model_options, scorer_of, with_kept_outputs
 
     # Hybrid has two models; the one for embeddings is seldom another.
     options = {"model": "nli_model" if arguments.clustering == "hybrid" else "model", "rule": "rule"}
@@ -258,7 +258,7 @@ def chosen_scorers(arguments: argparse.Namespace, run: Run) -> dict[str, Scorer]
     """Return the scorer of `chosen_scorer`, or those of all the run's filters where none is chosen, by name."""
     from dataclasses import replace
 
-    from hedge_tasks.scoring.scorers import scorers_of
+    from hedge_tasks.runs.scorers import scorers_of
 
     if not takes_all_filters(arguments, run):
         scorer = chosen_scorer(arguments, run)

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from hedge_tasks.measures.kept_claims import KeptNumbers
     from hedge_tasks.measures.unit_table import UnitTable
     from hedge_tasks.numbers import Cell, Table
-    from hedge_tasks.scoring.claim_agreement import JointAgreement
-    from hedge_tasks.scoring.claims import ScoredClaims
+    from hedge_tasks.runs.claim_agreement import JointAgreement
+    from hedge_tasks.runs.claims import ScoredClaims
 
 _LISTED = 10
 """Claims that the text lists where nothing is labelled, the most suspicious first."""

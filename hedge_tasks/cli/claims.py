@@ -14,15 +14,15 @@ from hedge_tasks.io.commands import Parser, add_labels, add_out, command, say, s
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hedge_tasks.adjudication import Judge
     from hedge_tasks.claims.decomposition import Decomposition
     from hedge_tasks.claims.entailment import Entailment
     from hedge_tasks.claims.label_functions import LabelFunction
     from hedge_tasks.data.spans import LabelledSpan
+    from hedge_tasks.judging import Judge
     from hedge_tasks.measures.claim_probes import ClaimProbes
+    from hedge_tasks.runs.claim_files import KeptSupport
+    from hedge_tasks.runs.claims import ScoredClaims, Supported, SupportPrice, SupportSource
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.scoring.claim_files import KeptSupport
-    from hedge_tasks.scoring.claims import ScoredClaims, Supported, SupportPrice, SupportSource
 
 
 def add(commands: Parser) -> None:
@@ -80,16 +80,16 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.asking import account
     from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, probe_controls, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.llm import account
     from hedge_tasks.measures.kept_claims import has_labels
     from hedge_tasks.measures.run_finding import finding_of
     from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
-    from hedge_tasks.scoring.claim_agreement import joint_agreement
-    from hedge_tasks.scoring.claim_files import write_claim_scores
+    from hedge_tasks.runs.claim_agreement import joint_agreement
+    from hedge_tasks.runs.claim_files import write_claim_scores
 
     _check(arguments)
     everything = arguments.detectors in (None, "all")
@@ -143,8 +143,8 @@ def _scored(
         file_labels: Labels by document, and in words where they come from.
     """
     from hedge_tasks.claims.label_functions import function_labels
-    from hedge_tasks.scoring.claim_labels import check_references, judged_spans
-    from hedge_tasks.scoring.claims import score_claims
+    from hedge_tasks.runs.claim_labels import check_references, judged_spans
+    from hedge_tasks.runs.claims import score_claims
 
     decomposed = [answer.decomposed for answer in support.answers]
     spans, by = file_labels
@@ -169,8 +169,8 @@ def _probes(
     function: LabelFunction | None,
 ) -> ClaimProbes:
     from hedge_tasks.cli.probes import transfer
+    from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.measures.claim_probes import SENTENCES, SentenceData, with_probes
-    from hedge_tasks.probes.registry import fitted_detectors
     from hedge_tasks.runs.kept_inside import inside_source
     from hedge_tasks.runs.run_files import load_run
 
@@ -244,7 +244,7 @@ class _Support:
 
 def _kept_support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
     """Return the support kept with the run, where the options ask for no other; it needs no model."""
-    from hedge_tasks.scoring.claim_files import support_of_run
+    from hedge_tasks.runs.claim_files import support_of_run
 
     if (
         arguments.price
@@ -270,8 +270,8 @@ def _kept_support(arguments: argparse.Namespace, finished: Run) -> _Support | No
 def _computed_support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
     """Compute the support with the engine that the options name; None where only the price is asked for."""
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.scoring.claim_files import keep_support, kept_support
-    from hedge_tasks.scoring.claims import inquiry
+    from hedge_tasks.runs.claim_files import keep_support, kept_support
+    from hedge_tasks.runs.claims import inquiry
 
     arguments.unit, arguments.support = arguments.unit or "sentence", arguments.support or "words"
     unit, engine = _unit_and_engine(arguments, finished)
@@ -303,7 +303,7 @@ def _computed_support(arguments: argparse.Namespace, finished: Run) -> _Support 
 
 
 def _judge(spec: str, finished: Run) -> Judge:
-    from hedge_tasks.adjudication import check_judge, judge_from, keep_labels
+    from hedge_tasks.judging import check_judge, judge_from, keep_labels
 
     judge = judge_from(spec)
     check_judge(judge, cases_have_images=False)
@@ -317,7 +317,7 @@ def _labels(
 ) -> tuple[LabelFunction | None, Mapping[str, Sequence[LabelledSpan]] | None, str]:
     """Return a function that labels, or the labels of a file, and in words where they come from."""
     from hedge_tasks.claims.label_functions import LABEL_FUNCTIONS, PYTHON, label_function
-    from hedge_tasks.scoring.claim_files import read_labels
+    from hedge_tasks.runs.claim_files import read_labels
 
     if source is None:
         return None, None, ""
@@ -331,7 +331,7 @@ def _unit_and_engine(arguments: argparse.Namespace, finished: Run) -> tuple[Deco
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.claims.entailment import ENTAILMENTS
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.scoring.scorers import model_options
+    from hedge_tasks.runs.scorers import model_options
 
     ENTAILMENTS.get(arguments.support)
     support = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}

@@ -93,7 +93,7 @@ def _seed_table(first: Run, runs: Mapping[int, Run], arguments: argparse.Namespa
     from hedge_tasks.measures.run_measures import Document, estimate_of
     from hedge_tasks.measures.seed_spread import spread_of, spread_table, spreads
     from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
-    from hedge_tasks.scoring.scorers import scorers_of
+    from hedge_tasks.runs.scorers import scorers_of
 
     own = _suite(first)
     named = [_metric(name, own) for name in arguments.metric or SCORE_NAMES]
@@ -194,7 +194,7 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Comparisons:
     from hedge_tasks.measures.audited import compare_by_experts, whose_labels
     from hedge_tasks.measures.comparisons import compare_two_scores
     from hedge_tasks.runs.audit_files import audit_of
-    from hedge_tasks.scoring.scorers import scorer_of
+    from hedge_tasks.runs.scorers import scorer_of
 
     if arguments.against is None and arguments.against_filter is None:
         return _all_detectors(run, arguments)

@@ -39,7 +39,7 @@ def add(commands: Parser) -> None:
 
 
 def run_synonyms(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.adjudication.rule.vocabularies import build_table
+    from hedge_tasks.judging.rule.vocabularies import build_table
     from hedge_tasks.numbers import Table
 
     built = build_table(arguments.source, arguments.out, arguments.vocabulary)

@@ -22,10 +22,10 @@ from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
+    from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.measures.detector_table import DetectorTable, Rank
     from hedge_tasks.measures.fusion import Fusion
     from hedge_tasks.numbers import Table
-    from hedge_tasks.probes.base import FittedDetector
     from hedge_tasks.runs.run_files import Run
 
 
@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.measures.fusion import fuse
     from hedge_tasks.measures.kept_claims import kept_numbers
     from hedge_tasks.measures.run_finding import finding_of
-    from hedge_tasks.plots import check_format, draw, price_chart
     from hedge_tasks.report.detector_page import build_detector_page
+    from hedge_tasks.report.plots import check_format, draw, price_chart
     from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
 
     if arguments.needs:
@@ -148,8 +148,8 @@ def _chosen(
 ) -> tuple[tuple[str, ...], Sequence[FittedDetector]]:
     """Return detectors for a run, and fitted ones: those that are named, or all that it keeps evidence for."""
     from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
+    from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, names
-    from hedge_tasks.probes.registry import fitted_detectors
     from hedge_tasks.runs.kept_inside import bytes_kept
 
     if arguments.detectors is not None:
@@ -163,9 +163,9 @@ def _chosen(
 
 def _needs() -> Table:
     """Return a table with the price of every detector, and the way to have a run keep its evidence."""
+    from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.numbers import Cell, Column, Table
-    from hedge_tasks.probes.registry import fitted_detectors
 
     n = 10
     rows: list[dict[str, Cell]] = [

@@ -54,7 +54,7 @@ def _groups(health: Health) -> dict[str, object]:
 
 
 def _text(run: Run, health: Health, trust: TrustState) -> str:
-    from hedge_tasks.adjudication.outcomes import readings_line
+    from hedge_tasks.judging.outcomes import readings_line
     from hedge_tasks.numbers import PERCENT, Format, format_value
     from hedge_tasks.runs.health import draws_line
     from hedge_tasks.runs.setting_verdicts import mitigation_line

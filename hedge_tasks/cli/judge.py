@@ -16,7 +16,7 @@ from hedge_tasks.io.commands import Parser, add_label_store, add_out, command, s
 from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
-    from hedge_tasks.adjudication import Judge, Verdict
+    from hedge_tasks.judging import Judge, Verdict
     from hedge_tasks.numbers import Number, Table
     from hedge_tasks.runs.run_files import Run
 
@@ -67,9 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judge(arguments: argparse.Namespace) -> Judge:
-    from hedge_tasks.adjudication import check_judge, configured_judge, judge_from
-    from hedge_tasks.adjudication.config import ENVIRONMENT
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.judging import check_judge, configured_judge, judge_from
+    from hedge_tasks.judging.config import ENVIRONMENT
 
     specs = arguments.judge or []
     if not specs and not os.environ.get(ENVIRONMENT, "").strip():
@@ -84,11 +84,11 @@ def _judge(arguments: argparse.Namespace) -> Judge:
 
 
 def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
-    from hedge_tasks.adjudication import keep_labels, reliability
-    from hedge_tasks.adjudication.reliability import LIMIT
-    from hedge_tasks.asking.account import asked
+    from hedge_tasks.judging import keep_labels, reliability
+    from hedge_tasks.judging.reliability import LIMIT
+    from hedge_tasks.llm.account import asked
+    from hedge_tasks.runs.relabel import changes, relabel
     from hedge_tasks.runs.run_files import load_run, save_run
-    from hedge_tasks.scoring.relabel import changes, relabel
 
     finished = load_run(arguments.run, arguments.task)
     out = _out(arguments, finished)
@@ -135,8 +135,8 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    from hedge_tasks.scoring.judge_comparison import agreement, disagreements, labels_by_judge
-    from hedge_tasks.scoring.relabel import cases_of
+    from hedge_tasks.runs.judge_comparison import agreement, disagreements, labels_by_judge
+    from hedge_tasks.runs.relabel import cases_of
 
     cases = [d.to_dict() for d in disagreements(cases_of(judged), verdicts)]
     if arguments.disagreements:
@@ -159,7 +159,7 @@ def _auroc(
 ) -> Mapping[str, Mapping[str, Number]] | str:
     """Return the AUROC by judge and score, or why there is none. The labels are saved in either case."""
     from hedge_tasks.errors import HedgeError
-    from hedge_tasks.scoring.judge_comparison import auroc_by_judge
+    from hedge_tasks.runs.judge_comparison import auroc_by_judge
 
     try:
         scorer = chosen_scorer(arguments, judged)

@@ -13,19 +13,19 @@ from hedge_tasks.io.commands import show
 from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
-    from hedge_tasks.adjudication import Case, Judge, Verdict
-    from hedge_tasks.adjudication.baselines import Beside
-    from hedge_tasks.adjudication.check import Facet, JudgeCheck, Recall
-    from hedge_tasks.adjudication.label_files import HumanLabel
+    from hedge_tasks.judging import Case, Judge, Verdict
+    from hedge_tasks.judging.baselines import Beside
+    from hedge_tasks.judging.check import Facet, JudgeCheck, Recall
+    from hedge_tasks.judging.label_files import HumanLabel
     from hedge_tasks.numbers import Table
 
 _NOT_JUDGED = "not judged"
 
 
 def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
-    from hedge_tasks.adjudication import NO_ANSWER, keep_labels
-    from hedge_tasks.adjudication.check import check, check_categories, facets, read_checked
-    from hedge_tasks.asking import account
+    from hedge_tasks.judging import NO_ANSWER, keep_labels
+    from hedge_tasks.judging.check import check, check_categories, facets, read_checked
+    from hedge_tasks.llm import account
 
     columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in arguments.column)
     cases, human = read_checked(
@@ -61,8 +61,8 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
 
 def _keep_check(arguments: argparse.Namespace, judge: Judge, result: JudgeCheck) -> str:
     """Keep a check beside a run that the judge has labelled; return a line that says so."""
-    from hedge_tasks.adjudication.check import LABELS
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.judging.check import LABELS
     from hedge_tasks.runs.audit_files import KeptCheck, keep_check
     from hedge_tasks.runs.run_files import load_run
 
@@ -87,8 +87,8 @@ def _rivals(
     Returns:
         Verdicts by name, and the judges that were asked for them.
     """
-    from hedge_tasks.adjudication import judge_from, keep_labels
-    from hedge_tasks.adjudication.config import ENVIRONMENT, parse_spec
+    from hedge_tasks.judging import judge_from, keep_labels
+    from hedge_tasks.judging.config import ENVIRONMENT, parse_spec
 
     verdicts: dict[str, list[Verdict]] = {}
     askers: list[Judge] = []
@@ -107,8 +107,8 @@ def _compared(
     name: str, human: Sequence[HumanLabel], case_facets: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
 ) -> list[Beside]:
     """Return the judge, the others and the guesses, by labels or by categories."""
-    from hedge_tasks.adjudication.baselines import BY_KIND, MAJORITY, majority, majority_by, stand_beside
-    from hedge_tasks.adjudication.check import LABELS
+    from hedge_tasks.judging.baselines import BY_KIND, MAJORITY, majority, majority_by, stand_beside
+    from hedge_tasks.judging.check import LABELS
 
     def outcome(label: int | None, category: str | None) -> str | None:
         return category if name == "categories" else None if label is None else LABELS[label]

@@ -12,7 +12,7 @@ from hedge_tasks.io.commands import Parser, add_out, command, show
 from hedge_tasks.making.commands import add_floor, add_models
 
 if TYPE_CHECKING:
-    from hedge_tasks.adjudication.prompt import JudgePrompt
+    from hedge_tasks.judging.prompt import JudgePrompt
     from hedge_tasks.making.judging.examples import TrainingExample
 
 
@@ -72,7 +72,7 @@ def add(commands: Parser) -> None:
 
 
 def run_data(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.adjudication.prompt import load_judge_prompt
+    from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.gate.attack import FLOOR_TITLE, attack, floor_rows
     from hedge_tasks.making.gate.sets import judged_answers
     from hedge_tasks.making.judging import examples as made
@@ -128,10 +128,10 @@ def _verified(
     arguments: argparse.Namespace, twins: list[TrainingExample]
 ) -> tuple[list[TrainingExample], dict[str, Any]]:
     """Return the made wrong answers that verifiers confirm, and the counts of all their verdicts."""
-    from hedge_tasks.asking.models import model_from
     from hedge_tasks.errors import HedgeError
     from hedge_tasks.making.judging.verifying import contradicted
     from hedge_tasks.making.output import LEDGER
+    from hedge_tasks.models.by_text import model_from
 
     verifiers = [model_from(spec) for spec in arguments.verifier]
     if not verifiers or not twins:
@@ -149,7 +149,7 @@ def _verified(
 
 def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
     """Return answers that somebody judged, from a file of labels or a run."""
-    from hedge_tasks.adjudication.check import read_checked
+    from hedge_tasks.judging.check import read_checked
     from hedge_tasks.making.judging.examples import TrainingExample
 
     if path.is_dir() or path.name.startswith("run-"):
@@ -169,8 +169,8 @@ def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> l
 
 def _judged_in_run(path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
     from hedge_tasks.making.judging.examples import TrainingExample
+    from hedge_tasks.runs.relabel import cases_of
     from hedge_tasks.runs.run_files import load_run
-    from hedge_tasks.scoring.relabel import cases_of
 
     finished = load_run(path, None)
     outcomes = {outcome.key for outcome in prompt.outcomes}
@@ -200,9 +200,9 @@ def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
 
 
 def _tasks(arguments: argparse.Namespace, path: Path) -> list[TrainingExample]:
-    from hedge_tasks.adjudication.base import Case
     from hedge_tasks.data.cells import first_of
     from hedge_tasks.data.tables import read_rows
+    from hedge_tasks.judging.base import Case
     from hedge_tasks.making.judging.examples import TASK, TrainingExample
 
     examples = []
@@ -222,7 +222,7 @@ def _image(arguments: argparse.Namespace, name: str, where: str) -> Path | None:
     Raises:
         DataError: There is no such file below the folder.
     """
-    from hedge_tasks.adjudication.check import picture_below
+    from hedge_tasks.judging.check import picture_below
 
     return None if arguments.images is None else picture_below(arguments.images, name, where)
 

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.measures.fidelity import fidelity, merged
     from hedge_tasks.measures.hedge_paper import at_equal_draws, place_runs, published_cells, score_cells
     from hedge_tasks.measures.hedge_paper.layout import as_csv, as_rows, describe
-    from hedge_tasks.plots import check_format
+    from hedge_tasks.report.plots import check_format
     from hedge_tasks.runs.run_files import load_runs
 
     if arguments.figure:
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.hedge_paper.published import SCORES
-    from hedge_tasks.plots import draw_panels, family_charts
+    from hedge_tasks.report.plots import draw_panels, family_charts
 
     curves: dict[str, dict[tuple[str, str], list[tuple[int, float]]]] = {score: {} for score in SCORES.values()}
     for result in results:
@@ -125,7 +125,7 @@ def _scorers(arguments: argparse.Namespace) -> Callable[[Run], Mapping[str, Scor
     """The four columns of a run as a protocol or options have them; None where nothing but the runs' own is asked."""
     from hedge_tasks.cli.choices import threshold_of
     from hedge_tasks.runs.protocols import OURS, protocol_of
-    from hedge_tasks.scoring.scorers import protocol_scorers, scorers_of
+    from hedge_tasks.runs.scorers import protocol_scorers, scorers_of
 
     changes: dict[str, dict[str, Any]] = {"nli": {}, "embed": {}}
     if arguments.nli_model:

@@ -13,7 +13,7 @@ from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
-    from hedge_tasks.plots import Chart
+    from hedge_tasks.report.plots import Chart
     from hedge_tasks.runs.run_files import Run
 
 KINDS = {
@@ -45,7 +45,7 @@ def add(commands: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.plots import check_format, draw
+    from hedge_tasks.report.plots import check_format, draw
 
     check_format(arguments.out, table=True)
     chosen_detectors(arguments, ())  # a slip of the pen is told before anything is computed
@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
-    from hedge_tasks import plots
     from hedge_tasks.detectors.pipeline import detection_auroc, prices_of
     from hedge_tasks.measures.sweep import check_samples
+    from hedge_tasks.report import plots
 
     if arguments.kind == "categories":
         return plots.categories_chart([(finished.model or finished.task, finished)])
@@ -89,7 +89,7 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
         )
     if arguments.kind == "distribution":
         return plots.distribution_chart(scores, detectors[0])
-    from hedge_tasks.adjudication.outcomes import declined_in
+    from hedge_tasks.judging.outcomes import declined_in
 
     charts: dict[str, Callable[..., Chart]] = {
         "roc": plots.roc_chart,
@@ -110,8 +110,8 @@ def _detectors(scorer: Scorer, arguments: argparse.Namespace) -> tuple[str, ...]
 
 def _clusterings_chart(finished: Run, arguments: argparse.Namespace) -> Chart:
     from hedge_tasks.detectors.pipeline import detection_auroc
-    from hedge_tasks.plots import detectors_chart
-    from hedge_tasks.scoring.scorers import scorers_of
+    from hedge_tasks.report.plots import detectors_chart
+    from hedge_tasks.runs.scorers import scorers_of
 
     estimates = {}
     for name, scorer in scorers_of(finished).items():
@@ -123,7 +123,7 @@ def _clusterings_chart(finished: Run, arguments: argparse.Namespace) -> Chart:
 
 def _sizes_chart(finished: Run, scorer: Scorer, detectors: tuple[str, ...], *, by: str) -> Chart:
     from hedge_tasks.measures.sweep import sweep, usual_sizes
-    from hedge_tasks.plots import sweep_chart
+    from hedge_tasks.report.plots import sweep_chart
 
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
     return sweep_chart(list(sweep(finished.answer_sets, scorer, usual_sizes(most), detectors)), by=by)

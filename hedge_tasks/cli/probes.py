@@ -32,10 +32,10 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.detectors.probes.base import save
+    from hedge_tasks.detectors.probes.registry import fitted, fitted_detectors
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.measures.probe_table import probe_table
-    from hedge_tasks.probes.base import save
-    from hedge_tasks.probes.registry import fitted, fitted_detectors
     from hedge_tasks.runs.run_files import load_run
 
     named = [fitted(name) for name in listed(arguments.probes)] if arguments.probes else []
@@ -103,9 +103,9 @@ def _data(finished: Run, arguments: argparse.Namespace, states: Path | None) -> 
 
 
 def _table(probes: ProbeTable, title: str) -> Table:
+    from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.measures.blind import LENGTH
     from hedge_tasks.numbers import FOUR_DIGITS, ONE_DIGIT, SIGNED_FOUR, Cell, Column, Table, reason_lines
-    from hedge_tasks.probes.registry import fitted_detectors
 
     fitted_names = fitted_detectors()
     differences = probes.blind.differences if probes.blind else {}

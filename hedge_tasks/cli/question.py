@@ -37,7 +37,7 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError, unknown
     from hedge_tasks.runs.health import decoding_line, health_of
-    from hedge_tasks.scoring.scorers import scorer_of
+    from hedge_tasks.runs.scorers import scorer_of
 
     finished = chosen_run(arguments)
     scorers = [chosen_scorer(arguments, finished)]

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.kept_claims import kept_numbers
     from hedge_tasks.runs.from_store import run_from_store
-    from hedge_tasks.scoring.scorers import scorers_of
+    from hedge_tasks.runs.scorers import scorers_of
 
     finished, blocks = _source(arguments)
     # One given option means one clustering, and says so when it lacks a clustering.
@@ -119,7 +119,7 @@ def _scorer(arguments: argparse.Namespace, finished: Run, name: str | None) -> S
     """Return the scorer that the options describe, or the run's own of this name."""
     from dataclasses import replace
 
-    from hedge_tasks.scoring.scorers import scorers_of
+    from hedge_tasks.runs.scorers import scorers_of
 
     scorer = chosen_scorer(arguments, finished) if name is None else scorers_of(finished)[name]
     if arguments.alpha is not None:
@@ -133,7 +133,7 @@ def _scores(
     from functools import partial
 
     from hedge_tasks.io.ray_cluster import RayOptions
-    from hedge_tasks.scoring.parts import header_of, parts_of, score_on_ray, score_parts
+    from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray, score_parts
 
     if arguments.ray is not None:
         make = partial(_scorer, arguments, header_of(finished), name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
     from hedge_tasks.detectors.pipeline import Scores
     from hedge_tasks.numbers import Table
-    from hedge_tasks.scoring.claims import ScoredClaims
+    from hedge_tasks.runs.claims import ScoredClaims
 
 _SHAPES = """\
 ANSWERS is one of these, by its ending or --csv; - reads the standard input:
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.scorer import score_all
     from hedge_tasks.measures.kept_claims import measured_claims
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.scoring.scorers import chosen_models
+    from hedge_tasks.runs.scorers import chosen_models
 
     detectors, alpha = chosen_detectors(arguments, USUAL), 1.0 if arguments.alpha is None else arguments.alpha
     options: dict[str, Any] = {**chosen_models(arguments.clustering)}
@@ -111,8 +111,8 @@ def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models:
     import sys
 
     from hedge_tasks.io.commands import say
+    from hedge_tasks.runs.claims import find_claims
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.scoring.claims import find_claims
 
     marked = any(a.claims for a in answer_sets)
     if not (arguments.claims or marked):

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import add_listener, add_policy
 from hedge_tasks.io.commands import Parser, command, say
+from hedge_tasks.llm.addresses import is_loopback, url_of
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
-from hedge_tasks.serving.addresses import is_loopback, url_of
 
 if TYPE_CHECKING:
     from hedge_tasks.guard import Guard
     from hedge_tasks.guard.proxy.settings import ProxySettings
 
 _WITHIN_S = 60.0
-_SILENT = ("hedge_tasks.serving", "hedge_tasks.sampling", "hedge_tasks.models")
+_SILENT = ("hedge_tasks.llm", "hedge_tasks.sampling", "hedge_tasks.models")
 """Modules whose log may quote a server that quotes the question."""
 
 
@@ -103,7 +103,7 @@ def silent() -> Iterator[None]:
 def _settings(arguments: argparse.Namespace) -> ProxySettings:
     from hedge_tasks.guard.proxy.settings import KEY_VARIABLE, ProxySettings
     from hedge_tasks.io import options
-    from hedge_tasks.serving.secrets import NO_KEY, check_key
+    from hedge_tasks.llm.secrets import NO_KEY, check_key
 
     key = check_key(KEY_VARIABLE, os.environ.get(KEY_VARIABLE))
     return ProxySettings(

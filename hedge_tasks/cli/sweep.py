@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.measures.seed_spread import draws_shares, shares_table
     from hedge_tasks.measures.sweep import as_csv, check_samples, sweep, sweep_draws
-    from hedge_tasks.plots import check_format, plot_sweep
+    from hedge_tasks.report.plots import check_format, plot_sweep
 
     if arguments.plot:
         check_format(arguments.plot)
@@ -116,7 +116,7 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.sweep import prices, prices_as_csv
     from hedge_tasks.numbers import Column, Format, Table
-    from hedge_tasks.plots import cost_chart, draw
+    from hedge_tasks.report.plots import cost_chart, draw
 
     scorers, sizes = chosen_scorers(arguments, finished), _sizes(arguments, finished)
     steps = prices(finished.answer_sets, scorers, sizes)

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.measures.sweep import check_samples
     from hedge_tasks.measures.threshold_report import tuning_report
-    from hedge_tasks.scoring.scorers import scorers_of
+    from hedge_tasks.runs.scorers import scorers_of
 
     names = ("target", "low", "high", "search", "trials", "folds", "share", "seed")
     chosen = {name: value for name in names if (value := getattr(arguments, name)) is not None}

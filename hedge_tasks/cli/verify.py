@@ -48,10 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _prove(arguments: argparse.Namespace) -> int:
     """Check the chain of one submission, link by link."""
-    from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.leaderboard import check, read_submission
     from hedge_tasks.leaderboard.chain import check_with_texts, prove_labels, prove_run, prove_store
+    from hedge_tasks.llm.log import ReplyLog
     from hedge_tasks.runs.run_files import load_run
     from hedge_tasks.sampling.archive import open_store
 

@@ -25,9 +25,9 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.clustering.hybrid import HybridClustering
 from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
+from hedge_tasks.llm.encoders import Encoder
+from hedge_tasks.llm.loading import ModelUnavailableError
 from hedge_tasks.registry import Registry
-from hedge_tasks.serving.encoders import Encoder
-from hedge_tasks.serving.loading import ModelUnavailableError
 
 __all__ = [
     "Classifier",

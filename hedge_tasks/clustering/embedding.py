@@ -16,8 +16,8 @@ from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE, Dendrogram, labe
 from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, Source, first_table
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
-from hedge_tasks.serving.encoders import DEFAULT_MODEL, Encoder, Row, encoder_settings, load_encoder, unit_vectors
-from hedge_tasks.serving.loading import check_model_options, custom_name, default_device
+from hedge_tasks.llm.encoders import DEFAULT_MODEL, Encoder, Row, encoder_settings, load_encoder, unit_vectors
+from hedge_tasks.llm.loading import check_model_options, custom_name, default_device
 
 __all__ = [
     "COSINE_TOLERANCE",

@@ -16,9 +16,9 @@ from hedge_tasks.clustering.linking import ComponentLinker, Linker, VetoLinker, 
 from hedge_tasks.clustering.model_outputs import ModelOutputs, Source
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import RULES, Classifier
-from hedge_tasks.serving import encoders
-from hedge_tasks.serving.encoders import Encoder
-from hedge_tasks.serving.loading import check_model_options
+from hedge_tasks.llm import encoders
+from hedge_tasks.llm.encoders import Encoder
+from hedge_tasks.llm.loading import check_model_options
 
 # Pairs are visited by falling cosine. What the padding of a batch does to the last digits must not decide which of two
 # pairs comes first, so the order is that of cosines on this grid, and then of the texts.

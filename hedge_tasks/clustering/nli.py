@@ -23,7 +23,7 @@ from hedge_tasks.clustering.model_outputs import RELATIONS, ModelOutputs, PairTa
 from hedge_tasks.clustering.relations import LIKELIEST, RULES, Classifier, Pair, Relation, Rule
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io import options
-from hedge_tasks.serving.loading import check_model_options, custom_name, default_device
+from hedge_tasks.llm.loading import check_model_options, custom_name, default_device
 
 if TYPE_CHECKING:
     from hedge_tasks.clustering.nli_source import NliSource

@@ -16,8 +16,8 @@ from hedge_tasks.clustering.nli_cache import RELATIONS, Prediction
 from hedge_tasks.clustering.relations import Pair, Relation
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.progress import progress
-from hedge_tasks.serving.fingerprints import fingerprint
-from hedge_tasks.serving.loading import load_or_explain, resolve_model
+from hedge_tasks.llm.fingerprints import fingerprint
+from hedge_tasks.llm.loading import load_or_explain, resolve_model
 
 _STEMS = {"contradict": Relation.CONTRADICTION, "neutral": Relation.NEUTRAL, "entail": Relation.ENTAILMENT}
 

@@ -13,7 +13,7 @@ from hedge_tasks.clustering.model_outputs import PairTable
 from hedge_tasks.clustering.nli_cache import Prediction, RelationCache, cache_file, cache_folder
 from hedge_tasks.clustering.nli_model import Origin, find_origin, load_nli_model
 from hedge_tasks.clustering.relations import LIKELIEST, Pair, Relation
-from hedge_tasks.serving.loading import default_device
+from hedge_tasks.llm.loading import default_device
 
 # A killed run loses what was classified in this time.
 _WRITE_EVERY_S = 10.0

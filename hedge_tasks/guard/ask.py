@@ -34,13 +34,13 @@ from hedge_tasks.guard.policy import Policy, load_policy
 from hedge_tasks.guard.seen import FORCED, agreeing, pays_for
 from hedge_tasks.guard.sentinels import EVERY_S, Sentinel, ServerWatch
 from hedge_tasks.guard.verdict import GuardVerdict, clusters_of, reason_of
+from hedge_tasks.llm.secrets import Redactor
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.sampling.hook import outcomes, without_keys
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import CONTEXT, Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.store import AnswerStore
-from hedge_tasks.serving.secrets import Redactor
 
 Picture = Image.Image | str | Path
 Pictures = Picture | Sequence[Picture] | None

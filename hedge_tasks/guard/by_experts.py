@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hedge_tasks.adjudication.designed import MEANINGS, NO_ANSWER, ExpertAudit
+from hedge_tasks.judging.designed import MEANINGS, NO_ANSWER, ExpertAudit
 from hedge_tasks.runs.run_files import Run
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
@@ -22,6 +21,7 @@ from hedge_tasks.guard.fitted import FittedState
 from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
 from hedge_tasks.guard.sentinels import choose
+from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_rate, ratio

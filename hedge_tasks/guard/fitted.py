@@ -18,13 +18,13 @@ from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector, no_draws
 from hedge_tasks.detectors.evidence import Evidence
+from hedge_tasks.detectors.probes.base import Arrays, FittedDetector, at_place, digest
+from hedge_tasks.detectors.probes.registry import fitted, fitted_detectors
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.fused import FUSED, fit_fused, fused_detector
 from hedge_tasks.io.records import Count, Items, Name, Record
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
-from hedge_tasks.probes.base import Arrays, FittedDetector, at_place, digest
-from hedge_tasks.probes.registry import fitted, fitted_detectors
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 

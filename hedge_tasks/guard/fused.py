@@ -10,8 +10,8 @@ from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.probes.base import Arrays
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.probes.base import Arrays
 
 FUSED = "fused"
 """Name of the fitted detector; `fused:se+msp` names what it is made of."""

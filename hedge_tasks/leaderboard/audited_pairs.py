@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedge_tasks.adjudication.designed import ExpertLabels
+from hedge_tasks.judging.designed import ExpertLabels
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.comparison import Pairs
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray

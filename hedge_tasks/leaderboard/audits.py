@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from hedge_tasks.adjudication.designed import ExpertAudit, ExpertLabels
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detectors_of
+from hedge_tasks.judging.designed import ExpertAudit, ExpertLabels
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, interval_in, number_fields, rounded
 from hedge_tasks.measures.audited import auroc_by_experts, rate_by_experts

@@ -13,26 +13,26 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from hedge_tasks.adjudication.reply_judge import reads_replies
-from hedge_tasks.asking.log import Kept, ReplyLog
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.judging.reply_judge import reads_replies
 from hedge_tasks.leaderboard.recomputation import DIFFERENT_BY_ROUNDING, same_clusters
 from hedge_tasks.leaderboard.stated import MOST_FAULTS
 from hedge_tasks.leaderboard.submission import digest_of, document_record
 from hedge_tasks.leaderboard.suite import suite_of_run
 from hedge_tasks.leaderboard.units import claims_of_run
 from hedge_tasks.leaderboard.validation import ValidationFindings, check
+from hedge_tasks.llm.log import Kept, ReplyLog
 from hedge_tasks.runs.editions import clustering_rules
+from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.scorers import with_kept_outputs
 from hedge_tasks.runs.trust import check_models
 from hedge_tasks.sampling.archive import documents_of, keyed_answers
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.jobs import draws_digest
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
-from hedge_tasks.scoring.relabel import judge_of
-from hedge_tasks.scoring.scorers import with_kept_outputs
 
 READ_BY = "read_by"
 """Setting of runs whose task reads every answer (`HedgeTask.read_answer`), so that texts are not what was drawn."""

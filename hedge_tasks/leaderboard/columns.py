@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.adjudication.designed import ExpertLabels
+from hedge_tasks.judging.designed import ExpertLabels
 from hedge_tasks.leaderboard.audits import labels_of
 from hedge_tasks.leaderboard.comparison import Counted, LabelledScores
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of

@@ -12,8 +12,8 @@ from hedge_tasks.leaderboard.detector_ranks import PRICES, DetectorBoard, Priced
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_page import PACKAGE
 from hedge_tasks.measures.blind import TITLES
-from hedge_tasks.plots.figures import ranks_chart
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
+from hedge_tasks.report.plots.figures import ranks_chart
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean
 

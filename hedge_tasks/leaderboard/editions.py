@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Manifest
+from hedge_tasks.judging.reply_judge import reads_replies
 from hedge_tasks.leaderboard.plausibility import implausible
 from hedge_tasks.leaderboard.stated import recorded_decoding
 from hedge_tasks.runs.editions import Edition, differences, hash_of, manifest_digest, rules_of

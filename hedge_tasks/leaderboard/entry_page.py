@@ -20,8 +20,8 @@ from hedge_tasks.leaderboard.units import CLAIM_PARTS, claims_for_page
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import Number
-from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
+from hedge_tasks.report.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, flat_settings
 from hedge_tasks.runs.signed_runs import SETTING as SIGNED

@@ -17,11 +17,11 @@ import numpy as np
 from pydantic import ConfigDict
 
 from hedge_tasks import __version__
-from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Record
 from hedge_tasks.io.signatures import can_check, signature_of
+from hedge_tasks.judging.designed import ExpertLabels
 from hedge_tasks.leaderboard.attestation import place_of_statement
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced

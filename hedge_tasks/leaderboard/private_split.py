@@ -12,18 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.adjudication import build_judge
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Manifest
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.judging import build_judge
 from hedge_tasks.leaderboard.attestation_draws import answers_to, check_prompt, draws_of, plan_of
 from hedge_tasks.leaderboard.attestation_records import Engine
 from hedge_tasks.leaderboard.private_records import PrivateScores
 from hedge_tasks.leaderboard.recomputation import asks_nobody
 from hedge_tasks.leaderboard.submission import make_submission, sha256_of
+from hedge_tasks.runs.relabel import relabel
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import check_models
-from hedge_tasks.scoring.relabel import relabel
 
 if TYPE_CHECKING:
     from hedge_tasks.lmms.task import HedgeTask

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.adjudication import Case, Judge, build_judge, reliability
-from hedge_tasks.adjudication.base import JUDGES
-from hedge_tasks.adjudication.reply_judge import ReplyJudge, reads_replies
 from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.clustering.model_outputs import RELATIONS, ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.judging import Case, Judge, build_judge, reliability
+from hedge_tasks.judging.base import JUDGES
+from hedge_tasks.judging.reply_judge import ReplyJudge, reads_replies
 from hedge_tasks.leaderboard.stated import has_texts, recorded_decoding
 from hedge_tasks.runs.health import Health, measure_health
 from hedge_tasks.runs.setting_verdicts import ONE_MODEL

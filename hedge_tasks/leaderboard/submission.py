@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.adjudication.outcomes import DECLINED, outcome_of
-from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, Thought
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, prices_of
@@ -26,16 +24,18 @@ from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import canonical
 from hedge_tasks.io.outside import cleaned
+from hedge_tasks.judging.outcomes import DECLINED, outcome_of
+from hedge_tasks.judging.reply_judge import reads_replies
 from hedge_tasks.leaderboard import audits, blind
 from hedge_tasks.leaderboard.stated import finite, logprob_field, logprob_in, number_fields, rounded
 from hedge_tasks.leaderboard.suite import suite_of_run
 from hedge_tasks.leaderboard.units import claims_of_run
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.health import Health, health_of
+from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.trust import installed_tasks
-from hedge_tasks.scoring.relabel import judge_of
-from hedge_tasks.scoring.scorers import scorers_of
 
 FORMAT = 4
 LICENCE = "texts"

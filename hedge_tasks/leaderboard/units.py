@@ -24,9 +24,8 @@ from hedge_tasks.measures.kept_claims import score_kept_claims
 from hedge_tasks.measures.unit_numbers import TEXT, detectors_in, is_blind, with_text
 from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claim_files import label_options, packed, unpacked
-from hedge_tasks.scoring.claims import (
+from hedge_tasks.runs.claim_files import label_options, packed, unpacked
+from hedge_tasks.runs.claims import (
     Supported,
     ask_again,
     claim_evidence,
@@ -34,6 +33,7 @@ from hedge_tasks.scoring.claims import (
     groups_of,
     stated_support,
 )
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import StratifiedAuroc
 
 _SUPPORT_TOLERANCE = 1e-6

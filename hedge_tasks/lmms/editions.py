@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.evaluation import included_file
+from hedge_tasks.judging.config import ENVIRONMENT
 from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS, FILTERS_VARIABLE, MODEL_VARIABLES
 from hedge_tasks.lmms.results import declared_settings
 from hedge_tasks.lmms.settings import DocumentSettings

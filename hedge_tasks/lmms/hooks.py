@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.adjudication import (
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.judging import (
     Case,
     Judge,
     Verdict,
     configured_judge,
 )
-from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.lmms.reasoning import spoken
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording

@@ -8,8 +8,8 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.adjudication.outcomes import DECLINED, OUTCOMES, outcome_of
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.judging.outcomes import DECLINED, OUTCOMES, outcome_of
 from hedge_tasks.runs.health import measure_health
 from hedge_tasks.runs.run_files import Run, now
 

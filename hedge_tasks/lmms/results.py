@@ -10,20 +10,20 @@ from typing import Any
 from lmms_eval.api.instance import Instance
 from loguru import logger
 
-from hedge_tasks.adjudication import Case, Judge, Verdict, verdict_record
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument
 from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DrawsFailed
+from hedge_tasks.judging import Case, Judge, Verdict, verdict_record
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter, steps_of
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.runs.claim_labels import CLAIMS
 from hedge_tasks.runs.evidence import KeptEvidence
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.scoring.claim_labels import CLAIMS
 
 _NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
 

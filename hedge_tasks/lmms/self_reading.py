@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.adjudication import Case, Judge, Verdict
-from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.data.answers import READ, AnswerSet, option_logprobs
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.judging import Case, Judge, Verdict
+from hedge_tasks.judging.reply_judge import ReplyJudge
 from hedge_tasks.measures.forced_options import option_shares
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.replies.reading import DISAGREED, MODEL, UNANSWERED

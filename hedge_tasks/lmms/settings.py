@@ -79,7 +79,7 @@ class DocumentSettings(Settings):
         protocol: "reference" or "paper": how sampling and clustering are set where the YAML leaves it open; see
             `hedge_tasks.runs.protocols`. HEDGE_PROTOCOL takes its place. None is ours.
         claims: how the claims of answers are found and supported, for rows about these; see
-            `hedge_tasks.scoring.task_claims`. None asks nothing.
+            `hedge_tasks.runs.task_claims`. None asks nothing.
     """
 
     prompt: Name

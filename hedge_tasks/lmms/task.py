@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 from lmms_eval.api.instance import Instance
 from loguru import logger
 
-from hedge_tasks.adjudication import (
-    Judge,
-    check_judge,
-)
 from hedge_tasks.data.inside import parts_of
 from hedge_tasks.data.manifests import Data, Manifest
 from hedge_tasks.detectors.registry import get
+from hedge_tasks.judging import (
+    Judge,
+    check_judge,
+)
 from hedge_tasks.lmms.documents import load_documents
 from hedge_tasks.lmms.filters import (
     ClusterFilter,
@@ -44,11 +44,11 @@ from hedge_tasks.runs.processes import is_first, together
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
 from hedge_tasks.runs.signed_runs import StartedRun, sign_start
+from hedge_tasks.runs.task_claims import TaskClaims
 from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.scoring.task_claims import TaskClaims
 
 
 class HedgeTask(TaskResults):

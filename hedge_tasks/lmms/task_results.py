@@ -14,19 +14,19 @@ from lmms_eval.api.task import ConfigurableMessagesTask
 from loguru import logger
 
 from hedge_tasks import __version__
-from hedge_tasks.adjudication import (
-    Case,
-    keep_labels,
-)
-from hedge_tasks.adjudication.config import LABELS
-from hedge_tasks.adjudication.reply_judge import ReplyJudge
-from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.splits import FILE_KINDS
 from hedge_tasks.detectors.scorer import InsideSource
 from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.judging import (
+    Case,
+    keep_labels,
+)
+from hedge_tasks.judging.config import LABELS
+from hedge_tasks.judging.reply_judge import ReplyJudge
+from hedge_tasks.llm.account import asked
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import (
     ScoredAnswers,
@@ -48,16 +48,16 @@ from hedge_tasks.measures.run_measures import METRICS, answer_columns, sums_of
 from hedge_tasks.measures.standard_measures import FAILED_RATE
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.perturb import Wording
+from hedge_tasks.runs.claim_files import SETTING as CLAIMS
 from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import FOLDER
 from hedge_tasks.runs.signed_runs import StartedRun, sign_end
+from hedge_tasks.runs.task_claims import TaskClaimResults, TaskClaims, switched_off
 from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.scoring.claim_files import SETTING as CLAIMS
-from hedge_tasks.scoring.task_claims import TaskClaimResults, TaskClaims, switched_off
 
 
 class TaskResults(TaskHooks, ConfigurableMessagesTask):

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.asking.account import Account
-from hedge_tasks.asking.asker import Asker, Query
-from hedge_tasks.asking.log import ReplyLog
-from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import Template
+from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.asker import Asker, Query
+from hedge_tasks.llm.log import ReplyLog
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import Template
 
 TRIES = 3
 """Number of times that a question is put before a record does without its reply."""

@@ -11,8 +11,8 @@ from hedge_tasks.io import options
 from hedge_tasks.io.commands import show
 
 if TYPE_CHECKING:
-    from hedge_tasks.asking.account import Account
-    from hedge_tasks.asking.template import Template
+    from hedge_tasks.llm.account import Account
+    from hedge_tasks.llm.template import Template
     from hedge_tasks.making.gate.people import PeopleVerdicts
     from hedge_tasks.making.production import Production
 
@@ -77,7 +77,7 @@ def check_counts(arguments: argparse.Namespace, *names: str) -> None:
 
 def run_pipeline(arguments: argparse.Namespace, sources: Sequence[Any], pipeline: Callable[..., Any]) -> Production:
     """Make the records of some sources, or a worker's share of them; replies are kept in the folder of --out."""
-    from hedge_tasks.asking.log import ReplyLog
+    from hedge_tasks.llm.log import ReplyLog
     from hedge_tasks.making.output import LEDGER
     from hedge_tasks.making.production import produce, share, worker_of
 
@@ -99,7 +99,7 @@ def read_labels(arguments: argparse.Namespace) -> PeopleVerdicts | None:
 
 def stage_template(room: str, stage: str) -> Template:
     """Return the prompt of a stage: verifiers are asked with the gate's, everybody else with the room's own."""
-    from hedge_tasks.asking.template import load_template
+    from hedge_tasks.llm.template import load_template
 
     if stage in ("verify", "control"):
         return load_template("hedge_tasks.making.gate", "verify")

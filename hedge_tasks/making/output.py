@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.asking.account import Account
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.llm.account import Account
 from hedge_tasks.making.croissant import CROISSANT, croissant_of
 from hedge_tasks.making.gate.attack import FLOOR_TITLE, Attack, check_floors, floor_rows, floors_by_stratum
 from hedge_tasks.making.production import Production

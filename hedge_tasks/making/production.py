@@ -11,13 +11,13 @@ from typing import Any, Protocol, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.asking.account import Account
-from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.progress import progress
+from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.concurrency import ask_each, in_threads
+from hedge_tasks.llm.failures import ServerGone
+from hedge_tasks.llm.log import ReplyLog
 from hedge_tasks.making.asking import Asking, Unfinished
-from hedge_tasks.serving.concurrency import ask_each, in_threads
-from hedge_tasks.serving.failures import ServerGone
 
 T = TypeVar("T")
 

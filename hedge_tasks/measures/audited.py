@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import DataError
+from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.curves import other_measures
 from hedge_tasks.measures.measure import separate_groups
@@ -269,7 +269,7 @@ def judge_by_experts(
     """Return the judge's sensitivity and specificity: of all answers, by kind of question and by its own rule.
 
     Args:
-        rule_of: what a verdict rests on; see `hedge_tasks.audit.plan.basis_of`.
+        rule_of: what a verdict rests on; see `hedge_tasks.measures.audit_plan.basis_of`.
     """
     sets = run.answer_sets
     judged = [answers.label for answers in sets]

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.data.inside import Inside
+from hedge_tasks.detectors.probes.base import FittedDetector, FloatArray, IntArray, at_place, settled
+from hedge_tasks.detectors.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Unit
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.probe_table import foreign_auroc, group_numbers, label_prices
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, at_place, settled
-from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
-from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, claim_units
+from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims, claim_units
 
 SENTENCES = frozenset({"sentence_states", "sentence_spans"})
 """Arrays that are looked at."""

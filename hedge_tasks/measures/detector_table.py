@@ -12,6 +12,7 @@ from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.advice import DrawingGain, free_detector, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
+from hedge_tasks.detectors.probes.base import FittedDetector
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
@@ -22,12 +23,11 @@ from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.base import FittedDetector
 from hedge_tasks.runs.audit_files import audit_of, check_of
 from hedge_tasks.runs.evidence import incomplete_sources
 from hedge_tasks.runs.kept_inside import inside_source
+from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.relabel import judge_of
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 from hedge_tasks.statistics.base import midranks
 from hedge_tasks.statistics.resampling import group_totals, percentile_interval, unit_counts

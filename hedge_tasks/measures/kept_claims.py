@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
+from hedge_tasks.runs.claim_files import label_options, support_of_run
+from hedge_tasks.runs.claims import ScoredClaims, score_claims
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claim_files import label_options, support_of_run
-from hedge_tasks.scoring.claims import ScoredClaims, score_claims
 
 
 def score_kept_claims(run: Run) -> ScoredClaims | None:

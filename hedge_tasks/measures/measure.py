@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, within_strata_auroc
 from hedge_tasks.detectors.units import shared_groups
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.judging.designed import ExpertLabels
 from hedge_tasks.numbers import THREE_DIGITS, WHOLE, Format, Number
 from hedge_tasks.numbers.number import Interval
 from hedge_tasks.statistics import (

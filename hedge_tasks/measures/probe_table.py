@@ -12,14 +12,14 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, Inside
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
+from hedge_tasks.detectors.probes.base import FittedDetector, FloatArray, IntArray, at_place, settled
+from hedge_tasks.detectors.probes.builtin import linear
+from hedge_tasks.detectors.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.folds import group_names
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, at_place, settled
-from hedge_tasks.probes.builtin import linear
-from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.statistics import auroc
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
@@ -363,7 +363,7 @@ def foreign_auroc(
 ) -> float:
     """ROC-AUC with the states of another image's document, the mean over draws of these.
 
-    Arguments as of `hedge_tasks.probes.crossfit.cross_fitted`.
+    Arguments as of `hedge_tasks.detectors.probes.crossfit.cross_fitted`.
     """
     rng, areas = np.random.default_rng([seed, 2]), []
     for _ in range(CONTROLS):
@@ -398,7 +398,7 @@ def label_prices(
 ) -> dict[int, float]:
     """Number of labels -> ROC-AUC, for those of `LABEL_PRICES` that the run can pay.
 
-    Arguments as of `hedge_tasks.probes.crossfit.cross_fitted`.
+    Arguments as of `hedge_tasks.detectors.probes.crossfit.cross_fitted`.
     """
     prices: dict[int, float] = {}
     for n in LABEL_PRICES:

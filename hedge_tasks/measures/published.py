@@ -40,7 +40,7 @@ def read_published(package: str) -> tuple[Published, ...]:
     """Read the numbers of an evaluation's paper, in the order of the file `published.csv` in its package.
 
     Args:
-        package: such as "hedge_tasks.evaluations.medhallu".
+        package: such as "hedge_tasks.suites.medhallu".
     """
     text = (resources.files(package) / "published.csv").read_text("utf-8")
     rows = [row for _, row in parse_csv(text, f"{package}/published.csv")]

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hedge_tasks.adjudication.designed import ExpertAudit
-from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import FREE, free_detector
@@ -28,6 +26,8 @@ from hedge_tasks.detectors.pipeline import (
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.judging.designed import ExpertAudit
+from hedge_tasks.judging.outcomes import declined_in
 from hedge_tasks.measures.blind import SIGNIFICANT, BlindRow, against_blind
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.detector_table import differences
@@ -36,7 +36,7 @@ from hedge_tasks.measures.trust_state import TrustState, trust_of
 from hedge_tasks.numbers import THREE_DIGITS, WHOLE_PERCENT, Number, count_of, format_interval, format_number
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.scorers import scorers_or_exact
+from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison
 
 _VERSION = re.compile(r"^(?P<judge>[\w.-]+) (?P<version>\d+)$")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import installed_measures
+from hedge_tasks.judging.designed import ExpertLabels
 from hedge_tasks.measures.measure import Measure, Record, SumsMeasure
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run

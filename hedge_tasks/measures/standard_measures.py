@@ -7,17 +7,17 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from hedge_tasks.adjudication.designed import ExpertLabels
-from hedge_tasks.adjudication.outcomes import (
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import Labelled, Unit, columns_of, shared_groups
+from hedge_tasks.judging.designed import ExpertLabels
+from hedge_tasks.judging.outcomes import (
     DECLINED,
     OUTCOME_HALLUCINATED,
     OUTCOME_SUPPORTED,
     SOFTLY_READ,
     outcome_of,
 )
-from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.units import Labelled, Unit, columns_of, shared_groups
 from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name, separate_groups
 from hedge_tasks.measures.unit_numbers import TEXT, best_of, blind_columns, is_blind
 from hedge_tasks.numbers import Number

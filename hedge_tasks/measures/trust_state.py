@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.measures.curves import within_strata
 from hedge_tasks.numbers import Format
 from hedge_tasks.runs.health import health_of

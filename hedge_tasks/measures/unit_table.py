@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hedge_tasks.detectors.pipeline import auroc_of_pairs
+from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, labelled
 from hedge_tasks.errors import ConfigError, DataError
@@ -27,8 +28,7 @@ from hedge_tasks.measures.unit_numbers import (
     with_text,
 )
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.registry import fitted_detectors
-from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
+from hedge_tasks.runs.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
 from hedge_tasks.statistics import StratifiedAuroc
 from hedge_tasks.statistics.base import FloatArray
 

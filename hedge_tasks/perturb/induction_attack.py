@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, first_line
-from hedge_tasks.serving.loading import resolve_model
+from hedge_tasks.llm.loading import resolve_model
 
 # One attack at a time: pictures are made in several threads, and the encoder and its device are shared.
 _lock = threading.Lock()

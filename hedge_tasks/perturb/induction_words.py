@@ -101,8 +101,8 @@ def _embed_candidates(candidates: tuple[str, ...], model: str | None) -> tuple[t
 
 
 def _embed(texts: list[str], model: str | None) -> np.ndarray:
-    from hedge_tasks.serving.encoders import DEFAULT_MODEL, load_encoder, unit_vectors
-    from hedge_tasks.serving.loading import default_device
+    from hedge_tasks.llm.encoders import DEFAULT_MODEL, load_encoder, unit_vectors
+    from hedge_tasks.llm.loading import default_device
 
     encoder = load_encoder(model or DEFAULT_MODEL, None, default_device(None))
     return np.asarray(unit_vectors(encoder(texts)), dtype=np.float64)

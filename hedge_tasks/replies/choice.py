@@ -28,8 +28,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from hedge_tasks.io.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.forms import FORM_MARKS, fields, likeliest, shares, ticked
-from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
     CUT,

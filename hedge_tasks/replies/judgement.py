@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.io.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.choice import TAKES_BACK, is_answer_field
-from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.judge_prose import SOME, abroad, at_the_end, flagged, read_prose, ticked
 from hedge_tasks.replies.reading import (
     CONTRADICTION,

@@ -17,10 +17,10 @@ from hedge_tasks.measures.run_finding import RunFinding, finding_of
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
-from hedge_tasks.plots.charts import Chart
-from hedge_tasks.plots.figures import sweep_chart, threshold_chart
+from hedge_tasks.report.plots.charts import Chart
+from hedge_tasks.report.plots.figures import sweep_chart, threshold_chart
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.scorers import scorers_or_exact
+from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 
 MOST_DRAWN = 6
@@ -156,8 +156,8 @@ def _analyse(
 
 def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
     from hedge_tasks.clustering.embedding import EmbeddingClustering
+    from hedge_tasks.llm.loading import ModelUnavailableError
     from hedge_tasks.measures.sweep import sweep, usual_sizes
-    from hedge_tasks.serving.loading import ModelUnavailableError
 
     sweeps, thresholds = {}, {}
     left_out = dict(analysis.left_out)

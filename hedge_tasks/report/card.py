@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks import __version__
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import THREE_DIGITS
-from hedge_tasks.plots.drawing import COLOURS, TONES
 from hedge_tasks.report.analysis import Analysis, analyse
 from hedge_tasks.report.explorer import explorer_data
 from hedge_tasks.report.first_screen import wrong_answers
 from hedge_tasks.report.lead import DetectorRow, axis_ticks, detector_rows
 from hedge_tasks.report.pictures import NONE, thumbnails
+from hedge_tasks.report.plots.drawing import COLOURS, TONES
 from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.texts import clean, shortened
 from hedge_tasks.runs.run_files import Run

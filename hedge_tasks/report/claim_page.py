@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks import __version__
-from hedge_tasks.adjudication.outcomes import outcome_of
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.words import words
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
+from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.measures.claim_finding import claim_finding
 from hedge_tasks.measures.run_finding import RunFinding, judge_in_words
 from hedge_tasks.measures.unit_numbers import Flagged, flagged
@@ -24,8 +24,8 @@ from hedge_tasks.report.pages import View, asset, render
 from hedge_tasks.report.pictures import NONE, Thumbnails, thumbnails
 from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.texts import script_json
+from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims
 from hedge_tasks.runs.run_files import Run, now
-from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims
 from hedge_tasks.statistics.base import FloatArray
 
 LEVELS = 5

@@ -13,9 +13,9 @@ from hedge_tasks.measures.detector_table import DetectorTable, Rank
 from hedge_tasks.measures.fusion import Fusion
 from hedge_tasks.measures.kept_claims import KeptNumbers
 from hedge_tasks.measures.run_finding import RunFinding
-from hedge_tasks.plots.charts import Chart
-from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
+from hedge_tasks.report.plots.charts import Chart
+from hedge_tasks.report.plots.figures import detectors_chart, price_chart, ranks_chart
 from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.svg import picture
 from hedge_tasks.runs.run_files import now

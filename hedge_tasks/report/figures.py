@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedge_tasks.plots.charts import Chart, Series
+from hedge_tasks.report.plots.charts import Chart, Series
 from hedge_tasks.report.texts import clean, script_json
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from hedge_tasks.io.tables import as_csv
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, Format, Number
-from hedge_tasks.plots.figures import categories_chart, rates_chart
 from hedge_tasks.report.analysis import Analysis, compare_between
 from hedge_tasks.report.comparisons import tables_of
+from hedge_tasks.report.plots.figures import categories_chart, rates_chart
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.health import health_of

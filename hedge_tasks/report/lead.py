@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hedge_tasks.adjudication.outcomes import readings_line
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
+from hedge_tasks.judging.outcomes import readings_line
 from hedge_tasks.lmms.catalogue import titles
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_finding import judge_in_words
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
-from hedge_tasks.plots.charts import Chart, Series
-from hedge_tasks.plots.figures import auroc_start
 from hedge_tasks.report.analysis import Analysis
+from hedge_tasks.report.plots.charts import Chart, Series
+from hedge_tasks.report.plots.figures import auroc_start
 from hedge_tasks.report.svg import N_COLOURS
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.health import decoding_line, health_of

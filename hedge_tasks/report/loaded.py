@@ -23,7 +23,8 @@ from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.measures.kept_claims import score_kept_claims
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
-from hedge_tasks.plots import (
+from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within
+from hedge_tasks.report.plots import (
     Chart,
     calibration_chart,
     check_format,
@@ -34,10 +35,9 @@ from hedge_tasks.plots import (
     strata_chart,
     svg_of,
 )
-from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within
 from hedge_tasks.report.run_names import names_of_runs
+from hedge_tasks.runs.claim_files import claim_rows
 from hedge_tasks.runs.run_files import Run, load_runs
-from hedge_tasks.scoring.claim_files import claim_rows
 
 if TYPE_CHECKING:
     import pandas

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
+from hedge_tasks.judging.outcomes import declined_in
 from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
 from hedge_tasks.measures.hedge_paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.measures.hedge_paper.published import SCORES, filter_name
 from hedge_tasks.numbers import Format, Number
-from hedge_tasks.plots.charts import Chart
-from hedge_tasks.plots.figures import all_charts, categories_chart, price_chart
 from hedge_tasks.report import noisy
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import Analysis, analyse, compare_within
@@ -29,6 +27,8 @@ from hedge_tasks.report.noisy import PictureAddresses
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.paper_section import paper_sections
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
+from hedge_tasks.report.plots.charts import Chart
+from hedge_tasks.report.plots.figures import all_charts, categories_chart, price_chart
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.risk import risk_panel
 from hedge_tasks.report.run_names import names_of_runs

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of
+from hedge_tasks.judging.outcomes import declined_in
 from hedge_tasks.measures.curves import labelled
 from hedge_tasks.report.analysis import Analysis
 

@@ -1,7 +1,7 @@
 """Charts as inline SVG: this module computes where things are, a template draws them, a style sheet colours them."""
 
-# Why not matplotlib's SVG, which `hedge_tasks.plots.drawing` writes for papers: of the nine charts of a run of 400
-# questions it takes 2.2 s of CPU time and 172 kB where this takes 0.02 s and 49 kB, the numbers of a point cannot be
+# Why not matplotlib's SVG, which `hedge_tasks.report.plots.drawing` writes for papers: of the nine charts of a run of
+# 400 questions it takes 2.2 s of CPU time and 172 kB where this takes 0.02 s and 49 kB, the numbers of a point cannot be
 # read by pointing at it (170 texts here), and its ids clash where two figures stand on one page.
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedge_tasks.numbers import THREE_DIGITS, format_interval
-from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.figures import thinned
+from hedge_tasks.report.plots.charts import Chart, Series
 from hedge_tasks.report.texts import shortened
 
 N_COLOURS = 6

@@ -17,7 +17,7 @@ from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.run_files import read_run, run_paths
-from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.runs.scorers import scorer_of
 
 _MOST = 2000
 

@@ -8,11 +8,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hedge_tasks.adjudication.designed import AuditPlan, ExpertAudit, ExpertSaid, put_together
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.records import Count, Items, Name, Pair, Record, Text
+from hedge_tasks.judging.designed import AuditPlan, ExpertAudit, ExpertSaid, put_together
 from hedge_tasks.runs.run_files import Run, file_of
 
 ENDING = ".audit.json"

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
-from hedge_tasks.adjudication.config import Spec, verdict_record
-from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.option_order import options_in
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.judging import Case, Judge, Verdict, configured_judge
+from hedge_tasks.judging.config import Spec, verdict_record
+from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.replies import read_option
 from hedge_tasks.replies.declining import declining_option, unanswered
 from hedge_tasks.replies.reading import DECLINING

@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.option_files import OptionQuestion
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import check_names
+from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.replies.declining import declining_option
 from hedge_tasks.replies.reading import REFUSAL
 from hedge_tasks.runs.run_files import Run, now

@@ -10,10 +10,10 @@ import numpy as np
 from loguru import logger
 from numpy.typing import NDArray
 
-from hedge_tasks.adjudication import Case, Judge, judge_from
-from hedge_tasks.adjudication.config import verdict_record
-from hedge_tasks.asking.account import asked
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.judging import Case, Judge, judge_from
+from hedge_tasks.judging.config import verdict_record
+from hedge_tasks.llm.account import asked
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.blocks import Contents, contents_of, read_block

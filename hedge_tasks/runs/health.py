@@ -11,7 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from hedge_tasks.adjudication.outcomes import (
+from hedge_tasks.data.answers import Answer, AnswerSet, Served
+from hedge_tasks.data.template_tokens import without_template_tokens
+from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
+from hedge_tasks.io.outside import shown
+from hedge_tasks.judging.outcomes import (
     CUT_OFF,
     DECLINED,
     OUTCOMES,
@@ -22,11 +26,7 @@ from hedge_tasks.adjudication.outcomes import (
     outcome_of,
     readings_of,
 )
-from hedge_tasks.adjudication.reliability import reliability
-from hedge_tasks.data.answers import Answer, AnswerSet, Served
-from hedge_tasks.data.template_tokens import without_template_tokens
-from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
-from hedge_tasks.io.outside import shown
+from hedge_tasks.judging.reliability import reliability
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run

@@ -18,6 +18,7 @@ from tqdm import tqdm
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.chunks import chunks
+from hedge_tasks.llm.secrets import Redactor
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.behaviour import SettingTried
 from hedge_tasks.sampling.failures import FailureTally
@@ -31,7 +32,6 @@ from hedge_tasks.sampling.probe import ProbeReport, announce, probe
 from hedge_tasks.sampling.requests import DrawRequest, UnreadablePicture
 from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
-from hedge_tasks.serving.secrets import Redactor
 
 MAX_ATTEMPTS = 3
 """How often a draw is asked for before it counts as failed."""

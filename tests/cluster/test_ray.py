@@ -168,7 +168,7 @@ def test_rescore_on_ray_gives_the_numbers_of_one_process(
 def test_rescore_of_a_run_on_ray_gives_its_numbers(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hedge_tasks.scoring import parts
+    from hedge_tasks.runs import parts
 
     run = tmp_path / "answers.jsonl"
     test_blocks.fill(tmp_path / "store", range(20))

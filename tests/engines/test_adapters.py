@@ -16,9 +16,9 @@ from engines.asking import ask
 from engines.draws import demo_draws, deviations, sample
 from engines.forced import OPTIONS, class_token_last, first_logprobs, reply_logprob
 from engines.servers import Server, on
+from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.sampling import AnswerSet
-from hedge_tasks.serving.messages import to_openai
 
 pytestmark = pytest.mark.framework
 

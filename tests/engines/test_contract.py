@@ -17,7 +17,7 @@ from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.models.hedge_tiny import HedgeTiny
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.scoring.scorers import scorers_of
+from hedge_tasks.runs.scorers import scorers_of
 
 pytestmark = pytest.mark.framework
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.asking.asker import Query
-from hedge_tasks.asking.reading import Unreadable, read_object
 from hedge_tasks.claims.asking import ClaimAsker
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
+from hedge_tasks.llm.asker import Query
+from hedge_tasks.llm.reading import Unreadable, read_object
 
 LONGEST = 20_000
 """Characters of a text that a model is shown; a longer one has no claims."""

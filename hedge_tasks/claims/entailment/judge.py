@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from loguru import logger
 
-from hedge_tasks.asking.asker import Query
-from hedge_tasks.asking.reading import Unreadable, read_object
 from hedge_tasks.claims.asking import ClaimAsker
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from hedge_tasks.claims.entailment import FloatArray, SupportQuery
 from hedge_tasks.io import options
+from hedge_tasks.llm.asker import Query
+from hedge_tasks.llm.reading import Unreadable, read_object
 
 VERDICTS = {"yes": ENTAILMENT, "no": NEUTRAL, "contradicts": CONTRADICTION}
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.adjudication import Judge, required_judge
-from hedge_tasks.adjudication.options import OptionJudge, options_of, read_reply
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.judging import Judge, required_judge
+from hedge_tasks.judging.options import OptionJudge, options_of, read_reply
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.measures.forced_options import forced_measures, offered_facts

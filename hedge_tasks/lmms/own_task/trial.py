@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from hedge_tasks.adjudication import Case, judge_from
-from hedge_tasks.adjudication.options import options_of
-from hedge_tasks.adjudication.references import references_of
 from hedge_tasks.data.columns import Roles
 from hedge_tasks.data.own_data import picture_columns
 from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.data.tables import StoredTable, read_table
+from hedge_tasks.judging import Case, judge_from
+from hedge_tasks.judging.options import options_of
+from hedge_tasks.judging.references import references_of
 from hedge_tasks.lmms.own_task.files import DATA, OwnTask, judge_of
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.prompts import load_prompt

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedge_tasks.adjudication.base import SUPPORTED, Case, Verdict
-from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.judging.base import SUPPORTED, Case, Verdict
+from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.lmms.stock.numbers import Numbers, ReadingRule
 from hedge_tasks.lmms.stock.scoring import StockOutcome, StockScoring
 from hedge_tasks.replies.declining import unanswered

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.judging.base import HALLUCINATED, SUPPORTED
 from hedge_tasks.lmms.stock.options import StockOptions
 from hedge_tasks.lmms.stock.scoring import StockOutcome
 from hedge_tasks.lmms.stock.source_scan import asks_a_model, writes_files

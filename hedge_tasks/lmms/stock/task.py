@@ -13,15 +13,15 @@ from typing import Any
 from lmms_eval.api.task import ConfigurableMessagesTask, ConfigurableTask
 from loguru import logger
 
-from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
-from hedge_tasks.adjudication.config import ENVIRONMENT
-from hedge_tasks.adjudication.references import NoJudge
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
 from hedge_tasks.data.option_order import options_in
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE_FILE
+from hedge_tasks.judging import Case, Judge, Verdict, configured_judge
+from hedge_tasks.judging.config import ENVIRONMENT
+from hedge_tasks.judging.references import NoJudge
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import chosen_filters

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from scipy.stats import betabinom, binom, hypergeom
 
-from hedge_tasks.adjudication.designed import MEANINGS, ExpertSaid, PlannedItem, read_experts
-from hedge_tasks.audit.plan import KEYS
 from hedge_tasks.errors import DataError
+from hedge_tasks.judging.designed import MEANINGS, ExpertSaid, PlannedItem, read_experts
 from hedge_tasks.making.gate.controls import surely_below
 from hedge_tasks.making.gate.queue import LEAST_RIGHT, RATERS, QueueEntry, ReviewQueue, read_queue, write_pages
 from hedge_tasks.making.gate.twins import wrong_twin
+from hedge_tasks.measures.audit_plan import KEYS
 from hedge_tasks.numbers import FOUR_DIGITS, Number, format_number, format_value
 from hedge_tasks.statistics.agreement import cohen_kappa
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hedge_tasks.adjudication.designed import PlannedItem
-from hedge_tasks.audit.review import ReviewItem, ReviewKey, write_review
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import read_json
 from hedge_tasks.io.records import Count, Items, Record
 from hedge_tasks.io.tables import as_csv
+from hedge_tasks.judging.designed import PlannedItem
+from hedge_tasks.judging.review import ReviewItem, ReviewKey, write_review
 
 QUEUE = "queue.json"
 RATERS = 2

@@ -9,8 +9,8 @@ from typing import Any
 
 from hedge_tasks.data.cells import first_of
 from hedge_tasks.data.tables import read_rows
-from hedge_tasks.evaluations.shale.items import CLEAN, CONTROLS, PFX_NEUTRAL, ShaleItem, options_of
 from hedge_tasks.making.gate.attack import AttackedItem
+from hedge_tasks.suites.shale.items import CLEAN, CONTROLS, PFX_NEUTRAL, ShaleItem, options_of
 
 TRUE, HALLUCINATED = "true", "hallucinated"
 _ANSWER = ("answer", "response", "model_answer")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import load_template
 from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.controls import TRUTHS
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.adjudication.base import Case
-from hedge_tasks.adjudication.prompt import JudgePrompt
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.judging.base import Case
+from hedge_tasks.judging.prompt import JudgePrompt
 from hedge_tasks.making.digests import digest_number, text_digest
 from hedge_tasks.making.gate.attack import Attack, check_floors, floors_by_stratum
 from hedge_tasks.making.gate.twins import right_twin, wrong_twin

@@ -357,7 +357,7 @@ def _load(base: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, AutoProcessor, AutoTokenizer
     from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
-    from hedge_tasks.serving.loading import load_or_explain
+    from hedge_tasks.llm.loading import load_or_explain
 
     def load(source: str) -> tuple[Any, Any]:
         config = AutoConfig.from_pretrained(source, revision=revision)

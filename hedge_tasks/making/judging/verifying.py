@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hedge_tasks.asking.log import ReplyLog
-from hedge_tasks.asking.models import Model
+from hedge_tasks.llm.log import ReplyLog
+from hedge_tasks.llm.models import Model
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.controls import TRUTHS
 from hedge_tasks.making.gate.verify import CONTRADICTED, control_steps, evidence_verdicts, outcome

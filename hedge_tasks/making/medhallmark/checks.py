@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import Template, load_template
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import Template, load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.controls import CHANGED_QUESTIONS
 from hedge_tasks.making.gate.refuse import folded, refused

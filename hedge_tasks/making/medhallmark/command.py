@@ -25,7 +25,7 @@ from hedge_tasks.making.commands import (
 from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.asking.account import Account
+    from hedge_tasks.llm.account import Account
     from hedge_tasks.making.medhallmark.pipeline import MedHallMark
     from hedge_tasks.making.medhallmark.sources import ReportRow, VqaRow
 
@@ -122,11 +122,11 @@ def run_medhallmark(arguments: argparse.Namespace) -> int:
 
 
 def _making(arguments: argparse.Namespace) -> MedHallMark:
-    from hedge_tasks.adjudication.prompt import load_judge_prompt
-    from hedge_tasks.asking.models import model_from
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.medhallmark.pipeline import MedHallMark
+    from hedge_tasks.models.by_text import model_from
 
     check_counts(arguments, "limit", "sample_reports", "concurrency", "review", "least_side")
     if not arguments.vqa and not arguments.reports:

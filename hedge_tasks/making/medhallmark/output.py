@@ -11,8 +11,6 @@ from typing import Any
 
 from hedge_tasks.data.local_data import BuiltSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallmark.building import build_items
-from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, PARTS
 from hedge_tasks.making.gate.attack import Attack, AttackedItem, attack, check_floors, floor_rows
 from hedge_tasks.making.gate.controls import CHANGED_QUESTIONS, TRUTHS
 from hedge_tasks.making.gate.people import FOLDER, PeopleVerdicts, ReviewedRow, people_tables, write_queue
@@ -28,6 +26,8 @@ from hedge_tasks.making.medhallmark.pipeline import (
 from hedge_tasks.making.medhallmark.sources import DIMENSIONS, Row
 from hedge_tasks.making.output import CardText, describe_set
 from hedge_tasks.making.production import Production
+from hedge_tasks.suites.medhallmark.building import build_items
+from hedge_tasks.suites.medhallmark.released import CATEGORIES, PARTS
 
 _SUMMARY = (
     "Questions about medical images with their true answers, the same behind prefixes that weaken confidence, "

@@ -20,12 +20,11 @@ from typing import Any
 
 from PIL import Image
 
-from hedge_tasks.adjudication.base import Case
-from hedge_tasks.adjudication.prompt import JudgePrompt
-from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import load_template
 from hedge_tasks.data.pictures import to_rgb8
-from hedge_tasks.evaluations.medhallmark.released import MedHallMarkItem
+from hedge_tasks.judging.base import Case
+from hedge_tasks.judging.prompt import JudgePrompt
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.digests import choose
 from hedge_tasks.making.gate.refuse import no_answer
@@ -49,6 +48,7 @@ from hedge_tasks.making.medhallmark.reports import clean_report, instruction
 from hedge_tasks.making.medhallmark.sources import DIMENSIONS, OTHER, WORDING, ReportRow, VqaRow
 from hedge_tasks.making.production import MadeRecord
 from hedge_tasks.perturb.text import QUESTION, load_templates
+from hedge_tasks.suites.medhallmark.released import MedHallMarkItem
 
 CONVENTIONAL, CONFIDENCE, COUNTERFACTUAL, IRG = "conventional", "confidence", "counterfactual", "irg"
 

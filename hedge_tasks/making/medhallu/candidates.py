@@ -21,16 +21,16 @@ from pydantic import Field
 from hedge_tasks.clustering import ClusteringBackend, NliClustering, Relation
 from hedge_tasks.clustering.nli import Classifier, Pair
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallmark.wording import NotHere, rouge
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.records import Items, Name, Record
+from hedge_tasks.llm.encoders import Encoder, unit_vectors
 from hedge_tasks.making.medhallu.checks import NLI_MODEL, SAME_MEANING
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
-from hedge_tasks.serving.encoders import Encoder, unit_vectors
 from hedge_tasks.statistics.means import estimate_mean
 from hedge_tasks.statistics.rates import estimate_rate
 from hedge_tasks.statistics.sums import estimate_of_sums, ratio
+from hedge_tasks.suites.medhallmark.wording import NotHere, rouge
 
 FILE = "candidates.jsonl"
 """Name of the file in the folder of a making."""

@@ -30,10 +30,10 @@ def add(commands: Parser) -> None:
 def _semantic_analysis(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io import options
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.llm.encoders import DEFAULT_MODEL, load_encoder
+    from hedge_tasks.llm.loading import default_device
     from hedge_tasks.making.medhallu import candidates
     from hedge_tasks.making.medhallu.checks import NLI_MODEL, SAME_MEANING
-    from hedge_tasks.serving.encoders import DEFAULT_MODEL, load_encoder
-    from hedge_tasks.serving.loading import default_device
 
     threshold = SAME_MEANING
     if arguments.threshold is not None:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
-from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.refuse import refused
 from hedge_tasks.making.medhallu.questions import SourceQuestion
@@ -110,7 +110,7 @@ class EmbeddingSimilarity:
     """Cosine of sentence embeddings."""
 
     def __init__(self, model: str | None = None, device: str | None = None) -> None:
-        from hedge_tasks.serving.encoders import DEFAULT_MODEL
+        from hedge_tasks.llm.encoders import DEFAULT_MODEL
 
         self.model = model or DEFAULT_MODEL
         self._device = device
@@ -118,14 +118,14 @@ class EmbeddingSimilarity:
 
     def embed(self, texts: list[str]) -> npt.ArrayLike:
         """Vectors of any norm, one a text."""
-        from hedge_tasks.serving.encoders import load_encoder
-        from hedge_tasks.serving.loading import default_device
+        from hedge_tasks.llm.encoders import load_encoder
+        from hedge_tasks.llm.loading import default_device
 
         with self._lock:
             return load_encoder(self.model, None, default_device(self._device))(texts)
 
     def cosine(self, first: str, second: str) -> float:
-        from hedge_tasks.serving.encoders import unit_vectors
+        from hedge_tasks.llm.encoders import unit_vectors
 
         vector_1, vector_2 = unit_vectors(self.embed([first, second]))
         return float(vector_1 @ vector_2)

@@ -116,10 +116,10 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
 
 
 def _sample_candidates(arguments: argparse.Namespace, questions: list[SourceQuestion], left_out: int) -> int:
-    from hedge_tasks.asking.models import model_from
     from hedge_tasks.errors import DataError
     from hedge_tasks.making.medhallu.sampling import CandidateSampling, write_candidates
     from hedge_tasks.making.production import share, worker_of
+    from hedge_tasks.models.by_text import model_from
 
     judges = [model_from(judge) for judge in arguments.judge]
     sampling = CandidateSampling(model_from(arguments.generator), judges, arguments.candidates)
@@ -142,9 +142,9 @@ def _summary(production: Production) -> str:
 
 
 def _pipeline(arguments: argparse.Namespace) -> MedHallu:
-    from hedge_tasks.asking.models import model_from
     from hedge_tasks.making.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliMutualEntailment
     from hedge_tasks.making.medhallu.pipeline import MedHallu
+    from hedge_tasks.models.by_text import model_from
 
     return MedHallu(
         generator=model_from(arguments.generator),

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hedge_tasks.asking.models import Model
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.llm.models import Model
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, control_steps, evidence_verdicts, outcome
 from hedge_tasks.making.medhallu.checks import (

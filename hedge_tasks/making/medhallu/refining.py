@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import load_template
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.medhallu.checks import allowed_length
 from hedge_tasks.making.medhallu.questions import SourceQuestion

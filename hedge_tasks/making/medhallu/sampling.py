@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.asking.models import Model
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.llm.models import Model
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.medhallu.candidates import FILE
 from hedge_tasks.making.medhallu.checks import check_judges, text_fault, votes_on

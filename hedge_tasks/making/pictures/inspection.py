@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hedge_tasks.audit.review import ReviewItem
+from hedge_tasks.judging.review import ReviewItem
 from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, PictureQuestion, PictureVerdict, verdict_of
 from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
 from hedge_tasks.numbers import format_value

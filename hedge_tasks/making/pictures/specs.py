@@ -8,8 +8,8 @@ from typing import Any
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
-from hedge_tasks.serving.fingerprints import fingerprint
-from hedge_tasks.serving.loading import resolve_model
+from hedge_tasks.llm.fingerprints import fingerprint
+from hedge_tasks.llm.loading import resolve_model
 
 
 def parse_spec(kind: str, spec: str) -> tuple[str, dict[str, Any]]:

@@ -24,13 +24,13 @@ from typing import IO, Any, Self
 from loguru import logger
 from PIL import Image, PngImagePlugin
 
-from hedge_tasks.asking.log import digest
 from hedge_tasks.data.pictures import UNREADABLE_ERRORS, image_file_fault, open_picture, to_rgb8
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.keyed_log import KeyedLog
 from hedge_tasks.io.progress import progress
+from hedge_tasks.llm.log import digest
 from hedge_tasks.making.pictures.base import Checker, ImageGenerator, Order, PictureQuestion
 
 PAINTED, SCORES = "painted", "scores"

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.adjudication.designed import PlannedItem
-from hedge_tasks.audit.review import ReviewKey
 from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.evaluations.shale.items import ShaleItem
 from hedge_tasks.io import outside
+from hedge_tasks.judging.designed import PlannedItem
+from hedge_tasks.judging.review import ReviewKey
 from hedge_tasks.making.gate.controls import surely_below
 from hedge_tasks.making.gate.people import label_noise
 from hedge_tasks.making.gate.queue import LEAST_RIGHT, QueueEntry, read_queue, write_pages
@@ -26,6 +25,7 @@ from hedge_tasks.making.shale.items import pictures_by_name
 from hedge_tasks.making.shale.making import MadeSet
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
+from hedge_tasks.suites.shale.items import ShaleItem
 
 FOLDER = "audit"
 SAMPLE = 500

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import load_template
-from hedge_tasks.evaluations.shale.items import options_of
-from hedge_tasks.evaluations.shale.judge import read
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.production import MadeRecord
 from hedge_tasks.making.shale.items import LETTERS, with_options, wrong_options
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.replies.text import normalise
+from hedge_tasks.suites.shale.items import options_of
+from hedge_tasks.suites.shale.judge import read
 
 REQUESTS = {"ynq": 2, "mcq": len(LETTERS), "ffq": 1}
 """Requests a scene and model by type of question; captions need the picture."""

@@ -157,14 +157,14 @@ def _audit(arguments: argparse.Namespace, made_set: MadeSet, lines: list[str]) -
 
 
 def _making(arguments: argparse.Namespace) -> ShaleMaking:
-    from hedge_tasks.asking.models import model_from
-    from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
     from hedge_tasks.making.pictures.checkers import CHECKERS, checker_from
     from hedge_tasks.making.pictures.generators import GENERATORS, generator_from
     from hedge_tasks.making.pictures.specs import parse_spec
     from hedge_tasks.making.shale.drawn import drawn_generator
     from hedge_tasks.making.shale.making import ShaleMaking
     from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureFilter
+    from hedge_tasks.models.by_text import model_from
+    from hedge_tasks.suites.shale.items import ASPECTS, SCENARIOS
 
     name, settings = parse_spec("generator", arguments.generator)
     if arguments.dry_run:  # no model is loaded for it
@@ -220,7 +220,7 @@ def _facts(arguments: argparse.Namespace) -> list[Fact]:
 
 
 def _labels(path: str | None) -> dict[str, int]:
-    from hedge_tasks.adjudication.label_files import by_id, label_rows
+    from hedge_tasks.judging.label_files import by_id, label_rows
 
     if path is None:
         return {}

@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hedge_tasks.evaluations.shale.items import (
+from hedge_tasks.making.shale.pictures import ScenePictures, picture_scenario, seed_of
+from hedge_tasks.making.shale.records import Scene, templates
+from hedge_tasks.perturb import Noise, Wording, build_noise
+from hedge_tasks.suites.shale.items import (
     CLEAN,
     CONTROLS,
     DISCRIMINATIVE,
@@ -20,9 +23,6 @@ from hedge_tasks.evaluations.shale.items import (
     controls_of,
     options_of,
 )
-from hedge_tasks.making.shale.pictures import ScenePictures, picture_scenario, seed_of
-from hedge_tasks.making.shale.records import Scene, templates
-from hedge_tasks.perturb import Noise, Wording, build_noise
 
 LETTERS = "ABCD"
 

@@ -8,23 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hedge_tasks.asking.account import Account, account_of
-from hedge_tasks.asking.log import ReplyLog
-from hedge_tasks.asking.models import Model
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.evaluations.shale.items import (
-    ASPECTS,
-    CLEAN,
-    DISCRIMINATIVE,
-    IMAGE_SCENARIOS,
-    NOISY_SCENARIOS,
-    SCENARIOS,
-    SYN_RIGHT,
-    TASKS,
-    ShaleItem,
-    controls_of,
-)
 from hedge_tasks.io import options
+from hedge_tasks.llm.account import Account, account_of
+from hedge_tasks.llm.log import ReplyLog
+from hedge_tasks.llm.models import Model
 from hedge_tasks.making.elements import Element
 from hedge_tasks.making.gate.controls import TRUTHS
 from hedge_tasks.making.knowledge import Fact
@@ -39,6 +27,18 @@ from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureFilter, Scene
 from hedge_tasks.making.shale.proposing import MOST_WRONG, RECORDS, Proposal, proposals, propose
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.making.shale.scenes import drawn_scenes, prompted_scenes
+from hedge_tasks.suites.shale.items import (
+    ASPECTS,
+    CLEAN,
+    DISCRIMINATIVE,
+    IMAGE_SCENARIOS,
+    NOISY_SCENARIOS,
+    SCENARIOS,
+    SYN_RIGHT,
+    TASKS,
+    ShaleItem,
+    controls_of,
+)
 
 T = TypeVar("T")
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from PIL import Image
 
-from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS
 from hedge_tasks.making.pictures.base import (
     ALPHA,
     BETA,
@@ -30,6 +29,7 @@ from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
 from hedge_tasks.making.shale.drawn import question_of
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.perturb import Noise, Wording, build_noise
+from hedge_tasks.suites.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS
 
 TINY_ENCODER = "package://hedge_tasks.models.tiny/vlm"
 """The default target of ADV: the vision encoder that lies in the package, so that nothing is downloaded."""

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import load_template
-from hedge_tasks.evaluations.shale.items import KNOWLEDGE
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element
 from hedge_tasks.making.gate.refuse import refused
@@ -25,6 +24,7 @@ from hedge_tasks.making.production import MadeRecord
 from hedge_tasks.making.shale.records import PictureRecord, Scene, own_elements, scene_of, templates
 from hedge_tasks.making.shale.scenes import WRONG_OPTIONS
 from hedge_tasks.replies.text import normalise
+from hedge_tasks.suites.shale.items import KNOWLEDGE
 
 RECORDS = 10
 """Records that one request asks for."""

@@ -12,11 +12,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from hedge_tasks.evaluations.shale.items import KNOWLEDGE
 from hedge_tasks.making.digests import text_digest
 from hedge_tasks.making.elements import Element, read_own
 from hedge_tasks.making.knowledge import RelationQuery
 from hedge_tasks.making.pictures.base import PictureQuestion
+from hedge_tasks.suites.shale.items import KNOWLEDGE
 
 _STATED = {
     "existence": ("object",),

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.items import ALL_SCENARIOS, CONTROLS, SCENARIOS, ShaleItem
-from hedge_tasks.evaluations.shale.released import QUERIES
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.making.shale.items import pictures_by_name
 from hedge_tasks.making.shale.making import MadeSet
 from hedge_tasks.making.shale.report import png
+from hedge_tasks.suites.shale.items import ALL_SCENARIOS, CONTROLS, SCENARIOS, ShaleItem
+from hedge_tasks.suites.shale.released import QUERIES
 
 _TASK_NAMES = {"mcq": "MCQ", "ffq": "OpenVQA", "ic": "Caption"}
 _WORDS = {"clean": "Clean", "sty": "Style", "crp": "Corruption", "adv": "Adversarial", "txt": "SceneText"}

@@ -8,11 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hedge_tasks.audit.review import two_keys, write_review
 from hedge_tasks.data.local_data import BuiltSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.building import build
-from hedge_tasks.evaluations.shale.items import ALL_SCENARIOS, ASPECTS, CLEAN, IMAGE_SCENARIOS, TASKS, ShaleItem
+from hedge_tasks.judging.review import two_keys, write_review
 from hedge_tasks.making.gate.attack import attack, check_floors
 from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.output import REVIEW, CardText, describe_set
@@ -23,6 +21,8 @@ from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.pictures import picture_id
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.numbers import FOUR_DIGITS, Table, format_value
+from hedge_tasks.suites.shale.building import build
+from hedge_tasks.suites.shale.items import ALL_SCENARIOS, ASPECTS, CLEAN, IMAGE_SCENARIOS, TASKS, ShaleItem
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.evaluations.shale.items import KNOWLEDGE
 from hedge_tasks.making.elements import Element
 from hedge_tasks.making.knowledge import Fact
 from hedge_tasks.making.pictures.base import PictureQuestion
@@ -29,6 +28,7 @@ from hedge_tasks.making.shale.records import (
     scene_of,
     templates,
 )
+from hedge_tasks.suites.shale.items import KNOWLEDGE
 
 WRONG_OPTIONS = 3
 _MOST_NEAR = 60

@@ -23,7 +23,7 @@ from hedge_tasks.measures.hedge_paper.published import (
 from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.scorers import scorers_of
+from hedge_tasks.runs.scorers import scorers_of
 
 TASKS = {"VQA-RAD": "hedge_vqarad", "KvasirVQA-x1": "hedge_kvasirvqa_x1"}
 """The task of each data set; the prompt variants but the default have their name behind it."""

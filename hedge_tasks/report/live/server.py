@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.llm.addresses import is_loopback, url_of
 from hedge_tasks.report.live.site import Site
-from hedge_tasks.serving.addresses import is_loopback, url_of
 
 COOKIE = "hedge-view"
 _SECONDS = 30

@@ -24,10 +24,10 @@ from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, 
 from hedge_tasks.report.page import ReportOptions, build_report
 from hedge_tasks.report.pages import View, asset, render
 from hedge_tasks.report.results import result_files
+from hedge_tasks.runs.claim_files import all_kept_supports
 from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.archive import FOLDER as ANSWERS
-from hedge_tasks.scoring.claim_files import all_kept_supports
-from hedge_tasks.scoring.scorers import scorer_of
 
 _DEEPEST = 2
 _SENTENCES = 3

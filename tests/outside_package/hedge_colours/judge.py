@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hedge_tasks.adjudication import Case, Verdict
+from hedge_tasks.judging import Case, Verdict
 
 COLOURS = ("red", "green", "blue")
 

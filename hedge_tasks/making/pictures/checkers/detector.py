@@ -10,10 +10,10 @@ from PIL import Image
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
+from hedge_tasks.llm.loading import default_device, load_or_explain
 from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.pictures.checkers.boxes import OVERLAP, Box, distinct, holds, relation_named
 from hedge_tasks.making.pictures.specs import spec_name
-from hedge_tasks.serving.loading import default_device, load_or_explain
 
 _THRESHOLDS = {"owlv2": 0.2, "owlvit": 0.1, "grounding-dino": 0.35, "mm-grounding-dino": 0.35}
 """Kinds of models that can be used, each with the score from which on it has found something."""

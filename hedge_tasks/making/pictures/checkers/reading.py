@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.asking.account import Account
-from hedge_tasks.asking.asker import Asker, Query
-from hedge_tasks.asking.log import digest
-from hedge_tasks.asking.models import Model, model_from
-from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
+from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.asker import Asker, Query
+from hedge_tasks.llm.concurrency import as_finished, in_threads
+from hedge_tasks.llm.log import digest
+from hedge_tasks.llm.models import Model
+from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.pictures.base import Checker, PictureQuestion
+from hedge_tasks.models.by_text import model_from
 from hedge_tasks.replies.text import normalise
-from hedge_tasks.serving.concurrency import as_finished, in_threads
 
 _LONGEST = 2000
 _AT_ONCE = 8

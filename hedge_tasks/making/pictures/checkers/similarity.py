@@ -10,9 +10,9 @@ from PIL import Image
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
+from hedge_tasks.llm.loading import default_device, load_or_explain
 from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.pictures.specs import spec_name
-from hedge_tasks.serving.loading import default_device, load_or_explain
 
 CONTRAST = "a picture of something else"
 """Statements that CLIP weighs a statement against where the question names no wrong ones."""

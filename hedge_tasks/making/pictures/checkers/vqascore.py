@@ -8,14 +8,14 @@ from typing import Any
 
 from PIL import Image
 
-from hedge_tasks.asking.template import Template, load_template
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
+from hedge_tasks.llm.loading import resolve_model
+from hedge_tasks.llm.template import Template, load_template
 from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.pictures.specs import model_name
 from hedge_tasks.replies.yes_no import read_yes_no
-from hedge_tasks.serving.loading import resolve_model
 
 _SHAPES_NOTHING = (
     *("base_url", "api_key", "num_concurrent", "timeout", "max_retries", "retry_backoff_s"),

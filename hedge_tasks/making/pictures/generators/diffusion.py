@@ -72,7 +72,7 @@ class DiffusionGenerator:
     @cached_property
     def _revision(self) -> str | None:
         """The commit on the hub; what was given where that cannot be told, and then nothing can be loaded either."""
-        from hedge_tasks.serving.loading import hub_commit
+        from hedge_tasks.llm.loading import hub_commit
 
         return hub_commit(self._model, self._given_revision, "model_index.json") or self._given_revision
 
@@ -93,8 +93,8 @@ class DiffusionGenerator:
     def _pipeline(self) -> Any:
         import torch
 
+        from hedge_tasks.llm.loading import resolve_model
         from hedge_tasks.perturb.induction_image import load_diffusers
-        from hedge_tasks.serving.loading import resolve_model
 
         loading = {"torch_dtype": getattr(torch, self._dtype), "revision": self._revision}
         pipeline = load_diffusers("AutoPipelineForText2Image", resolve_model(self._model), **loading)

@@ -11,12 +11,12 @@ from PIL import Image
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
+from hedge_tasks.llm.accounts import server_and_key
+from hedge_tasks.llm.concurrency import ask_each
+from hedge_tasks.llm.failures import RequestFailed, ServerGone
+from hedge_tasks.llm.images import ImageClient
 from hedge_tasks.making.pictures.base import Order
 from hedge_tasks.making.pictures.specs import spec_name
-from hedge_tasks.serving.accounts import server_and_key
-from hedge_tasks.serving.concurrency import ask_each
-from hedge_tasks.serving.failures import RequestFailed, ServerGone
-from hedge_tasks.serving.images import ImageClient
 
 _OPTIONAL = ("seed", "response_format")
 """Settings a picture can do without where the server refuses them: gpt-image-1 knows neither."""

@@ -1,1 +1,0 @@
-"""Which documents experts label: the plan, the page and the file that comes back."""

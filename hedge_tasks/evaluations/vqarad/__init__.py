@@ -1,8 +1,0 @@
-"""VQA-RAD: closed and open questions about radiology images, apart and together."""
-
-from hedge_tasks.evaluation import Evaluation, own_folder
-
-EVALUATION = Evaluation(
-    "vqarad", own_folder("hedge_vqarad"), measures=("hedge_tasks.evaluations.vqarad.documents:MEASURES",)
-)
-"""Its contributions to the rooms below."""

@@ -1,1 +1,0 @@
-"""Interfaces for users of other libraries; nothing else in the package imports them."""

@@ -1,0 +1,209 @@
+"""The border to a server: what is sent, and what may come back: from the host asked, in time, and of a size that
+can be kept.
+
+A reply of 300 MB, a byte a minute, or a redirect that hands the questions to another host are no answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+from weakref import WeakKeyDictionary
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.llm.event_loop import at_end
+from hedge_tasks.llm.failures import RequestFailed
+
+if TYPE_CHECKING:
+    import aiohttp
+
+LARGEST_REPLY = 16 * 2**20
+"""Bytes. A chat completion with log-probabilities takes about 100 a token."""
+
+_LONGEST_CONNECT_S = 60.0
+_MOST_REDIRECTS = 3
+_REDIRECTS = (301, 302, 307, 308)
+_LARGE_BODY = 2**20
+
+# Servers close connections that nobody uses, vLLM's after 5 s. A request on one that is just being closed fails.
+_KEPT_ALIVE_S = 4.0
+
+
+class RedirectedAway(Exception):
+    """The server sends requests, with their pictures, to another host."""
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """A whole reply; names of headers in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class HttpClient:
+    """Requests to one server, on the event loop of `hedge_tasks.llm.event_loop`; it shares its connections.
+
+    The environment's proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE,
+    SSL_CERT_DIR) count. Replies are asked for uncompressed, and others are refused: a megabyte can unpack to a
+    gigabyte.
+
+    Args:
+        url: What every path is put behind.
+        headers: Of every request.
+        timeout: Seconds for a whole reply, whatever trickles in meanwhile.
+        query: Behind every path.
+
+    Raises:
+        ConfigError: The environment's proxy is of a kind that is not known.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], timeout: float, query: str = "") -> None:
+        self.url, self.timeout = url.rstrip("/"), timeout
+        self._query = f"?{query}" if query else ""
+        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        self._proxy = _proxy(self.url)
+
+    async def get(self, path: str) -> HttpReply:
+        """Send a GET request; raises as `post`."""
+        return await self._request("GET", path, None)
+
+    async def post(self, path: str, body: bytes) -> HttpReply:
+        """Send JSON.
+
+        Raises:
+            RequestFailed: There is no whole reply, or none within bounds. The reason may quote the server.
+            RedirectedAway: See there.
+        """
+        return await self._request("POST", path, body)
+
+    async def _request(self, method: str, path: str, body: bytes | None) -> HttpReply:
+        import aiohttp
+
+        try:
+            return await self._follow(method, f"{self.url}{path}{self._query}", body)
+        except aiohttp.ConnectionTimeoutError:
+            raise RequestFailed(self._too_late, "unreachable", away=True) from None
+        except TimeoutError:
+            raise RequestFailed(self._too_late, "unreachable") from None
+        except aiohttp.ClientSSLError as error:
+            raise RequestFailed(f"no connection ({error})", "unreachable") from None
+        except aiohttp.ClientConnectorError as error:
+            raise RequestFailed(f"no connection ({error})", "unreachable", away=True) from None
+        except (aiohttp.ClientError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise RequestFailed(f"no connection ({reason})", "unreachable") from None
+
+    @property
+    def _too_late(self) -> str:
+        return f"no answer within {self.timeout:g} s"
+
+    async def _follow(self, method: str, target: str, body: bytes | None) -> HttpReply:
+        deadline = asyncio.get_running_loop().time() + self.timeout
+        for _ in range(_MOST_REDIRECTS):
+            reply, elsewhere = await self._once(method, target, body, deadline)
+            if elsewhere is None:
+                return reply
+            target = elsewhere
+        raise RequestFailed("the server redirects without end", "refused")
+
+    async def _once(
+        self, method: str, target: str, body: bytes | None, deadline: float
+    ) -> tuple[HttpReply, str | None]:
+        """The reply, and where it redirects to."""
+        import aiohttp
+        from yarl import URL
+
+        left = max(deadline - asyncio.get_running_loop().time(), 0.001)  # 0 would be without end
+        # Less than all the time, so that a connection that does not come about is told from a reply that does not.
+        connect = min(0.9 * self.timeout, _LONGEST_CONNECT_S)
+        address = URL(target, encoded=True)
+        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        async with _session().request(
+            method,
+            address,
+            data=io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body,
+            headers=headers,
+            allow_redirects=False,
+            proxy=self._proxy,
+            ssl=_certificates() if target.startswith("https") else True,
+            timeout=aiohttp.ClientTimeout(total=left, sock_connect=connect),
+        ) as response:
+            if response.status in _REDIRECTS and "location" in response.headers:
+                elsewhere = address.join(URL(response.headers["location"]))
+                if elsewhere.origin() != address.origin():
+                    raise RedirectedAway(
+                        f"the server redirects to another host ({elsewhere.host}), which would be told the questions "
+                        "and the pictures; give that address itself if it is meant"
+                    )
+                return HttpReply(response.status, response.headers, b""), str(elsewhere)
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise RequestFailed("the answer is compressed, although that was not asked for", "garbled")
+            try:
+                return HttpReply(response.status, response.headers, await _content(response)), None
+            except TimeoutError:
+                raise RequestFailed(f"no whole answer within {self.timeout:g} s", "unreachable") from None
+
+
+async def _content(response: aiohttp.ClientResponse) -> bytes:
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > LARGEST_REPLY:
+            raise RequestFailed(f"the answer is larger than {LARGEST_REPLY >> 20} MiB", "garbled")
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+_sessions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""By event loop."""
+
+
+def _session() -> aiohttp.ClientSession:
+    """The connections of this event loop. The caller bounds their number."""
+    import aiohttp
+
+    loop = asyncio.get_running_loop()
+    if loop not in _sessions:
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_ALIVE_S)
+        session = aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
+        )
+        _sessions[loop] = session
+        at_end(session.close)
+    return _sessions[loop]
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    if file := os.environ.get("SSL_CERT_FILE"):
+        return ssl.create_default_context(cafile=file)
+    if folder := os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context(capath=folder)
+    import certifi
+
+    return ssl.create_default_context(cafile=certifi.where())
+
+
+def _proxy(url: str) -> str | None:
+    """The environment's proxy for an address."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if urlsplit(proxy).scheme not in ("http", "https"):
+        raise ConfigError(
+            f"{parts.scheme.upper()}_PROXY: only http and https proxies are known, got {urlsplit(proxy).scheme!r}"
+        )
+    return proxy

@@ -1,0 +1,438 @@
+"""The client for every server with OpenAI's chat API: adapters, judges and whatever else asks a model rest on it."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+from loguru import logger
+
+from hedge_tasks.errors import HedgeError, unknown
+from hedge_tasks.io.outside import parse_json
+from hedge_tasks.llm.border import HttpClient, HttpReply, RedirectedAway
+from hedge_tasks.llm.completion import Completion, read_choices, read_completion
+from hedge_tasks.llm.dialect import Dialect, spell
+from hedge_tasks.llm.event_loop import run
+from hedge_tasks.llm.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
+from hedge_tasks.llm.secrets import NO_KEY, Redactor
+from hedge_tasks.numbers import WHOLE
+
+Result = TypeVar("Result")
+
+OPENAI = "https://api.openai.com/v1"
+
+Messages = Sequence[Mapping[str, Any]] | bytes
+"""As `to_openai` makes them, or the same as JSON (`encoded`), for several requests."""
+
+_AWAY = (502, 503, 504)
+"""Replies of gateways for a server that is not there, and of servers that load a model."""
+
+_PROGRESS_S = 30.0
+"""Seconds between two words about a server that is waited for."""
+
+_SHORTEST_PAUSE_S, _LONGEST_WAIT_S = 0.05, 10.0
+"""Between two looks for a server that is not there yet."""
+
+_BUSY = (408, 409, 425, 429)
+_LONGEST_PAUSE_S, _MOST_DOUBLINGS = 60.0, 30
+_LOOK_S = 0.1
+"""Between two looks, within a pause, at whether the caller has stopped."""
+
+_LISTED_MODELS = 20
+
+
+class _BadStatus(Exception):
+    """A reply with a status other than 2xx.
+
+    Attributes:
+        reason: What it says.
+        code, param: As OpenAI names them, None where they are not told.
+    """
+
+    def __init__(self, reply: HttpReply) -> None:
+        self.status, self.headers = reply.status, reply.headers
+        body = _error_body(reply.content)
+        body = body.get("error", body) if isinstance(body, Mapping) else body
+        self.reason = reason_in(body) or f"Error code: {reply.status}"
+        self.code, self.param = (body.get(name) if isinstance(body, Mapping) else None for name in ("code", "param"))
+
+
+def _error_body(content: bytes) -> Any:
+    try:
+        return parse_json(content, "the answer")
+    except ValueError:
+        return content.decode("utf-8", "replace")
+
+
+class ChatClient:
+    """Asks one model on one server, on the event loop of this process; its coroutines run there (`event_loop.run`).
+    Threads may share it.
+
+    A setting that the server refuses is found out by asking, said once, and spelled differently or left out from then
+    on (see `Dialect`). What may pass is asked again after growing pauses. The key stands in no error and no log line,
+    even where the server quotes it.
+
+    Args:
+        model: Name under which the server knows the model.
+        url: Such as `http://localhost:8000/v1`; of Azure the endpoint.
+        key: As `check_key` returns it.
+        key_variable: The environment variable that an error about the key names.
+        api_version: Of Azure's API; None for every other server.
+        name: What errors call the server; its address by default.
+        timeout: Seconds to wait for an answer.
+        max_retries: How often a request that failed is made again.
+        backoff_s: Pause before the first retry; every further one doubles, up to a minute.
+        retry_empty: Whether a completion without an answer is a failure that may pass.
+        wait_s: Seconds for which a server that is away (no connection, or a gateway that says so) is waited for,
+            however many retries that takes: a large model takes long to load.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        url: str = OPENAI,
+        key: str = NO_KEY,
+        *,
+        key_variable: str = "OPENAI_API_KEY",
+        api_version: str | None = None,
+        name: str | None = None,
+        timeout: float = 300.0,
+        max_retries: int = 6,
+        backoff_s: float = 1.0,
+        retry_empty: bool = True,
+        wait_s: float = 0.0,
+    ) -> None:
+        self.model, self.url, self.name = model, url, name or url
+        self.timeout, self.max_retries, self.backoff_s, self.wait_s = timeout, max_retries, backoff_s, wait_s
+        self.redact = Redactor(key)
+        self._key_variable = key_variable
+        self._retried: set[Kind] = {"unreachable", "busy", "garbled", *(("empty",) if retry_empty else ())}
+        self._lists_models = api_version is None  # Azure lists models, and is asked for deployments
+        self._http, self._of_model = _connect(url, key, api_version, timeout, model)
+        self._logged_topics: set[str] = set()
+        self._lock = threading.Lock()
+        self._n_replies = 0  # of any status but those that say that nobody is there
+        self._away_since: float | None = None
+        self._waits: set[tuple[float, int]] = set()
+        self._dialect = Dialect(self.name, self.say_once)
+
+    def ask(
+        self,
+        messages: Messages,
+        settings: Mapping[str, Any],
+        *,
+        optional: Collection[str] = (),
+        stop: threading.Event | None = None,
+    ) -> Completion | RequestFailed:
+        """As `ask_async`, waiting for it in this thread."""
+        return run(self.ask_async(messages, settings, optional=optional, stop=stop))
+
+    async def ask_async(
+        self,
+        messages: Messages,
+        settings: Mapping[str, Any],
+        *,
+        optional: Collection[str] = (),
+        stop: threading.Event | None = None,
+    ) -> Completion | RequestFailed:
+        """Ask until there is an answer, or the retries are used up.
+
+        Args:
+            messages: See there.
+            settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `stop`, `seed`.
+            optional: Settings that are left out where the server refuses them; a refusal of others is one of the
+                request.
+            stop: Ends the pauses once it is set.
+
+        Returns:
+            The answer, or why there is none.
+
+        Raises:
+            ServerRefuses: Every other request would fail the same way.
+        """
+
+        def read(body: Any) -> Completion:
+            return read_completion(body, settings.get("stop") or ())
+
+        return await self._until_read(self._sender(messages), read, settings, optional, stop)
+
+    async def ask_several_async(
+        self,
+        messages: Messages,
+        settings: Mapping[str, Any],
+        n: int,
+        *,
+        optional: Collection[str] = (),
+        stop: threading.Event | None = None,
+    ) -> list[Completion | RequestFailed] | RequestFailed:
+        """Ask for several answers in one request; see `ask_async`.
+
+        Args:
+            n: Number of answers. A server that does not know of that sends one.
+
+        Returns:
+            The answers in the order of their seeds, each perhaps a reason why it is none; or why there is none at all.
+        """
+
+        def read(body: Any) -> list[Completion | RequestFailed]:
+            choices = read_choices(body, settings.get("stop") or ())
+            return [
+                RequestFailed(self.redact.shown(choice), choice.kind) if isinstance(choice, RequestFailed) else choice
+                for choice in choices[:n]
+            ]
+
+        return await self._until_read(self._sender(messages), read, {**settings, "n": n}, (*optional, "n"), stop)
+
+    def _sender(self, messages: Messages) -> Callable[[Mapping[str, Any]], Awaitable[HttpReply]]:
+        conversation = messages if isinstance(messages, bytes) else encoded(messages)
+
+        def send(settings: Mapping[str, Any]) -> Awaitable[HttpReply]:
+            fields = encoded({"model": self.model, **settings})
+            return self._post("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
+
+        return send
+
+    def _post(self, path: str, body: bytes) -> Awaitable[HttpReply]:
+        return self._http.post(f"{self._of_model}{path}", body)
+
+    async def _until_read(
+        self,
+        send: Callable[[Mapping[str, Any]], Awaitable[HttpReply]],
+        read: Callable[[Any], Result],
+        settings: Mapping[str, Any],
+        optional: Collection[str],
+        stop: threading.Event | None,
+    ) -> Result | RequestFailed:
+        """Ask until there is something to read, or the retries are used up.
+
+        Args:
+            send: Makes a request with further fields of its body.
+            read: What there is in the parsed body of an answer. Raises RequestFailed where there is nothing.
+        """
+        stop = stop or threading.Event()
+        has_tried_enough = self._has_tried_enough()
+        for attempt in count(1):
+            try:
+                return await self._ask_once(send, read, settings, optional)
+            except RequestFailed as failure:
+                if failure.kind not in self._retried or stop.is_set() or has_tried_enough(failure, attempt):
+                    return failure
+                warning = f"{self.name}: {failure}; failed requests are made again after a pause"
+                self.say_once("retries", warning)
+                pause = self.pause_s(failure, attempt)
+            await _pause(pause, stop)
+        raise AssertionError("unreachable")
+
+    def wait(self) -> None:
+        """Wait until the server is there, at most `wait_s`; 0 does not even look.
+
+        Raises:
+            HedgeError: It is not there by then.
+        """
+        for n in count():
+            if self.wait_s <= 0:
+                return
+            if self._is_reached():
+                return
+            self._note_away()
+            if self._waited_s() >= self.wait_s:
+                raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
+            time.sleep(min(_SHORTEST_PAUSE_S * 2**n, _LONGEST_WAIT_S))
+
+    def _is_reached(self) -> bool:
+        """Whether the server answers, whatever it says."""
+        try:
+            return run(self._http.get("/models")).status not in _AWAY
+        except RequestFailed as failure:
+            return not failure.away
+        except RedirectedAway:
+            return True
+
+    def _has_tried_enough(self) -> Callable[[RequestFailed, int], bool]:
+        """Whether a request is given up after its failure in an attempt: its retries are used up, and it is not the
+        server that is away.
+
+        A server that has replied to anybody since the request found nobody is not away.
+        """
+        n_replies: int | None = None
+        n_failures = 0  # attempts at a server that is away use up no retries
+
+        def stop(failure: RequestFailed, attempt: int) -> bool:
+            nonlocal n_replies, n_failures
+            if failure.away:
+                n_replies = self._n_replies if n_replies is None else n_replies
+                if self._n_replies == n_replies:
+                    self._note_away()
+                    return self._waited_s() >= self.wait_s and attempt > self.max_retries
+            else:
+                n_replies = None
+            n_failures += 1
+            return n_failures > self.max_retries
+
+        return stop
+
+    def _note_reply(self) -> None:
+        with self._lock:
+            self._n_replies += 1
+            since, self._away_since = self._away_since, None
+        if since is not None and time.monotonic() - since > _PROGRESS_S:
+            logger.info("{} is back", self.name)
+
+    def _note_away(self) -> None:
+        """Note that the server was away, and log every now and then for how long."""
+        with self._lock:
+            since = self._away_since = time.monotonic() if self._away_since is None else self._away_since
+            waited = time.monotonic() - since
+            part = int(waited // _PROGRESS_S)
+            news = (since, part) not in self._waits
+            self._waits.add((since, part))
+        if news and self.wait_s > 0:
+            logger.warning("{} is away: waiting, {} of {:g} s (wait_for_server)", self.name, WHOLE(waited), self.wait_s)
+
+    def _waited_s(self) -> float:
+        since = self._away_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Settings that the server has refused in every form that they have, each with the server's reason."""
+        return {name: reason for name, reason in self._dialect.reasons.items() if not self._dialect.takes(name)}
+
+    def served(self) -> list[Mapping[str, Any]]:
+        """Models that the server lists; nothing where it does not."""
+        return run(self._served())
+
+    async def _served(self) -> list[Mapping[str, Any]]:
+        if not self._lists_models:
+            return []
+        try:
+            body = parse_json((await self._http.get("/models")).content, "the models")
+        except (RequestFailed, RedirectedAway, ValueError):  # listing is a courtesy
+            return []
+        listed = body.get("data") if isinstance(body, Mapping) else None
+        return [model for model in listed if isinstance(model, Mapping)] if isinstance(listed, list) else []
+
+    def takes(self, setting: str) -> bool:
+        """Whether the server has not refused a setting so far."""
+        return self._dialect.takes(setting)
+
+    def say_once(self, topic: str, message: str, level: str = "WARNING") -> None:
+        """Log a message, unless one on the same topic was logged before."""
+        with self._lock:
+            if topic in self._logged_topics:
+                return
+            self._logged_topics.add(topic)
+        logger.log(level, "{}", message)
+
+    def pause_s(self, failure: RequestFailed, attempt: int) -> float:
+        """Seconds before a failed request is made again: what the server wants, or ever longer; and some jitter.
+
+        Args:
+            attempt: The one that failed, from 1.
+        """
+        growing = min(self.backoff_s * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS), _LONGEST_PAUSE_S)
+        jitter = random.uniform(0, self.backoff_s)  # or all requests would come back at the same moment
+        return jitter + (growing if failure.retry_after_s is None else failure.retry_after_s)
+
+    async def _ask_once(
+        self,
+        send: Callable[[Mapping[str, Any]], Awaitable[HttpReply]],
+        read: Callable[[Any], Result],
+        settings: Mapping[str, Any],
+        optional: Collection[str],
+    ) -> Result:
+        while True:
+            levels = self._dialect.levels
+            try:
+                reply = await send(spell(settings, levels, optional))
+                if not 200 <= reply.status < 300:
+                    raise _BadStatus(reply)
+                body = parse_json(reply.content, "the answer")
+            except _BadStatus as error:
+                if error.status not in _AWAY:
+                    self._note_reply()
+                # Each turn of the loop changes one setting, so there are few.
+                if self._dialect.learn(error.status, self._reason(error), settings, optional, levels):
+                    continue
+                # Without its cause: the server may have quoted the key, and tracebacks get printed.
+                raise await self._explain(error) from None
+            except RequestFailed as failure:
+                raise RequestFailed(self.redact.shown(failure), failure.kind, away=failure.away) from None
+            except RedirectedAway as error:
+                raise ServerRefuses(f"{self.name}: {self.redact.shown(error)}") from None
+            except ValueError as error:
+                raise RequestFailed(self.redact.shown(error), "garbled") from None
+            self._note_reply()
+            self._dialect.has_answered()
+            try:
+                return read(body)
+            except RequestFailed as failure:
+                raise RequestFailed(self.redact.shown(failure), failure.kind) from None
+
+    # --- what went wrong ----------------------------------------------------------------------------------------------
+
+    def _reason(self, error: _BadStatus) -> str:
+        """The server's words about an error, without secrets and not at length."""
+        reason = self.redact.shown(error.reason)
+        named = self.redact.shown(error.param) if isinstance(error.param, str) else ""
+        return reason if named in reason else f"{named}: {reason}"
+
+    async def _explain(self, error: _BadStatus) -> RequestFailed | HedgeError:
+        """The failure of one request, or what is wrong with all of them."""
+        reason, status = self._reason(error), error.status
+        if error.code == "insufficient_quota":
+            return ServerRefuses(f"{self.name}: the account has no credit left ({reason})")
+        if status in _BUSY or status >= 500:
+            pause_s = retry_after_s(error.headers)
+            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=pause_s, away=status in _AWAY)
+        if status in (401, 403):
+            return ServerRefuses(
+                f"{self.name} refuses the API key ({status}: {reason}). Set {self._key_variable} to one that may use "
+                f"{self.model!r}"
+            )
+        if status == 404:
+            return await self._not_found(reason)
+        return RequestFailed(f"{status}: {reason}", "refused")
+
+    async def _not_found(self, reason: str) -> HedgeError:
+        served = [self.redact.shown(model.get("id")) for model in await self._served()]
+        if served and self.model not in served:
+            nearest = difflib.get_close_matches(self.model, served, n=_LISTED_MODELS, cutoff=0.0)
+            return unknown(f"model of {self.name}", self.model, nearest)
+        return ServerRefuses(
+            f"{self.name} knows no model {self.model!r}, or its address is no base URL, which usually ends in /v1 "
+            f"(404: {reason})"
+        )
+
+
+def encoded(value: object) -> bytes:
+    """Return a value as JSON, without blanks. Everything but ASCII is escaped: half a character would be no UTF-8."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _connect(url: str, key: str, api_version: str | None, timeout: float, model: str) -> tuple[HttpClient, str]:
+    """The client, and the prefix of a model's paths."""
+    if api_version is not None:
+        query = urlencode({"api-version": api_version})
+        client = HttpClient(f"{url.rstrip('/')}/openai", {"api-key": key}, timeout, query)
+        return client, f"/deployments/{quote(model, safe='')}"
+    headers = {"Authorization": f"Bearer {key}"}
+    if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
+        of_account = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+        headers |= {name: os.environ[variable] for name, variable in of_account.items() if os.environ.get(variable)}
+    return HttpClient(url, headers, timeout), ""
+
+
+async def _pause(seconds: float, stop: threading.Event) -> None:
+    end = time.monotonic() + seconds
+    while not stop.is_set() and (left := end - time.monotonic()) > 0:
+        await asyncio.sleep(min(left, _LOOK_S))

@@ -1,0 +1,378 @@
+"""Replies of servers with OpenAI's chat API: the answer, its log-probabilities, or what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from hedge_tasks.data.answers import Answer, Finish, Served, Thought
+from hedge_tasks.data.thoughts import (
+    NO_END,
+    OTHER_TOKENS,
+    Parts,
+    Token,
+    answer_of,
+    has_thought,
+    spell,
+    split_tokens,
+    texts_of,
+    thought_of,
+)
+from hedge_tasks.io.outside import clean
+from hedge_tasks.llm.failures import RequestFailed
+
+# What a server writes in place of a log-probability that it does not tell exactly: OpenAI for tokens outside its top
+# 20, vLLM for minus infinity. A mean with one of these in it would be nonsense.
+_CLAMPED = -9999.0
+_ROUNDING = 1e-4  # a certain token may come out a little above 0
+
+# Control tokens, as servers spell them out. Only well-known names without the bars: `<b>` or `[left]` is text.
+_SPECIAL = re.compile(
+    r"<[|｜].*[|｜]?>|<.*[|｜]>|</?s>|\[/?INST\]"
+    r"|<(?:bos|eos|pad|unk|mask|start_of_turn|end_of_turn|end_of_utterance)>|\[(?:BOS|EOS|PAD|UNK|CLS|SEP)\]",
+    re.DOTALL,
+)
+
+# How a control token looks that nobody has told of: believed only where the rest spells the answer.
+_LIKE_CONTROL = re.compile(r"\s*[<\[(◁][^\s<>]{1,40}[>\])▷]\s*")
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+"""A byte that a vocabulary falls back to."""
+
+
+# What finish reasons of OpenAI, vLLM, SGLang, TGI, llama.cpp, Gemini's and Mistral's gateways mean.
+_FINISHES: Mapping[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "end_turn": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "filtered",
+    "safety": "filtered",
+}
+
+_LONGEST_NAME = 200
+
+_MOST_OTHERS = 20
+"""Tokens beside one of the answer that are kept, whatever a server sends."""
+
+Written = tuple[tuple[str, float], ...]
+"""Tokens as text and with their log-probability in nats."""
+
+
+class PromptToken(NamedTuple):
+    """A token of a prompt, with its number in the vocabulary and its log-probability in nats."""
+
+    id: int
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens that a request cost."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The answer of a server.
+
+    Attributes:
+        text: What was written, surrounding whitespace removed; of a model that refuses, its refusal. A thought is part
+            of it where the server has no parser that takes it out.
+        answer: The answer without its thought, as a sampled answer without its tokens.
+        model: The model that answered, as the server names it; None where it does not.
+        usage: None where the server does not tell.
+        prompt: tokens of the prompt, where they were asked for (vLLM's `prompt_logprobs`) and told.
+        spelled: Whether the tokens of the log-probabilities spell the answer, blanks aside; None without any.
+        tokens: text and log-probability of each token of the answer, control tokens left out; None without usable ones.
+        alternatives: for each of them the likeliest tokens in its place, where they were asked for (`top_logprobs`) and
+            told.
+    """
+
+    text: str
+    answer: Answer
+    model: str | None = None
+    usage: Usage | None = None
+    prompt: tuple[PromptToken, ...] = ()
+    spelled: bool | None = None
+    tokens: Written | None = None
+    alternatives: tuple[Written, ...] | None = None
+
+    @property
+    def finish(self) -> Finish | None:
+        """Why the server stopped; None where it does not say. "filtered" where a content filter did."""
+        return self.answer.finish
+
+    @property
+    def answer_in_tokens(self) -> Answer:
+        """As a sampled answer, with its tokens where they are known."""
+        return replace(self.answer, tokens=self.tokens, alternatives=self.alternatives)
+
+
+def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
+    """The answer in a chat completion. A refusal is one; a thought is no part of it.
+
+    Args:
+        body: Parsed JSON.
+        until: Texts that end an answer, for servers that leave them in.
+
+    Raises:
+        RequestFailed: There is no answer in it. The reason quotes the server: redact it before it is shown.
+    """
+    return read_choice(body, _first_choice(body), until)
+
+
+def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | RequestFailed]:
+    """The answers in all choices of a chat completion, or why one of them is none; see `read_completion`.
+
+    Raises:
+        RequestFailed: There are no choices.
+    """
+    _first_choice(body)
+    assert isinstance(body, Mapping)
+    completions: list[Completion | RequestFailed] = []
+    for choice in sorted(body["choices"], key=_index_of):
+        try:
+            completions.append(read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
+        except RequestFailed as failure:
+            completions.append(failure)
+    return completions
+
+
+def _index_of(choice: object) -> int:
+    index = choice.get("index") if isinstance(choice, Mapping) else None
+    return index if isinstance(index, int) else 0
+
+
+def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = ()) -> Completion:
+    """The answer in one of the choices of a chat completion; see `read_completion`."""
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
+        raise RequestFailed("the first choice has no message", "garbled")
+    text = _text(message.get("content"))
+    if text is None:
+        text = _text(message.get("refusal"))
+    if text is None:
+        raise _no_content(choice)
+    for stop in until:
+        text = text.split(stop)[0]
+    finish = _finish(choice)
+    entries = _entries(choice)
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    answer_text, parts = _split_answer(entries, text, reasoning, whole=not until, finished=finish == "stop")
+    answer = replace(_answer(entries, answer_text, parts, body), finish=finish, served=_served(body))
+    if finish == "length":
+        answer = replace(answer, end_logprob=None)  # a control token that it was cut behind
+    spelled = None if parts in (None, NO_END) else isinstance(parts, Parts)
+    written = _in_tokens(entries, parts) if isinstance(parts, Parts) else (None, None)
+    return Completion(text.strip(), answer, _model_name(body), _usage(body), _prompt(body), spelled, *written)
+
+
+def _split_answer(
+    entries: Sequence[_Entry], text: str, reasoning: str | None, *, whole: bool, finished: bool
+) -> tuple[str, Parts | str | None]:
+    """The answer's text, and its tokens, or why these are not known; None where there are none at all.
+
+    Args:
+        whole: no text has ended the answer, whose tokens would follow.
+        finished: the model itself ended the answer.
+    """
+    answer = answer_of(text)
+    if not entries:
+        return answer, None
+    strict, loose = ([_token(entry, like) for entry in entries] for like in (_SPECIAL, _LIKE_CONTROL))
+    if finished and not (entries[-1].text or entries[-1].spelled):
+        # llama.cpp spells its end token as nothing. Elsewhere an empty token is part of a character.
+        strict[-1], loose[-1] = strict[-1]._replace(control=True), loose[-1]._replace(control=True)
+    parts = split_tokens(strict, answer, reasoning=reasoning, whole=whole)
+    if parts == OTHER_TOKENS and loose != strict:
+        parts = split_tokens(loose, answer, reasoning=reasoning, whole=whole)
+    if isinstance(parts, str) and reasoning is None and not has_thought(text) and spell(loose, text, whole=whole):
+        # Where the marks are control tokens, a server without a parser leaves them out, and thought and answer are one.
+        parts = split_tokens(loose)
+        answer = "".join(texts_of(parts.counted if isinstance(parts, Parts) else loose)).strip()
+    return answer, parts
+
+
+def _answer(entries: Sequence[_Entry], text: str, parts: Parts | str | None, body: object) -> Answer:
+    """The answer's text, with its log-probability or why there is none."""
+    if isinstance(parts, Parts):
+        end = parts.answer[-1].logprob if parts.answer[-1].control else None
+        thought = parts.thoughts or _counted_thought(body)
+        return Answer(text, parts.mean_logprob, len(parts.counted), end_logprob=end, thought=thought)
+    open_thought = thought_of([_token(entry, _SPECIAL) for entry in entries]) if parts == NO_END else None
+    thought = open_thought or _counted_thought(body)
+    return Answer(text, thought=thought, no_logprob=parts)
+
+
+def _finish(choice: Mapping[str, Any]) -> Finish | None:
+    """Why the server stopped.
+
+    Raises:
+        RequestFailed: For a reason that is none of a finished answer (an error, or one that nobody knows).
+    """
+    reason = choice.get("finish_reason")
+    if reason is None:
+        return None
+    if not isinstance(reason, str) or reason not in _FINISHES:
+        raise RequestFailed(
+            f"the server ended the answer early (finish_reason {str(reason)[:_LONGEST_NAME]!r})", "empty"
+        )
+    return _FINISHES[reason]
+
+
+def _first_choice(body: object) -> Mapping[str, Any]:
+    if not isinstance(body, Mapping):
+        raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion", "garbled")
+    choices = body.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        return choices[0]
+    # Gateways report the failure of a server behind them with status 200.
+    error = body.get("error")
+    raise RequestFailed(f"the answer has no choices ({error})" if error else "the answer has no choices", "garbled")
+
+
+def _no_content(choice: Mapping[str, Any]) -> RequestFailed:
+    if choice.get("finish_reason") == "length":
+        return RequestFailed("no answer before the token limit (all spent on reasoning?); raise max_new_tokens", "cut")
+    return RequestFailed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})", "empty")
+
+
+def _text(content: object) -> str | None:
+    if isinstance(content, list):
+        parts = [p["text"] for p in content if isinstance(p, Mapping) and isinstance(p.get("text"), str)]
+        return "".join(parts) if parts else None
+    return content if isinstance(content, str) else None
+
+
+class _Entry(NamedTuple):
+    """A token as the server sends it; `others` are the likeliest ones in its place."""
+
+    text: str
+    spelled: bytes
+    logprob: float
+    others: Written
+
+
+def _entries(choice: Mapping[str, Any]) -> list[_Entry]:
+    """Tokens of the answer, none where a single one of them has no usable log-probability."""
+    logprobs = choice.get("logprobs")
+    tokens = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
+    entries = []
+    for entry in tokens if isinstance(tokens, list) else ():
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
+            return []
+        logprob = _usable_logprob(entry)
+        if logprob is None:
+            return []
+        entries.append(_Entry(entry["token"], _bytes(entry), logprob, _others(entry)))
+    return entries
+
+
+def _usable_logprob(token: Mapping[str, Any]) -> float | None:
+    """Log-probability of a token in nats; None where it is missing, clamped or above 0."""
+    value = token.get("logprob")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
+        return None
+    return min(float(value), 0.0)
+
+
+def _token(entry: _Entry, control: re.Pattern[str]) -> Token:
+    is_control = _SPECIAL.fullmatch(entry.text) or control.fullmatch(entry.text)
+    return Token(entry.spelled, entry.logprob, is_control is not None)
+
+
+def _others(entry: Mapping[str, Any]) -> Written:
+    """The likeliest tokens in place of an answer's token; malformed ones are left out."""
+    alternatives = entry.get("top_logprobs")
+    pieces = []
+    for alternative in alternatives if isinstance(alternatives, list) else ():
+        if not isinstance(alternative, Mapping) or not isinstance(alternative.get("token"), str):
+            continue
+        logprob = _usable_logprob(alternative)
+        if logprob is not None and not _SPECIAL.fullmatch(alternative["token"]):
+            pieces.append((clean(_bytes(alternative).decode("utf-8", "replace")), logprob))
+    return tuple(pieces[:_MOST_OTHERS])
+
+
+def _in_tokens(entries: Sequence[_Entry], parts: Parts) -> tuple[Written, tuple[Written, ...] | None]:
+    """The text that each token of the answer adds, with its log-probability, and the others in its place."""
+    texts = map(clean, texts_of(parts.counted))
+    pieces = tuple((text, token.logprob) for text, token in zip(texts, parts.counted, strict=True))
+    behind = zip(entries[len(parts.thought) :], parts.answer, strict=True)
+    others = tuple(entry.others for entry, token in behind if not token.control)
+    return pieces, (others if any(others) else None)
+
+
+def _bytes(entry: Mapping[str, Any]) -> bytes:
+    if byte := _BYTE.fullmatch(entry["token"]):
+        return bytes([int(byte[1], 16)])
+    try:
+        return bytes(entry["bytes"])
+    except (KeyError, TypeError, ValueError):
+        return entry["token"].encode("utf-8", "replace")
+
+
+def _counted_thought(body: object) -> Thought | None:
+    """The thought whose tokens are only counted. With several choices it is not known whose they are."""
+    usage, choices = (body.get("usage"), body.get("choices")) if isinstance(body, Mapping) else (None, None)
+    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
+    count = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    if not isinstance(count, int) or isinstance(count, bool) or count <= 0 or not isinstance(choices, list):
+        return None
+    return Thought(count) if len(choices) == 1 else None
+
+
+def _model_name(body: object) -> str | None:
+    named = body.get("model") if isinstance(body, Mapping) else None
+    return named[:_LONGEST_NAME] if isinstance(named, str) else None
+
+
+def _served(body: object) -> Served | None:
+    """Which model and server answered. Of a model's path on the server's disk only the last part is kept."""
+    if not isinstance(body, Mapping):
+        return None
+    values = {name: body.get(name) for name in ("model", "provider", "system_fingerprint")}
+    texts = {name: clean(value[:_LONGEST_NAME]) for name, value in values.items() if isinstance(value, str) and value}
+    if texts.get("model", "").startswith(("/", "\\", "~", ".")) or re.match(r"[A-Za-z]:[\\/]", texts.get("model", "")):
+        texts["model"] = re.split(r"[\\/]", texts["model"].rstrip("\\/"))[-1]
+    return Served(**texts) if texts else None
+
+
+def is_control(text: str) -> bool:
+    """Whether a token looks like one that is no text, as servers spell them out."""
+    return bool(_SPECIAL.fullmatch(text) or _LIKE_CONTROL.fullmatch(text))
+
+
+def _prompt(body: object) -> tuple[PromptToken, ...]:
+    """The tokens of the prompt as vLLM sends them: an object with one entry for each, null where nothing is known.
+
+    Empty where one of them is malformed: a part of a text is another text.
+    """
+    table = body.get("prompt_logprobs") if isinstance(body, Mapping) else None
+    tokens: list[PromptToken] = []
+    for entry in table if isinstance(table, list) else []:
+        number, token = next(iter(entry.items()), ("", None)) if isinstance(entry, Mapping) else ("", None)
+        if not isinstance(token, Mapping):
+            tokens.clear()  # what comes after a gap is not joined to what came before
+            continue
+        piece, logprob = token.get("decoded_token"), _usable_logprob(token)
+        if not isinstance(piece, str) or logprob is None or not number.isdecimal():
+            return ()
+        tokens.append(PromptToken(int(number), clean(piece), logprob))
+    return tuple(tokens)
+
+
+def _usage(body: object) -> Usage | None:
+    usage = body.get("usage") if isinstance(body, Mapping) else None
+    if not isinstance(usage, Mapping):
+        return None
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    return Usage(prompt, completion) if isinstance(prompt, int) and isinstance(completion, int) else None

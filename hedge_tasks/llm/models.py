@@ -1,0 +1,320 @@
+"""Whom to ask: a model behind a server with OpenAI's API, or one of our adapters in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.errors import DrawsFailed, HedgeError
+from hedge_tasks.io import options
+from hedge_tasks.llm.concurrency import ask_each
+from hedge_tasks.llm.event_loop import run
+from hedge_tasks.llm.failures import RequestFailed, ServerGone
+from hedge_tasks.llm.log import Reply
+
+if TYPE_CHECKING:
+    from hedge_tasks.llm.servers import Server
+
+ReplyOrFailure = Reply | RequestFailed
+"""A reply, or why there is none."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One conversation and how it is to go on.
+
+    Attributes:
+        conversation: Makes the messages, in lmms-eval's form. Raises OSError or ValueError where a picture
+            cannot be loaded.
+        max_tokens: Of the reply of a model that does not think first.
+        temperature: 0 is greedy.
+        schema: JSON schema of the reply, for models that keep to one; empty for none.
+        limits: `top_p`, `top_k` and `min_p`, as far as they are asked for.
+        seed: None leaves it to the model.
+    """
+
+    conversation: Callable[[], Sequence[Mapping[str, Any]]]
+    max_tokens: int
+    temperature: float = 0.0
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
+
+
+class Model(Protocol):
+    """A model that is asked.
+
+    Attributes:
+        name: What people call it; no address stands in it.
+        who: What errors call whoever asks it.
+        identity: All of it that shapes a reply, ready for JSON, and nothing else (no address, no key).
+    """
+
+    name: str
+    who: str
+
+    @property
+    def identity(self) -> Mapping[str, Any]: ...
+
+    def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
+        """One reply, or why there is none. Threads may call it.
+
+        Args:
+            stop: Ends the pauses between retries once it is set.
+
+        Raises:
+            HedgeError: Every other request would fail the same way.
+        """
+
+    def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
+        """Outcomes as they come, each with the position of its request. Closing it stops the asking.
+
+        Raises:
+            HedgeError: Asking on makes no sense. What was yielded before is true.
+        """
+
+    def check(self) -> None:
+        """Raise ConfigError where it is known that the model cannot be asked. Loads nothing and sends nothing."""
+
+    def free(self) -> None:
+        """Let go of what it has loaded; it is loaded again when it is asked again."""
+
+
+class ServedModel:
+    """A model behind a server with OpenAI's chat API, or behind any other provider of lmms-eval.
+
+    Args:
+        model: Name under which the server knows it.
+        url: Such as `http://localhost:8000/v1`; None takes the environment's (see `hedge_tasks.llm.servers`).
+        provider: Kind of server; None takes that of API_TYPE, or `openai`.
+        account: Whether a server at `url` is told OPENAI_API_KEY. By default only OpenAI's own is.
+        thinking: Let a model that can do so reason before it replies.
+        concurrency: Requests under way at any time.
+        timeout: Seconds to wait for a reply.
+        max_retries: How often a request that failed (connection, 429, 5xx) is made again, after growing pauses.
+        who: What errors call whoever asks; by default the model.
+        on_usage: Told the tokens of every reply: model, prompt tokens, completion tokens.
+
+    Raises:
+        ConfigError: A value makes no sense.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        url: str | None = None,
+        *,
+        provider: str | None = None,
+        account: bool = False,
+        thinking: bool = False,
+        concurrency: int = 16,
+        timeout: float = 300.0,
+        max_retries: int = 8,
+        who: str = "",
+        on_usage: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        self.name = options.text("model", model)
+        self.thinking = options.flag("thinking", thinking)
+        self.concurrency = options.count("concurrency", concurrency, at_least=1)
+        self.who = who or self.name
+        self._on_usage = on_usage
+        self._where = {
+            "url": None if url is None else options.address("url", url),
+            "provider": options.optional_text("provider", provider),
+            "account": options.flag("account", account),
+            "timeout": options.number("timeout", timeout, zero=False),
+            "max_retries": options.count("max_retries", max_retries),
+        }
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": self.name, **({"thinking": True} if self.thinking else {})}
+
+    def check(self) -> None:
+        _ = self._server
+
+    def free(self) -> None:
+        """Nothing is loaded."""
+
+    def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
+        _ = self._server  # a key that is not there is no failure of a request
+        return run(self._reply(request, stop))
+
+    async def _reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
+        try:
+            messages = await asyncio.to_thread(_messages, request)  # pictures are read for it
+        except (OSError, ValueError) as error:
+            return RequestFailed(f"its images cannot be read ({error})", "unsent")
+        began = time.monotonic()
+        outcome = await self._server(messages, self._settings(request), stop)
+        if isinstance(outcome, RequestFailed):
+            return outcome
+        if self._on_usage is not None and outcome.prompt_tokens is not None:
+            self._on_usage(self.name, outcome.prompt_tokens, outcome.completion_tokens or 0)
+        return replace(outcome, seconds=round(time.monotonic() - began, 3))
+
+    def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
+        async def call(position: int, stop: threading.Event) -> ReplyOrFailure:
+            return await self._reply(requests[position], stop)
+
+        _ = self._server  # a key that is not there is no failure of a request
+        try:
+            yield from ask_each(call, len(requests), min(self.concurrency, len(requests)), unreachable=_unreachable)
+        except ServerGone as gone:
+            raise HedgeError(
+                f"{self.who} is gone: {gone.in_vain} requests in a row failed, the last one with: {gone.last}. "
+                "What came before is kept; the same command continues from there."
+            ) from None
+
+    @cached_property
+    def _server(self) -> Server:
+        # Not before it is needed: kept replies need no key.
+        from hedge_tasks.llm.servers import connect
+
+        return connect(self.name, who=self.who, **self._where)  # type: ignore[arg-type]
+
+    def _settings(self, request: Request) -> dict[str, Any]:
+        settings: dict[str, Any] = {
+            "temperature": request.temperature,
+            "max_tokens": request.max_tokens,
+            **request.limits,
+        }
+        if request.seed is not None:
+            settings["seed"] = request.seed
+        if request.schema:
+            form = {"name": "reply", "schema": dict(request.schema), "strict": True}
+            settings["response_format"] = {"type": "json_schema", "json_schema": form}
+        if not self.thinking:
+            # Of vLLM and SGLang; Qwen3 would else think for a thousand tokens before it says yes or no.
+            settings["chat_template_kwargs"] = {"enable_thinking": False}
+        return settings
+
+
+def _messages(request: Request) -> list[dict[str, Any]]:
+    from hedge_tasks.llm.messages import to_openai
+
+    return to_openai(request.conversation())
+
+
+class LocalModel:
+    """An adapter for lmms-eval in this process; it is loaded when there is something to ask.
+
+    Args:
+        name: What people call it.
+        identity: As `Model.identity`; called when it is needed, for it may read the weights.
+        load: The adapter.
+        batch_size: Requests at a time.
+        thinking: None leaves it to the adapter; false tells a model that can do so not to think (Qwen3's switch).
+        keeps_schemas: Let the adapter keep replies to their schema where it can, which makes them others.
+        who: What errors call whoever asks; by default the model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        identity: Callable[[], Mapping[str, Any]],
+        load: Callable[[], Any],
+        *,
+        batch_size: int = 1,
+        thinking: bool | None = None,
+        keeps_schemas: bool = False,
+        who: str = "",
+    ) -> None:
+        self.name, self.who = name, who or name
+        self._identity, self._load = identity, load
+        self._batch_size, self._thinking, self._keeps = batch_size, thinking, keeps_schemas
+        self._lock = threading.Lock()
+        self._loaded: Any = None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return self._identity()
+
+    def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
+        [[(_, outcome)]] = self.replies([request])
+        return outcome
+
+    def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
+        # Of one batch all are asked alike, but for their seeds.
+        alike = groupby(enumerate(requests), lambda numbered: replace(numbered[1], conversation=tuple, seed=None))
+        for settings, group in alike:
+            while batch := list(islice(group, self._batch_size)):
+                with self._lock:
+                    outcomes = self._batch(settings, [request for _, request in batch])
+                yield [(i, outcome) for (i, _), outcome in zip(batch, outcomes, strict=True)]
+
+    def check(self) -> None:
+        """Nothing is known of a model before it is loaded."""
+
+    def free(self) -> None:
+        if self._loaded is not None:
+            self._loaded.clean()
+            self._loaded = None
+
+    def _batch(self, settings: Request, requests: Sequence[Request]) -> list[ReplyOrFailure]:
+        adapter = self._loaded = self._loaded or self._load()
+        turns = [self._turns(adapter, request) for request in requests]
+        conversations = [turn for turn in turns if not isinstance(turn, RequestFailed)]
+        seeds = [r.seed for r, turn in zip(requests, turns, strict=True) if not isinstance(turn, RequestFailed)]
+        began = time.monotonic()
+        answers = iter(self._answers(adapter, settings, conversations, seeds) if conversations else [])
+        seconds = round((time.monotonic() - began) / max(1, len(conversations)), 3)
+        outcomes = [turn if isinstance(turn, RequestFailed) else next(answers) for turn in turns]
+        return [replace(turn, seconds=seconds) if isinstance(turn, Reply) else turn for turn in outcomes]
+
+    def _answers(
+        self, adapter: Any, settings: Request, conversations: Sequence[Any], seeds: Sequence[Any]
+    ) -> Sequence[ReplyOrFailure]:
+        settings_given: dict[str, Any] = {} if None in seeds else {"seeds": list(seeds)}
+        if self._keeps and settings.schema and adapter.keeps_schemas():
+            settings_given["schema"] = settings.schema
+        # No top_p: the adapters sample from the model itself.
+        settings_given |= {"temperature": settings.temperature, "max_new_tokens": settings.max_tokens}
+        try:
+            answers = adapter.answer_conversations(list(conversations), **settings_given)
+        except DrawsFailed as failure:
+            return [RequestFailed(str(failure), "refused")] * len(conversations)
+        return [Reply(answer.text.strip(), answer.finish, self.name, None, _written(answer)) for answer in answers]
+
+    def _turns(self, adapter: Any, request: Request) -> list[dict[str, Any]] | RequestFailed:
+        try:
+            turns = [{**turn, "content": _parts(turn["content"])} for turn in request.conversation()]
+        except (OSError, ValueError) as error:
+            return RequestFailed(f"its images cannot be read ({error})", "unsent")
+        if self._thinking is False and "enable_thinking" in (getattr(adapter, "chat_template", None) or ""):
+            turns[-1]["content"].append({"type": "text", "text": "/no_think"})
+        return turns
+
+
+def _unreachable(outcome: ReplyOrFailure) -> bool:
+    """Whether nobody answered."""
+    return isinstance(outcome, RequestFailed) and outcome.unreachable
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    """The content of a turn as parts, its pictures opened."""
+    from PIL import Image
+
+    from hedge_tasks.data.pictures import to_rgb8
+
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    parts = [dict(part) for part in content]
+    for part in parts:
+        if part["type"] == "image":
+            image = part["url"]
+            part["url"] = to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
+    return parts
+
+
+def _written(answer: Answer) -> int | None:
+    """Tokens that were written, the thought among them: what the answer cost."""
+    thought = 0 if answer.thought is None else answer.thought.n_tokens
+    return None if answer.n_tokens is None else answer.n_tokens + thought

@@ -1,0 +1,511 @@
+"""A finished run scored by claim: decomposition, support, labels and detectors, without a new draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.claims import build_decomposition, build_entailment
+from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
+from hedge_tasks.claims.blind import other_image, rarity
+from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
+from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
+from hedge_tasks.claims.entailment import Entailment, SupportQuery
+from hedge_tasks.claims.labels import Joined, join, label_of
+from hedge_tasks.claims.tokens import claim_logprobs
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.spans import LabelledSpan
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.base import Detector
+from hedge_tasks.detectors.units import Inflation, Unit
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs.claim_labels import labelled_spans
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics.base import FloatArray
+
+Matrix = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Supported:
+    """Support of the claims of one answer; all of it is kept with the run.
+
+    Attributes:
+        decomposed: the claims.
+        clean, noisy: support by the draws, shapes (K, n, 3) and (K, m, 3).
+        elsewhere: support by the clean draws about another image; None where that was not asked for.
+        graph, graph_rows, ccp: see `ClaimEvidence`.
+    """
+
+    decomposed: Decomposed
+    clean: Matrix
+    noisy: Matrix
+    elsewhere: Matrix | None = None
+    graph: Matrix | None = None
+    graph_rows: tuple[int, ...] = ()
+    ccp: Matrix | None = None
+
+
+@dataclass(frozen=True)
+class SupportPrice:
+    """Price of asking an engine, before it is asked.
+
+    Attributes:
+        answers, claims: how many there are.
+        draws: fewest draws an answer, clean and noisy.
+        amount: of `unit`: NLI pairs, judge calls, ...; equal ones once.
+        blind: how many of them for another image's draws alone.
+        graph: how many of them for the graph alone.
+        ccp: how many of them for the alternatives of tokens.
+        unit: what is counted; empty where nothing is worth telling.
+    """
+
+    answers: int
+    claims: int
+    draws: int
+    amount: int
+    blind: int
+    graph: int
+    unit: str
+    ccp: int = 0
+
+    def with_others(self, others: Sequence[SupportPrice]) -> SupportPrice:
+        """Return the price with those of processes that ask about other answers; what two of them ask counts twice."""
+        prices = (self, *others)
+        sums = ("answers", "claims", "amount", "blind", "graph", "ccp")
+        # A process without answers has no draws.
+        draws = min((price.draws for price in prices if price.answers), default=0)
+        return replace(self, draws=draws, **{name: sum(getattr(price, name) for price in prices) for name in sums})
+
+    def __str__(self) -> str:
+        text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"
+        if not self.unit:
+            return f"{text}, no model"
+        parts = {"for another image's draws": self.blind, "for the graph": self.graph, "for CCP": self.ccp}
+        extras = [f"{n} {what}" for what, n in parts.items() if n]
+        return f"{text}: at most {self.amount} {self.unit}" + (f" ({', '.join(extras)})" if extras else "")
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """The queries to an engine about some answers.
+
+    Attributes:
+        answer_sets: in their order.
+        decomposed: the claims of each.
+        own: claims and draws of each answer, clean ones first.
+        elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
+        graph: different claims of all answers and all answers; empty where not wanted.
+        choices: of each answer the tokens of its claims that could have been others, None where they are not known;
+            empty where not wanted.
+    """
+
+    answer_sets: tuple[AnswerSet, ...]
+    decomposed: tuple[Decomposed, ...]
+    own: tuple[SupportQuery, ...]
+    elsewhere: tuple[SupportQuery, ...] = ()
+    graph: tuple[SupportQuery, ...] = ()
+    choices: tuple[list[list[TokenChoice]] | None, ...] = ()
+
+    def price(self, engine: Entailment) -> SupportPrice:
+        own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
+        with_graph = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
+        ccp = engine.price(self._token_queries)
+        claims = sum(len(answer.claims) for answer in self.decomposed)
+        draws = min((len(query.draws) for query in self.own), default=0)
+        blind, graph = all_but_graph - own, with_graph - all_but_graph
+        return SupportPrice(len(self.answer_sets), claims, draws, with_graph + ccp, blind, graph, engine.priced, ccp)
+
+    @cached_property
+    def _token_queries(self) -> list[SupportQuery]:
+        """Two questions a token, in the order of answers, claims and tokens."""
+        claims = [choices for of_answer in self.choices for choices in of_answer or ()]
+        return [query for choices in claims for choice in choices for query in questions(choice)]
+
+    def ask(self, engine: Entailment) -> list[Supported]:
+        """Ask an engine, and return the support of the claims of each answer; nothing is asked twice."""
+        n = len(self.answer_sets)
+        replies = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._token_queries]))
+        own = list(islice(replies, n))
+        elsewhere = list(islice(replies, n)) if self.elsewhere else [None] * n
+        graphs = list(islice(replies, n)) if self.graph else [None] * n
+        supported = []
+        for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True)):
+            graph, cut = graphs[i], len(answers.clean)
+            rows: tuple[int, ...] = ()
+            if self.graph:
+                place = {text: row for row, text in enumerate(self.graph[i].claims)}
+                rows = tuple(place[claim.text] for claim in decomposed.claims)
+            choices = self.choices[i] if self.choices else None
+            supported.append(
+                Supported(
+                    decomposed,
+                    own[i][:, :cut],
+                    own[i][:, cut:],
+                    elsewhere[i],
+                    None if graph is None else graph[..., ENTAILMENT],
+                    rows,
+                    None if choices is None else _claims_ccp(choices, replies),
+                )
+            )
+        return supported
+
+
+def _claims_ccp(claims: Sequence[Sequence[TokenChoice]], replies: Iterator[Matrix]) -> FloatArray:
+    """Return the CCP of each claim of an answer, shape (K,), from the replies about its tokens in their order."""
+    return np.array([claim_ccp([_choice_ccp(choice, replies) for choice in claim]) for claim in claims])
+
+
+def _choice_ccp(choice: TokenChoice, replies: Iterator[Matrix]) -> float:
+    forward, reverse = (np.asarray(next(replies), dtype=np.float64) for _ in range(2))
+    return token_ccp(choice, forward, reverse)
+
+
+def inquiry(
+    answer_sets: Sequence[AnswerSet],
+    decomposition: Decomposition,
+    *,
+    elsewhere: bool = True,
+    graph: bool = False,
+    ccp: bool = False,
+) -> Inquiry:
+    """Decompose the answers of a run, and return the queries to an engine; see `inquiry_among`.
+
+    Args:
+        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        graph: also for the graph of the claims of all draws.
+        ccp: also for the alternatives of the claims' tokens, in answers that have them.
+
+    Raises:
+        DataError: there are no answers, or no claims in any of them; or no answer has alternatives for `ccp`.
+    """
+    if not answer_sets:
+        raise DataError("there are no answers")
+    queries = inquiry_among(answer_sets, answer_sets, decomposition, elsewhere=elsewhere, graph=graph)
+    if not any(decomposed.claims for decomposed in queries.decomposed):
+        raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(answer_sets)} answers")
+    return replace(queries, choices=_choices(queries)) if ccp else queries
+
+
+def _choices(queries: Inquiry) -> tuple[list[list[TokenChoice]] | None, ...]:
+    pairs = zip(queries.answer_sets, queries.decomposed, strict=True)
+    choices = tuple(token_choices(answers.baseline, decomposed.claims) for answers, decomposed in pairs)
+    if all(choice is None for choice in choices):
+        raise DataError(
+            "CCP: no answer has tokens with alternatives; sample with --gen_kwargs alternatives=10 (hedge_hf, ...)"
+        )
+    return choices
+
+
+def inquiry_among(
+    answer_sets: Sequence[AnswerSet],
+    everything: Sequence[AnswerSet],
+    decomposition: Decomposition,
+    *,
+    elsewhere: bool = True,
+    graph: bool = False,
+    decomposed: Sequence[Decomposed] | None = None,
+) -> Inquiry:
+    """Return the queries to an engine about some answers of a run.
+
+    Args:
+        answer_sets: some of them, such as those of one process.
+        everything: all answers of the run.
+        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        graph: also for the graph of the claims of all draws.
+        decomposed: the claims of the answers, where they are known.
+    """
+    decomposed = decompose(answer_sets, decomposition) if decomposed is None else decomposed
+    texts = [tuple(claim.text for claim in decomposed_answer.claims) for decomposed_answer in decomposed]
+    draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
+    own = tuple(SupportQuery(*both) for both in zip(texts, draws, strict=True))
+    blind: tuple[SupportQuery, ...] = ()
+    if elsewhere:
+        others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
+        other_draws = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
+        blind = tuple(
+            SupportQuery(claims, tuple(answer.text for answer in clean))
+            for claims, clean in zip(texts, other_draws, strict=True)
+        )
+    graphs = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
+    return Inquiry(tuple(answer_sets), tuple(decomposed), own, blind, graphs)
+
+
+def _graph(
+    answer_sets: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]], decomposition: Decomposition
+) -> Iterator[SupportQuery]:
+    for answers, own in zip(answer_sets, texts, strict=True):
+        decomposed_draws = decomposition.pieces([Passage(answer.text) for answer in answers.clean])
+        different = dict.fromkeys([*own, *(piece.text for pieces in decomposed_draws for piece in pieces.pieces)])
+        yield SupportQuery(tuple(different), (answers.baseline.text, *(answer.text for answer in answers.clean)))
+
+
+def groups_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
+    """Return the image of each answer; an answer without one is a group of its own."""
+    return [f"group {a.group}" if a.group is not None else f"answer {a.id}" for a in answer_sets]
+
+
+@dataclass(frozen=True)
+class ScoredAnswer:
+    """The claims of one answer with their scores and labels.
+
+    Attributes:
+        answers: the answer with its draws.
+        evidence: what detectors see.
+        labels: what spans of people or of a judge say.
+        scores: by detector of claims: shape (K,), NaN where there is none.
+    """
+
+    answers: AnswerSet
+    evidence: ClaimEvidence
+    labels: Joined
+    scores: Mapping[str, FloatArray]
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return self.evidence.claims
+
+    def counted_labels(self, *, silent: str = "unlabelled", errors: str = "all") -> list[int | None]:
+        """Return the label of each claim as it counts; see `hedge_tasks.claims.labels.label_of`."""
+        return [label_of(span, silent=silent, errors=errors) for span in self.labels.labels]
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Of which claims the support is known."""
+        return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
+
+
+class SupportSource(Protocol):
+    """Source of a support: an engine, or the file in which its support was kept; see `Entailment`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def contradicts(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class ScoredClaims:
+    """A run scored by claim.
+
+    Attributes:
+        title: of the run.
+        answers: of all its documents.
+        decomposed: likewise: what of each text is covered, what could not be located.
+        price: of the support.
+        settings: of decomposition and engine.
+        left_out: detector -> why no answer has its scores.
+        labelled_by: where the labels come from.
+        fitted: fitted detector -> what fitting makes of the variance of its ROC-AUC.
+        fitted_on: claims that these are fitted on, the mean over folds.
+    """
+
+    title: str
+    answers: tuple[ScoredAnswer, ...]
+    decomposed: tuple[Decomposed, ...]
+    price: SupportPrice
+    settings: Mapping[str, Any]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    labelled_by: str = ""
+    fitted: Mapping[str, Inflation] = field(default_factory=dict)
+    fitted_on: int = 0
+
+
+@dataclass(frozen=True)
+class ClaimUnits:
+    """The claims of a run as units.
+
+    Attributes:
+        units: all claims in their order; those that do not count have no label.
+        n_silent: on how many of them the reference is silent.
+        n_unknown: how many labelled ones do not count because their support is not known.
+        n_unused: labelled spans that lie over no claim.
+    """
+
+    units: tuple[Unit, ...]
+    n_silent: int
+    n_unknown: int
+    n_unused: int
+
+    @property
+    def labelled(self) -> tuple[Unit, ...]:
+        """Those that count."""
+        return tuple(unit for unit in self.units if unit.label is not None)
+
+    @property
+    def n_positive(self) -> int:
+        """How many of them are hallucinated."""
+        return sum(unit.label or 0 for unit in self.units)
+
+
+def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str = "all") -> ClaimUnits:
+    """Return the claims of a run as units, each within its answer.
+
+    Args:
+        silent, errors: see `hedge_tasks.claims.labels.label_of`.
+    """
+    units = []
+    n_silent = n_unknown = 0
+    for answer, group in zip(scored.answers, groups_of([answer.answers for answer in scored.answers]), strict=True):
+        scores = {name: [None if v != v else v for v in values.tolist()] for name, values in answer.scores.items()}
+        n_silent += sum(span is not None and span.silent for span in answer.labels.labels)
+        labels = answer.counted_labels(silent=silent, errors=errors)
+        for k, (claim, label, known) in enumerate(zip(answer.claims, labels, answer.known, strict=True)):
+            n_unknown += label is not None and not known
+            numbers = {name: values[k] for name, values in scores.items()}
+            units.append(Unit(claim.id, "claim", claim.answer, group, label if known else None, claim.text, numbers))
+    return ClaimUnits(tuple(units), n_silent, n_unknown, sum(answer.labels.unused for answer in scored.answers))
+
+
+def score_claims(
+    run: Run,
+    supported: Sequence[Supported],
+    engine: SupportSource,
+    price: SupportPrice,
+    settings: Mapping[str, Any],
+    detectors: Sequence[str] | None = None,
+    spans: Mapping[str, Sequence[LabelledSpan]] | None = None,
+    labelled_by: str = "given labels",
+) -> ScoredClaims:
+    """Score every claim of a run with every detector.
+
+    Args:
+        supported: of its answers, in their order.
+        engine: who gave it.
+        detectors: names; by default all of claims.
+        spans: labelled spans by the answer's id; by default those of the answers, else those of the run's verdicts.
+        labelled_by: where these come from, in words.
+
+    Raises:
+        ConfigError: there is no such detector; names the nearest one.
+    """
+    installed = [registry.get(name) for name in (registry.names("claim") if detectors is None else detectors)]
+    source, of_run = labelled_spans(run) if spans is None else (labelled_by, spans)
+    scored = []
+    for answers, evidence in zip(run.answer_sets, claim_evidence(run.answer_sets, supported, engine), strict=True):
+        labels = join(evidence.claims, of_run.get(answers.id, ()))
+        scored.append(ScoredAnswer(answers, evidence, labels, _scores(installed, evidence)))
+    left_out = {d.name: _why_not(d, scored) for d in installed if not any(d.name in answer.scores for answer in scored)}
+    decomposed = tuple(answer.decomposed for answer in supported)
+    return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
+
+
+def find_claims(
+    run: Run,
+    support: str,
+    *,
+    unit: str = "sentence",
+    options: Mapping[str, Any] | None = None,
+    elsewhere: bool = True,
+    detectors: Sequence[str] | None = None,
+    tell_price: Callable[[SupportPrice], object] = lambda price: None,
+) -> ScoredClaims:
+    """Decompose the answers of a run, ask how far their draws support the claims, and score these.
+
+    Args:
+        support, options: name of the engine and its options.
+        unit: name of the decomposition.
+        elsewhere: see `inquiry`.
+        detectors: names; by default all of claims.
+        tell_price: called with the price before the engine is.
+
+    Raises:
+        ConfigError: there is no such engine, unit or detector; names the nearest one.
+        DataError: there are no claims.
+    """
+    engine, decomposition = build_entailment(support, **(options or {})), build_decomposition(unit)
+    questions = inquiry(run.answer_sets, decomposition, elsewhere=elsewhere)
+    engine.check()
+    price = questions.price(engine)
+    tell_price(price)
+    settings = {**decomposition.settings(), **engine.settings()}
+    return score_claims(run, questions.ask(engine), engine, price, settings, detectors)
+
+
+def ask_again(answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], support: str) -> list[Supported]:
+    """Return the support of claims by an engine without a model, by the own draws and by those of another image.
+
+    Args:
+        supported: the claims of the answers, with their support as it is stated.
+        support: name of the engine.
+
+    Raises:
+        HedgeError: there is no such engine, or a claim is none that it knows.
+    """
+    decomposed = [stated.decomposed for stated in supported]
+    unit = build_decomposition("sentence")  # is not asked, for the claims are known
+    return inquiry_among(answer_sets, answer_sets, unit, decomposed=decomposed).ask(build_entailment(support))
+
+
+def stated_support(
+    answers: AnswerSet, spans: Sequence[Sequence[int]], texts: Sequence[str], matrices: Mapping[str, Matrix]
+) -> Supported:
+    """Return claims with a given support.
+
+    Args:
+        spans: first character of each claim, and the one behind its last.
+        texts: of the claims; empty where they are not known.
+        matrices: `clean`, `noisy` and, where it is stated, `elsewhere`; see `Supported`.
+    """
+    claims = tuple(
+        Claim(f"{answers.id}#{k}", answers.id, text, start, end, "")
+        for k, (text, (start, end)) in enumerate(zip(texts, spans, strict=True))
+    )
+    return Supported(Decomposed(claims, 1.0), matrices["clean"], matrices["noisy"], matrices.get("elsewhere"))
+
+
+def claim_evidence(
+    answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: SupportSource
+) -> list[ClaimEvidence]:
+    """Return the evidence that detectors of claims see, of each answer of a run.
+
+    Args:
+        answer_sets: all of the run, since what is rare is so among them.
+        supported: in their order.
+        engine: who gave the support.
+    """
+    texts = [[claim.text for claim in support.decomposed.claims] for support in supported]
+    rare = rarity(texts, [a.baseline.text for a in answer_sets], groups_of(answer_sets))
+    return [_evidence(*parts, engine) for parts in zip(answer_sets, supported, rare, strict=True)]
+
+
+def _evidence(answers: AnswerSet, support: Supported, rare: FloatArray | None, engine: SupportSource) -> ClaimEvidence:
+    return ClaimEvidence(
+        support.decomposed.claims,
+        answers.baseline.text,
+        support.clean,
+        support.noisy,
+        engine.contradicts,
+        support.elsewhere,
+        rare,
+        support.graph,
+        support.graph_rows,
+        claim_logprobs(answers.baseline, support.decomposed.claims),
+        engine.name,
+        None if support.ccp is None else np.asarray(support.ccp, dtype=np.float64),
+    )
+
+
+def _scores(detectors: Sequence[Detector], evidence: ClaimEvidence) -> dict[str, FloatArray]:
+    scores = {detector.name: detector.claim_scores(evidence) for detector in detectors} if evidence.claims else {}
+    return {name: values for name, values in scores.items() if values is not None}
+
+
+def _why_not(detector: Detector, scored: Sequence[ScoredAnswer]) -> str:
+    if detector.level != "claim":
+        return "it scores whole answers, not claims"
+    missing = dict.fromkeys(words for answer in scored if answer.claims for words in detector.missing(answer.evidence))
+    return f"there are no {'; no '.join(words.removeprefix('the ') for words in missing)}" if missing else "undefined"
+
+
+def with_draws(answers: ScoredAnswer, n: int, detectors: Sequence[str]) -> ScoredAnswer:
+    """Return the claims of an answer scored with the first n clean and noisy draws only."""
+    cut = answers.evidence.with_draws(n, min(n, answers.evidence.n_noisy))
+    return replace(answers, evidence=cut, scores=_scores([registry.get(name) for name in detectors], cut))

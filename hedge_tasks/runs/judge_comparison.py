@@ -1,0 +1,129 @@
+"""Several judges of the same answers: where they disagree, how much, and what each of them would make of a score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.detectors.units import shared_groups
+from hedge_tasks.errors import DataError
+from hedge_tasks.judging.base import Case, Verdict
+
+if TYPE_CHECKING:
+    from hedge_tasks.detectors.pipeline import Scores
+    from hedge_tasks.numbers import Number
+    from hedge_tasks.statistics.agreement import Agreement
+
+MAJORITY = "majority"
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A case that judges label differently, for a person to look at; `votes` by judge."""
+
+    case: Case
+    votes: Mapping[str, Verdict]
+
+    def to_dict(self) -> dict[str, Any]:
+        texts = {key: getattr(self.case, key) for key in ("id", "question", "reference", "answer", "description")}
+        votes = {
+            judge: {"label": v.label, "reason": v.reason} | ({"category": v.category} if v.category else {})
+            for judge, v in self.votes.items()
+        }
+        return {**{key: value for key, value in texts.items() if value is not None}, "votes": votes}
+
+
+def votes_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+    """Return the votes behind a panel's verdicts, by judge, each list in the order of the verdicts.
+
+    Judges of one name (the same model with two prompts) are told apart by version, then by number.
+
+    Raises:
+        DataError: a verdict is none of a panel, or the panels differ.
+    """
+    if not verdicts:
+        return {}
+    names = _names(verdicts[0].votes)
+    if not names:
+        raise DataError("one judge alone has nobody to agree with; name several")
+    if any(_names(verdict.votes) != names for verdict in verdicts):
+        raise DataError("the verdicts are of different judges")
+    return {name: [verdict.votes[i] for verdict in verdicts] for i, name in enumerate(names)}
+
+
+def labels_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[int | None]]:
+    """Return the labels of `votes_by_judge`, with those of the majority at the end."""
+    votes = {judge: [v.label for v in votes] for judge, votes in votes_by_judge(verdicts).items()}
+    return votes | {MAJORITY: [verdict.label for verdict in verdicts]}
+
+
+def disagreements(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[Disagreement]:
+    """Return the cases with both labels among their votes. A judge without a label is ignored."""
+    votes = votes_by_judge(verdicts)
+    contested = []
+    for i, case in enumerate(cases):
+        of_case = {judge: judged[i] for judge, judged in votes.items()}
+        if {vote.label for vote in of_case.values()} >= {0, 1}:
+            contested.append(Disagreement(case, of_case))
+    return contested
+
+
+def auroc_by_judge(
+    scores: Sequence[Scores], labels: Mapping[str, Mapping[str, int | None]], **options: Any
+) -> dict[str, dict[str, Number]]:
+    """Return the ROC-AUC of every score of the HEDGE paper with the labels of each judge.
+
+    Every judge's AUROC is over the documents that it labels, so judges that decline differently are compared on
+    different documents; `Number.n` says on how many.
+
+    Args:
+        scores: of the documents, from any scorer.
+        labels: by judge, by the document's id.
+        options: of `hedge_tasks.detectors.pipeline.detection_auroc`.
+
+    Raises:
+        DataError: a judge has no verdict on a document; names both.
+    """
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
+
+    table: dict[str, dict[str, Number]] = {}
+    for judge, by_id in labels.items():
+        if absent := [s.id for s in scores if s.id not in by_id]:
+            raise DataError(f"{judge} has no verdict on {absent[0]!r}")
+        relabelled = [replace(s, label=by_id[s.id]) for s in scores]
+        table[judge] = {name: detection_auroc(relabelled, name, **options) for name in SCORE_NAMES}
+    return table
+
+
+def agreement(verdicts: Sequence[Verdict], groups: Sequence[str | None] | None = None) -> dict[str, Agreement]:
+    """Return the agreement of the judges of a panel: over all of them, and Cohen's kappa of each pair.
+
+    A case that a judge does not label counts for the others only (percent, Krippendorff), or for none (kappas).
+
+    Args:
+        groups: of each verdict's document, such as its image; where some share one, groups are resampled.
+
+    Raises:
+        DataError: as `votes_by_judge`.
+    """
+    from hedge_tasks.statistics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
+
+    votes = {judge: [v.label for v in judged] for judge, judged in votes_by_judge(verdicts).items()}
+    labels = list(votes.values())
+    whole = None if groups is None else shared_groups(groups)
+    agreements = {
+        "percent agreement": percent_agreement(labels, groups=whole),
+        "Fleiss' kappa": fleiss_kappa(labels, groups=whole),
+        "Krippendorff's alpha": krippendorff_alpha(labels, groups=whole),
+    }
+    pairs = combinations(votes.items(), 2)
+    return agreements | {f"Cohen's kappa: {a}, {b}": cohen_kappa(x, y, groups=whole) for (a, x), (b, y) in pairs}
+
+
+def _names(votes: Sequence[Verdict]) -> list[str]:
+    names = [vote.judge for vote in votes]
+    if len(set(names)) < len(names):
+        names = [f"{vote.judge} {vote.version}" for vote in votes]
+    return [f"{name} ({i + 1})" if names.count(name) > 1 else name for i, name in enumerate(names)]

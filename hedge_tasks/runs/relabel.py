@@ -1,0 +1,76 @@
+"""A finished run judged anew: the same answers, other labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.errors import DataError
+from hedge_tasks.judging.base import Case, Judge, Verdict
+from hedge_tasks.judging.config import verdict_record
+from hedge_tasks.llm.account import asked
+from hedge_tasks.runs.run_files import Run, now
+
+
+def cases_of(run: Run) -> list[Case]:
+    """Return the baseline answers of a run as cases. A run file holds no images.
+
+    Raises:
+        DataError: an answer has no question, which every judge needs; names it.
+    """
+    return [_case(run, answer_set) for answer_set in run.answer_sets]
+
+
+def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
+    """Judge the baseline answers of a run.
+
+    Returns:
+        The run with the new labels and verdicts, with the judge in its settings and another time of creation; and the
+        verdicts, in the order of its answer sets.
+
+    Raises:
+        HedgeError: what the judge raises.
+    """
+    cases = cases_of(run)
+    verdicts = judge.judge(cases)
+    labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
+    records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
+    documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
+    source = {"judged_again": {"created": run.created, "judge": judge_of(run), **asked(judge)[0]}}
+    settings = {**run.settings, "documents": documents, **source}
+    judged = replace(run, answer_sets=labelled, verdicts=records, settings=settings, created=now())
+    return replace(judged, path=None, digest=""), verdicts
+
+
+def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list[str]]:
+    """Return the ids of documents whose label changed, by their labels (before, after)."""
+    old = {answer_set.id: answer_set.label for answer_set in before.answer_sets}
+    changed: dict[tuple[int | None, int | None], list[str]] = {}
+    for answer_set in after.answer_sets:
+        pair = (old.get(answer_set.id), answer_set.label)
+        if pair[0] != pair[1]:
+            changed.setdefault(pair, []).append(answer_set.id)
+    return changed
+
+
+def _case(run: Run, answer_set: AnswerSet) -> Case:
+    if answer_set.question is None:
+        raise DataError(f"{answer_set.id}: there is no question, so the answer cannot be judged")
+    record = run.verdicts.get(answer_set.id) or {}
+    description, image_key = record.get("description"), record.get("image_key")
+    return Case(
+        id=answer_set.id,
+        question=answer_set.question,
+        reference=answer_set.reference or "",
+        answer=answer_set.baseline.text,
+        description=description if isinstance(description, str) else None,
+        image_key=image_key if isinstance(image_key, str) else None,
+    )
+
+
+def judge_of(run: Run) -> Mapping[str, Any] | Sequence[Any] | None:
+    """Return the settings of the judge that labelled a run; None where they are not recorded."""
+    documents = run.settings.get("documents")
+    return documents.get("judge") if isinstance(documents, Mapping) else None

@@ -1,0 +1,146 @@
+"""How a finished run was scored: the scorers that its settings describe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from hedge_tasks.claims.base import ClaimEvidence
+from hedge_tasks.detectors.scorer import ClaimSource, Scorer
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.runs.claim_files import support_of_run
+from hedge_tasks.runs.claims import claim_evidence
+from hedge_tasks.runs.kept_inside import inside_source
+from hedge_tasks.runs.protocols import Protocol
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
+
+KINDS = {"nli": ("nli", "HEDGE_NLI_MODEL"), "embed": ("embedding", "HEDGE_EMBEDDING_MODEL")}
+"""Clusterings with one model: how their model's options are called in `hybrid`, and the variable that names it."""
+
+
+def scorers_of(run: Run) -> dict[str, Scorer]:
+    """Return the scorers that a run was evaluated with, by name; they use the outputs kept with the run.
+
+    Raises:
+        ConfigError: the run records none.
+        Untrusted: the run was read from a file and names a model that no installed task has.
+    """
+    filters = run.settings.get("filters")
+    if not isinstance(filters, Mapping) or not filters:
+        raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
+    if run.path is not None and not run.trusted:
+        check_models(filters, str(run.path))
+    scorers = {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
+    return {name: with_kept_outputs(scorer, run) for name, scorer in scorers.items()}
+
+
+def scorers_or_exact(run: Run) -> dict[str, Scorer]:
+    """Return the scorers of a run, or exact matching where it records none; see `scorers_of`."""
+    from hedge_tasks.clustering import build_backend
+
+    try:
+        return scorers_of(run)
+    except ConfigError:
+        return {"exact": with_kept_outputs(Scorer("exact", build_backend("exact")), run)}
+
+
+def with_kept_outputs(scorer: Scorer, run: Run) -> Scorer:
+    """Return the scorer with the outputs kept with a run: of its answers, of their claims and from inside the model."""
+    return scorer.with_outputs(run.outputs).with_claims(_kept_claims(run)).with_inside(inside_source(run))
+
+
+def _kept_claims(run: Run) -> ClaimSource:
+    """Return the claims that are kept with a run, read on first use; none where nothing is kept."""
+
+    @cache
+    def evidence_by_id() -> Mapping[str, ClaimEvidence]:
+        support = support_of_run(run)
+        if support is None:
+            return {}
+        evidence = claim_evidence(run.answer_sets, support.supported, support)
+        return {answers.id: claim_parts for answers, claim_parts in zip(run.answer_sets, evidence, strict=True)}
+
+    return evidence_by_id
+
+
+def scorer_of(run: Run, name: str | None) -> Scorer:
+    """Return one scorer of a run; the first where no name is given.
+
+    Raises:
+        ConfigError: the run has no filter of that name; names the nearest one.
+    """
+    scorers = scorers_of(run)
+    if name is not None and name not in scorers:
+        raise unknown(f"filter of {run.task}", name, scorers)
+    return scorers[name] if name is not None else next(iter(scorers.values()))
+
+
+def chosen_models(backend: str) -> dict[str, Any]:
+    """Return the models that HEDGE_NLI_MODEL and HEDGE_EMBEDDING_MODEL name, as options of a clustering."""
+    return {
+        "model" if backend == kind else f"{prefix}_model": os.environ[variable]
+        for kind, (prefix, variable) in KINDS.items()
+        if backend in (kind, "hybrid") and os.environ.get(variable)
+    }
+
+
+def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[str, Any]:
+    """Return the models for another clustering of a run's answers, as options of the backend.
+
+    Those that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), else those that the run clustered with;
+    what neither has is left to the backend.
+
+    Args:
+        run: whose models are taken.
+        backend: "nli", "embed" or "hybrid"; others have none.
+        named: options that name a model already; what the run has in their place is not looked at.
+
+    Raises:
+        Untrusted: the run was read from a file and names a model that no installed task has.
+    """
+    options = {option: model for option, model in chosen_models(backend).items() if option not in named}
+    for kind, (prefix, _) in KINDS.items():
+        if backend not in (kind, "hybrid"):
+            continue
+        before = "" if backend == kind else f"{prefix}_"
+        if f"{before}model" in named or f"{before}model" in options:
+            continue
+        model, revision = next(_used(run, kind, prefix), (None, None))
+        if model is not None:
+            if run.path is not None and not run.trusted:
+                check_models({kind: {"model": model, "revision": revision}}, str(run.path))
+            options[f"{before}model"] = model
+            if revision is not None:
+                options[f"{before}revision"] = revision
+    return options
+
+
+def _used(run: Run, kind: str, prefix: str) -> Iterator[tuple[str, str | None]]:
+    """(model, revision) of the run's clusterings of a kind; those of a process's own objects are no use elsewhere."""
+    filters = run.settings.get("filters")
+    for settings in filters.values() if isinstance(filters, Mapping) else ():
+        option = {kind: "model", "hybrid": f"{prefix}_model"}.get(str(settings.get("backend")))
+        model = settings.get(option) if option else None
+        if isinstance(model, str) and not model.startswith("custom:"):
+            yield model, settings.get(MODEL_OPTIONS[str(option)])
+
+
+def protocol_scorers(run: Run, protocol: Protocol, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Scorer]:
+    """Return scorers of the paper's four columns as a protocol has them, with the models of the run.
+
+    Args:
+        changes: options by backend, `nli` and `embed`, that go before the protocol's.
+    """
+    scorers = {}
+    for backend in KINDS:
+        for suffix in ("", "_qa"):
+            own_options = changes.get(backend, {})
+            chosen = {**model_options(run, backend, own_options), **own_options}
+            options = protocol.clustering({"backend": backend, "with_question": bool(suffix), **chosen})
+            placement = {key: options.pop(key) for key in ("with_question", "question_position") if key in options}
+            name = backend + suffix
+            scorers[name] = Scorer.build(name, options.pop("backend"), options, **placement)
+    return scorers

@@ -1,0 +1,226 @@
+"""The claims of a task's answers: the key `claims` of `hedge:`, and their scores once all answers are there.
+
+hedge:
+  claims: {unit: sentence, support: nli}
+
+Each process asks about its own answers; blind baselines and numbers are of the answers of all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.claims import build_decomposition, build_entailment
+from hedge_tasks.claims.base import ClaimEvidence
+from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
+from hedge_tasks.claims.entailment import Entailment
+from hedge_tasks.claims.labels import ERRORS, SILENT
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.io import options
+from hedge_tasks.judging import Case, Judge, check_judge, keep_labels
+from hedge_tasks.judging.config import judge_from
+from hedge_tasks.llm.account import asked
+from hedge_tasks.runs.claim_files import keep_support
+from hedge_tasks.runs.claim_labels import check_references, judged_spans
+from hedge_tasks.runs.claims import ScoredClaims, Supported, SupportPrice, inquiry_among, score_claims
+from hedge_tasks.runs.processes import gather, is_first, together
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.scorers import KINDS
+
+VARIABLE = "HEDGE_CLAIMS"
+"""Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
+
+JUDGE_VARIABLE = "HEDGE_CLAIM_JUDGE"
+"""Environment variable: the judge of claims in place of the YAML's, as `HEDGE_JUDGE` names one of answers."""
+
+OFF = "off"
+
+_KEYS = ("unit", "support", "judge", "silent", "errors", "elsewhere", "graph")
+_BACKENDS = {"nli": "nli", "cosine": "embed"}
+
+
+@dataclass(frozen=True)
+class TaskClaimResults:
+    """The claims of all answers of a task with their support, labels and scores.
+
+    Attributes:
+        supported: of the answers of all processes, in their order.
+        price: of asking.
+        scored: the claims with labels and scores.
+    """
+
+    supported: Sequence[Supported]
+    price: SupportPrice
+    scored: ScoredClaims
+
+    @property
+    def evidence(self) -> dict[str, ClaimEvidence]:
+        """Return what detectors of claims see, by the answer's id."""
+        return {answer.answers.id: answer.evidence for answer in self.scored.answers}
+
+
+@dataclass
+class TaskClaims:
+    """How the claims of a task's answers are found, supported and labelled.
+
+    Attributes:
+        unit, engine: decomposition and entailment.
+        judge: of every claim; None where labels come with the verdicts on the answers, or not at all.
+        silent, errors: see `hedge_tasks.claims.labels.label_of`.
+        elsewhere, graph: see `hedge_tasks.runs.claims.inquiry_among`.
+    """
+
+    unit: Decomposition
+    engine: Entailment
+    judge: Judge | None = None
+    silent: str = SILENT[0]
+    errors: str = ERRORS[0]
+    elsewhere: bool = True
+    graph: bool = False
+    _decomposed: Sequence[Decomposed] | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_config(cls, config: object, task: str) -> TaskClaims | None:
+        """Build from the key `claims` of a task's YAML; None without one, or where the environment says `off`.
+
+        Raises:
+            ConfigError: names the task and what is wrong with a key or value.
+        """
+        if config is None or os.environ.get(VARIABLE, "").strip() == OFF:
+            return None
+        if not isinstance(config, Mapping):
+            raise ConfigError(f"{task}: expected a mapping under 'hedge.claims', got {config!r}")
+        for key in config:
+            if key not in _KEYS:
+                raise unknown(f"setting of {task} under 'hedge.claims'", str(key), _KEYS)
+        try:
+            return cls._built(config)
+        except ConfigError as error:
+            raise ConfigError(f"{task}: claims: {error}") from None
+
+    @classmethod
+    def _built(cls, config: Mapping[str, Any]) -> TaskClaims:
+        silent, errors = config.get("silent", SILENT[0]), config.get("errors", ERRORS[0])
+        for key, value, valid in (("silent", silent, SILENT), ("errors", errors, ERRORS)):
+            if value not in valid:
+                raise unknown(key, str(value), valid)
+        unit, support = (options.named(key, config.get(key, default)) for key, default in _DEFAULTS.items())
+        if named := os.environ.get(VARIABLE, "").strip():
+            support = options.named(VARIABLE, named)
+        variable = KINDS[_BACKENDS[support["name"]]][1] if support["name"] in _BACKENDS else ""
+        if os.environ.get(variable):
+            support["model"] = os.environ[variable]
+        judge = os.environ.get(JUDGE_VARIABLE, "").strip() or config.get("judge")
+        return cls(
+            build_decomposition(unit.pop("name"), **unit),
+            build_entailment(support.pop("name"), **support),
+            judge_from(judge) if judge else None,
+            silent,
+            errors,
+            options.flag("elsewhere", config.get("elsewhere", True)),
+            options.flag("graph", config.get("graph", False)),
+        )
+
+    def check(self, have_images: bool) -> None:
+        """Fail now where it can be known that a model or judge will not work.
+
+        Raises:
+            HedgeError: what is missing.
+        """
+        try:
+            self.engine.check()
+        except HedgeError as error:
+            raise type(error)(f"{error} To leave claims out, set {VARIABLE}={OFF}.") from error
+        if self.judge is not None:
+            check_judge(self.judge, have_images)
+
+    @property
+    def support_settings(self) -> dict[str, Any]:
+        """Return what decides claims and support, ready for JSON; with these settings they are kept with the run."""
+        asking = {"elsewhere": self.elsewhere, "graph": self.graph}
+        return {**self.unit.settings(), **self.engine.settings(), **asking}
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides the numbers."""
+        judge = None if self.judge is None else self.judge.settings()
+        return {"asked": self.support_settings, "labels": {"judge": judge, **self.labels}}
+
+    def cost(self) -> dict[str, Any]:
+        """Return the requests of decomposition, engine and judge in this process, for the record of the run."""
+        return asked(self.unit, self.engine, self.judge)[0]
+
+    def judged(
+        self, answer_sets: Sequence[AnswerSet], cases: Mapping[str, Case], labels: Any
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return the judge's labelled spans by the id of each answer of this process; empty without a judge of claims.
+
+        Args:
+            cases: by id what a judge sees of an answer.
+            labels: folder in which a judge keeps its replies; None for none.
+
+        Raises:
+            HedgeError: no answer of any process has a reference, or the judge fails in one of them.
+        """
+        decomposed = self._decomposed = together(lambda: decompose(answer_sets, self.unit))
+        judge = self.judge
+        if judge is None:
+            return {}
+        if has_reference := gather([bool(answers.reference) for answers in answer_sets]):
+            check_references(has_reference)
+        together(lambda: keep_labels(judge, labels))
+        spans = together(lambda: judged_spans(answer_sets, decomposed, judge, cases) if answer_sets else {})
+        return {id: [span.to_dict() for span in answer_spans] for id, answer_spans in spans.items()}
+
+    def score(self, own_answers: Sequence[AnswerSet], run: Run, detectors: Sequence[str]) -> TaskClaimResults:
+        """Ask about the claims of this process's answers, join those of all processes, and score them.
+
+        Args:
+            own_answers: answers of this process, those that `judged` has seen.
+            run: answers and verdicts of all processes.
+            detectors: of claims, whose scores the rows need.
+        """
+        options: dict[str, Any] = {"elsewhere": self.elsewhere, "graph": self.graph, "decomposed": self._decomposed}
+        queries = together(lambda: inquiry_among(own_answers, run.answer_sets, self.unit, **options))
+        prices = gather([together(lambda: queries.price(self.engine))])
+        price = prices[0].with_others(prices[1:])
+        if is_first():
+            logger.info("{}: {}", run.task, price)
+        pairs = zip((answers.id for answers in own_answers), together(lambda: queries.ask(self.engine)), strict=True)
+        everything = dict(gather(list(pairs)))
+        supported = [everything[answers.id] for answers in run.answer_sets]
+        scored = score_claims(run, supported, self.engine, price, self.support_settings, detectors)
+        return TaskClaimResults(supported, price, scored)
+
+    def keep(self, run: Run, results: TaskClaimResults) -> None:
+        """Keep claims and support beside the file of the run."""
+        path = keep_support(run, results.supported, self.engine, results.price, self.support_settings)
+        logger.info("{}: claims and their support are in {}", run.task, path)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Which labels count; see `hedge_tasks.claims.labels.label_of`."""
+        return {"silent": self.silent, "errors": self.errors}
+
+    @property
+    def why_unlabelled(self) -> str:
+        """Why claims may have no labels."""
+        if self.judge is not None:
+            return f"the judge of claims, {self.judge.name}, could not tell"
+        return f"the judge of the answers labels none of their claims; hedge.claims.judge or {JUDGE_VARIABLE} names one"
+
+
+def switched_off(task: str, row: str) -> bool:
+    """Return whether the environment switches claims off, so that a row about them is left out of the table."""
+    off = os.environ.get(VARIABLE, "").strip() == OFF
+    if off and is_first():
+        logger.info("{}: without {}: {}={}", task, row, VARIABLE, OFF)
+    return off
+
+
+_DEFAULTS = {"unit": "sentence", "support": "nli"}

@@ -1,0 +1,31 @@
+"""Med-HallMark (ICLR 2025 submission): medical hallucinations by clinical weight.
+
+    released    the released JSON files: questions, references, human labels, and what is odd about them
+    building    a local data set out of them and of the images, which a user has under their own licences
+    measures    MediHall Score and the distribution of categories
+    wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
+    task        the lmms-eval tasks
+    sentences   which sentence of a report is wrong
+    tables      the paper's tables out of finished runs; `hedge paper medhallmark` is in command
+    data_command  `hedge data medhallmark`
+
+Importing this package loads none of them.
+"""
+
+from hedge_tasks.evaluation import Evaluation, own_folder
+
+EVALUATION = Evaluation(
+    "medhallmark",
+    own_folder("hedge_medhallmark"),
+    measures=(
+        "hedge_tasks.suites.medhallmark.measures:MEASURES",
+        "hedge_tasks.suites.medhallmark.wording:MEASURES",
+    ),
+    tables="hedge_tasks.suites.medhallmark.tables:paper_tables",
+    commands={
+        "data": ("hedge_tasks.suites.medhallmark.data_command:add",),
+        "make": ("hedge_tasks.making.medhallmark.command:add",),
+        "paper": ("hedge_tasks.suites.medhallmark.command:add",),
+    },
+)
+"""Its contributions to the rooms below."""

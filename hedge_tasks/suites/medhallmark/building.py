@@ -1,0 +1,72 @@
+"""A local data set out of Med-HallMark's JSON files and a user's own copies of the images. Nothing is downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.data import local_data
+from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
+from hedge_tasks.suites.medhallmark.released import MedHallMarkItem, read_part
+
+DATASET = "ydk122024/Med-HallMark"
+"""Name of the data set in task YAMLs: that of its repository on GitHub. It is not on the hub."""
+
+SOURCES = {
+    "conventional": "VQA-RAD",
+    "confidence": "VQA-RAD",
+    "counterfactual": "SLAKE",
+    "irg": "MIMIC-CXR-JPG (credentialed access on PhysioNet) and OpenI",
+}
+"""Where the images come from, each under a licence of its own."""
+
+
+def build(json_folder: Path, image_folder: Path, out: Path, parts: Sequence[str]) -> dict[str, BuiltSet]:
+    """Write `OUT/<id with / written __>/<part>/test.parquet`, one folder a part; see `local_data.build`.
+
+    Args:
+        json_folder: with the released files; see `released.find_file`.
+        image_folder: searched with all its folders; see `ImageFolder`.
+
+    Raises:
+        DataError: a JSON file or folder is missing or damaged, or an image's name fits different images.
+    """
+    items = {part: read_part(json_folder, part) for part in parts}
+    return build_items(items, ImageFolder(image_folder).read, out)
+
+
+def build_items(
+    items: Mapping[str, Sequence[MedHallMarkItem]], read_image: ReadImage, out: Path
+) -> dict[str, BuiltSet]:
+    """Write items, one folder a part, as the tasks read them.
+
+    Args:
+        items: by part.
+        read_image: name of an image -> its bytes, None if there is none.
+
+    Raises:
+        DataError: a file cannot be written.
+    """
+
+    def built(part: str) -> BuiltSet:
+        def rows(usable: Sequence[MedHallMarkItem]) -> dict[str, list[dict[str, Any]]]:
+            return {f"{part}/test": [_row(item) for item in usable]}
+
+        return local_data.build(DATASET, items[part], rows, read_image, out, {"suspect": "bool"})
+
+    return {part: built(part) for part in items}
+
+
+def _row(item: MedHallMarkItem) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "question": item.question,
+        "prefix": item.prefix,
+        "reference": item.reference,
+        "image_name": item.image,
+        "judged_answer": item.answer,
+        "judged_category": item.category,
+        "suspect": item.suspect,
+        "image": item.image,
+    }

@@ -1,0 +1,68 @@
+"""The second stage of VOPE: the model is asked about every object of its story, each in a fresh turn.
+
+Rechecks are drawn at the judge's `recheck_temperature`, or else at the baseline's. A plan needs at least one clean
+answer, so each recheck has a second reply, at the plan's own temperature, which tells how firm the first one is
+(`recheck_flips`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.lmms.reasoning import without_reasoning
+from hedge_tasks.replies import spoken_text
+from hedge_tasks.sampling.forced import OPTIONS
+from hedge_tasks.sampling.plan import SecondStage
+from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.suites.vope.documents import objects_of
+from hedge_tasks.suites.vope.extraction import objects_in
+from hedge_tasks.suites.vope.presence import is_present
+from hedge_tasks.suites.vope.vocabulary import object_phrase
+
+_YES_NO = ("Yes", "No")
+
+_PROMPTS = {False: "vope/recheck", True: "vope/recheck_plural"}
+
+
+def rechecks(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:
+    """One question for each object of the baseline story.
+
+    Args:
+        stage: with the options `unit` (see `extraction.objects_in`), `presence` and `presence_model` (see
+            `presence.is_present`), and `reasoning_tags` (see `HedgeTask`).
+    """
+    story = without_reasoning(answers, stage.options["reasoning_tags"])
+    truth = objects_of(request.reference or "")
+    return [
+        _recheck(request, stage, word, is_present(word, category, truth, **_presence(stage)))
+        for word, category in story_objects(story, stage.options["unit"])
+    ]
+
+
+def _presence(stage: SecondStage) -> dict[str, Any]:
+    return {"presence": stage.options["presence"], "model": stage.options["presence_model"]}
+
+
+def story_objects(answers: AnswerSet, unit: str) -> list[tuple[str, str]]:
+    """(word, category) of every object of the baseline story."""
+    return objects_in(spoken_text(answers.baseline.text), unit=unit)
+
+
+def _recheck(request: SampleRequest, stage: SecondStage, word: str, present: bool) -> SampleRequest:
+    phrase, plural = object_phrase(word)
+    return replace(
+        request,
+        id=f"{request.id}/{word}",
+        question=phrase,
+        prompt=load_prompt(_PROMPTS[plural]),
+        plan=stage.plan,
+        reference="yes" if present else "no",
+        question_type=word,
+        second_stage=None,
+        choices=_YES_NO if stage.plan.guided else (),
+        options=_YES_NO,
+        forced=tuple(name for name in request.forced if name == OPTIONS),
+    )

@@ -1,0 +1,8 @@
+"""VQA-RAD: closed and open questions about radiology images, apart and together."""
+
+from hedge_tasks.evaluation import Evaluation, own_folder
+
+EVALUATION = Evaluation(
+    "vqarad", own_folder("hedge_vqarad"), measures=("hedge_tasks.suites.vqarad.documents:MEASURES",)
+)
+"""Its contributions to the rooms below."""

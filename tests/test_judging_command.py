@@ -1,0 +1,474 @@
+"""`hedge judge`: finished runs labelled anew, judges compared with each other and with people."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scipy.stats
+from openai_server import serve, texts_of
+from PIL import Image
+from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, recall_score, roc_auc_score
+
+from hedge_tasks.cli import main
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.pipeline import score_answers
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import DataError
+from hedge_tasks.judging import Case, Verdict, judge_from
+from hedge_tasks.judging.baselines import majority, majority_by, stand_beside
+from hedge_tasks.judging.check import check, read_checked
+from hedge_tasks.judging.label_files import HumanLabel
+from hedge_tasks.judging.rule import RuleJudge
+from hedge_tasks.runs.judge_comparison import (
+    agreement,
+    auroc_by_judge,
+    disagreements,
+    labels_by_judge,
+    votes_by_judge,
+)
+from hedge_tasks.runs.relabel import relabel
+from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
+
+WORDS = ("liver", "spleen", "kidney", "heart")
+
+
+@pytest.fixture(autouse=True)
+def _no_judge_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HEDGE_JUDGE", "OPENAI_API_KEY", "OPENAI_API_URL", "API_TYPE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def answer_set(number: int, label: int | None = None) -> AnswerSet:
+    draw = random.Random(number)
+    reference, baseline = draw.choice(WORDS), draw.choice(WORDS)
+    clean = tuple(Answer(draw.choice([baseline, draw.choice(WORDS)])) for _ in range(4))
+    noisy = tuple(Answer(draw.choice(WORDS)) for _ in range(4))
+    return AnswerSet(
+        str(number), Answer(baseline), clean, noisy, "which organ?", reference, label, group=f"image {number // 2}"
+    )
+
+
+def finished(folder: Path, count: int = 30, label: int | None = None) -> Run:
+    sets = tuple(answer_set(i, label) for i in range(count))
+    verdicts = {a.id: {"label": label, "reason": "", "description": f"image {a.id}"} for a in sets}
+    settings = {
+        "documents": {"question": "question", "judge": {"judge": "old"}},
+        "filters": {"exact": {"backend": "exact", "with_question": False, "alpha": 1.0}},
+    }
+    run = Run("hedge_sides", "a model", sets, verdicts, settings, now())
+    return replace(run, path=save_run(run, folder / FOLDER))
+
+
+def hedge(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main(["judge", *map(str, arguments)])
+    out = capsys.readouterr()
+    return code, out.out, out.err
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    code, out, err = hedge(capsys, *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def shown(body: dict[str, Any]) -> dict[str, Any]:
+    """The case in a request; behind it may stand that the first reply could not be read."""
+    return json.JSONDecoder().raw_decode(texts_of(body)[-1])[0]
+
+
+def strict(body: dict[str, Any]) -> str:
+    """A model that goes by the words."""
+    case = shown(body)
+    wrong = case["reference_answer"] != case["answer_to_judge"]
+    return json.dumps({"reason": case.get("description", ""), "verdict": "hallucinated" if wrong else "supported"})
+
+
+# --- a run ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_labelled_anew_and_becomes_the_newest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = finished(tmp_path, label=0)
+    facts = as_json(capsys, tmp_path, "--judge", "rule")
+    after = load_run(tmp_path)
+    assert str(after.path) == facts["run"] != str(before.path)
+    right = {a.id: int(a.baseline.text != a.reference) for a in before.answer_sets}
+    assert {a.id: a.label for a in after.answer_sets} == right
+    assert facts["hallucinated"] == sum(right.values())
+    assert facts["changed"] == [{"from": 0, "to": 1, "ids": [i for i, label in right.items() if label]}]
+    assert facts["unreliable"] is None
+    assert after.settings["documents"]["judge"]["judge"] == "rule"
+    assert after.settings["documents"]["question"] == "question"
+    assert after.settings["filters"] == before.settings["filters"]
+    assert after.settings["judged_again"] == {"created": before.created, "judge": {"judge": "old"}}
+    assert [replace(a, label=0) for a in after.answer_sets] == list(before.answer_sets)
+    found = Verdict.from_dict(after.verdicts["3"])
+    assert (found.judge, found.version) == (f"rule {RuleJudge.version}", RuleJudge.version)
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_a_second_time_asks_nothing_and_the_description_is_not_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        bodies.append(body)
+        return strict(body)
+
+    finished(tmp_path)
+    with serve(reply) as url:
+        for _ in range(2):
+            facts = as_json(capsys, tmp_path, "--judge", f"llm:model=tiny,url={url}")
+    assert len(bodies) == 30
+    run = load_run(tmp_path)
+    assert run.verdicts["7"]["reason"] == run.verdicts["7"]["description"] == "image 7"
+    assert (tmp_path / "hedge_labels").is_dir()
+    assert facts["changed"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lenient(body: dict[str, Any]) -> str:
+        case = shown(body)
+        return "?" if case["answer_to_judge"] == "heart" else '{"reason": "fine", "verdict": "supported"}'
+
+    run = finished(tmp_path)
+    lines = tmp_path / "cases.jsonl"
+    with serve(lenient) as url, serve(strict) as other:
+        judges = ["rule", f"llm:model=lenient,url={url}", f"llm:model=strict,url={other}"]
+        options = [part for judge in judges for part in ("--judge", judge)]
+        facts = as_json(capsys, tmp_path, *options, "--disagreements", lines)
+        code, text, _ = hedge(capsys, tmp_path, *options)
+    names = ["rule", "llm:lenient", "llm:strict"]
+    assert [row["judge"] for row in facts["labels"]] == [*names, "majority"]
+    wrong = {a.id for a in run.answer_sets if a.baseline.text != a.reference}
+    hidden = {a.id for a in run.answer_sets if a.baseline.text == "heart"}
+    assert {case["id"] for case in facts["disagreements"]} == wrong - hidden
+    assert [json.loads(line) for line in lines.read_text().splitlines()] == facts["disagreements"]
+    assert facts["disagreements"][0]["votes"]["llm:lenient"] == {"label": 0, "reason": "fine"}
+    assert facts["agreement"]["Cohen's kappa: rule, llm:strict"]["value"] == 1
+    assert facts["agreement"]["Krippendorff's alpha"]["value"] < 1
+    assert facts["auroc"]["rule"] == facts["auroc"]["llm:strict"] == facts["auroc"]["majority"]
+    scores = [score_answers(a, clustering="exact")["se"] for a in run.answer_sets]
+    expected = roc_auc_score([a.id in wrong for a in run.answer_sets], scores)
+    assert facts["auroc"]["rule"]["se"]["value"] == pytest.approx(expected)
+    assert facts["auroc"]["llm:lenient"]["se"]["value"] is None
+    assert code == 0
+    assert "Krippendorff" in text
+    assert f"{len(wrong - hidden)} cases labelled differently" in text
+
+
+def test_above_the_limit_the_labels_are_called_unreliable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = finished(tmp_path, count=20)
+    labels = tmp_path / "people.jsonl"
+    labels.write_text(
+        "".join(json.dumps({"id": a.id, "label": 1 if int(a.id) > 1 else None}) + "\n" for a in run.answer_sets)
+    )
+    code, text, _ = hedge(capsys, tmp_path, "--judge", f"labels:path={labels}")
+    assert code == 0
+    assert "unreliable: 2 of 20 answers (10.0 %) have no label, more than 5 %" in text
+    assert as_json(capsys, tmp_path, "--judge", f"labels:path={labels}", "--limit", "0.1")["unreliable"] is None
+
+
+def test_the_environment_names_the_judge_and_the_command_line_is_nearer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished(tmp_path)
+    monkeypatch.setenv("HEDGE_JUDGE", "rule:short_answer=3")
+    assert as_json(capsys, tmp_path)["judge"]["short_answer"] == 3
+    assert as_json(capsys, tmp_path, "--judge", "rule")["judge"]["short_answer"] == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give a RUN to label, or --check"),
+        (["RUN", "--check", "x.jsonl", "--judge", "rule"], "cannot read x.jsonl"),
+        (["RUN"], "name a judge: --judge rule"),
+        (["RUN", "--judge", "ruel"], "did you mean 'rule'"),
+        (["RUN", "--judge", "hf:prompt=vope_relevance"], "looks at images"),
+        (["RUN", "--judge", "rule", "--limit", "5"], "expected a share"),
+        (["RUN", "--judge", "rule", "--task", "hedge_side"], "did you mean 'hedge_sides'"),
+        (["/nowhere", "--judge", "rule"], "no such file"),
+        (["ANSWERS", "--judge", "rule"], "say with --out"),
+        (["--check", "ANSWERS", "--judge", "rule", "--column", "x"], "expected KEY=COLUMN"),
+        (["--check", "ANSWERS", "--judge", "rule", "--column", "refrence=x"], "did you mean 'reference'"),
+        (["--check", "ANSWERS", "--judge", "rule"], "no row has a label"),
+    ],
+)
+def test_a_wrong_option_is_one_clear_line(
+    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finished(tmp_path)
+    answers = tmp_path / "answers.jsonl"
+    row = {**answer_set(1).to_dict(), "label": None}
+    answers.write_text(json.dumps(row) + "\n")
+    places = {"RUN": str(tmp_path), "ANSWERS": str(answers)}
+    code, out, err = hedge(capsys, *(places.get(a, a) for a in arguments))
+    assert (code, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_an_answer_file_is_labelled_where_out_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(answer_set(i).to_json() + "\n" for i in range(5)))
+    facts = as_json(capsys, answers, "--judge", "rule", "--out", tmp_path / "new")
+    assert Path(facts["run"]).parent == tmp_path / "new"
+
+
+def test_an_answer_without_a_question_cannot_be_judged() -> None:
+    run = Run("t", "m", (AnswerSet("a7", Answer("x"), (Answer("x"),)),))
+    with pytest.raises(DataError, match="a7: there is no question"):
+        relabel(run, judge_from("rule"))
+
+
+# --- several judges ---------------------------------------------------------------------------------------------------
+
+
+def panel(*columns: Sequence[int | None], names: str = "abc") -> list[Verdict]:
+    rows = zip(*columns, strict=True)
+    votes = [[Verdict(label, "", name, "1") for name, label in zip(names, row, strict=False)] for row in rows]
+    return [Verdict(None, "", "panel", "1", votes=tuple(v)) for v in votes]
+
+
+def test_only_opposite_labels_are_a_disagreement() -> None:
+    verdicts = panel([1, 1, None, 0, 1], [1, 0, 1, None, None], [1, 1, None, 0, 0])
+    cases = [Case(str(i), "q", "r", "a") for i in range(5)]
+    assert [d.case.id for d in disagreements(cases, verdicts)] == ["1", "4"]
+
+
+def test_agreement_is_that_of_the_labels_and_takes_the_groups() -> None:
+    draw = random.Random(3)
+    truth = [draw.choice([0, 1]) for _ in range(60)]
+    columns = [[draw.choice([t, t, 1 - t, None]) for t in truth] for _ in range(3)]
+    found = agreement(panel(*columns))
+    both = [(x, y) for x, y in zip(columns[0], columns[2], strict=True) if x is not None and y is not None]
+    kappa = found["Cohen's kappa: a, c"]
+    assert kappa.value == pytest.approx(cohen_kappa_score(*zip(*both, strict=True)))
+    assert kappa.n == len(both)
+    assert found["Fleiss' kappa"].n == sum(None not in row for row in zip(*columns, strict=True))
+    groups = [f"image {i // 6}" for i in range(60)]
+    assert "group bootstrap" in str(agreement(panel(*columns), groups)["percent agreement"].method)
+    # An item without a group stands for itself; the others keep theirs.
+    assert "group bootstrap" in str(agreement(panel(*columns), [None, *groups[1:]])["percent agreement"].method)
+    assert "item bootstrap" in str(agreement(panel(*columns), [None] * 60)["percent agreement"].method)
+
+
+def test_judges_of_one_name_are_told_apart() -> None:
+    verdict = Verdict(None, "", "panel", "1", votes=tuple(Verdict(1, "", "llm:x", v) for v in ("p/1", "q/1", "q/1")))
+    assert list(votes_by_judge([verdict])) == ["llm:x p/1", "llm:x q/1 (2)", "llm:x q/1 (3)"]
+    assert list(labels_by_judge([verdict]))[-1] == "majority"
+
+
+def test_one_judge_has_nobody_to_agree_with_and_panels_do_not_mix() -> None:
+    with pytest.raises(DataError, match="nobody to agree with"):
+        votes_by_judge([Verdict(1, "", "rule", "1")])
+    with pytest.raises(DataError, match="different judges"):
+        votes_by_judge([*panel([1], [1]), *panel([1], [1], names="xy")])
+
+
+def test_an_auroc_is_over_the_documents_that_its_judge_labels() -> None:
+    sets = [answer_set(i) for i in range(40)]
+    scores = Scorer("exact", build_backend("exact")).score(sets)
+    draw = random.Random(1)
+    labels = {judge: {a.id: draw.choice([0, 1, None]) for a in sets} for judge in ("one", "two")}
+    table = auroc_by_judge(scores, labels)
+    for judge, by_id in labels.items():
+        kept = [s for s in scores if by_id[s.id] is not None]
+        expected = roc_auc_score([by_id[s.id] for s in kept], [s["radflag"] for s in kept])
+        assert table[judge]["radflag"].value == pytest.approx(expected)
+        assert table[judge]["radflag"].n == len(kept)
+    del labels["two"]["7"]
+    with pytest.raises(DataError, match="two has no verdict on '7'"):
+        auroc_by_judge(scores, labels)
+
+
+# --- against people ---------------------------------------------------------------------------------------------------
+
+
+def test_the_numbers_are_those_of_scikit_learn() -> None:
+    draw = random.Random(2)
+    people = [draw.choice([0, 1, 1]) for _ in range(200)]
+    judged = [draw.choice([p, p, 1 - p, None]) for p in people]
+    cases = [Case(str(i), f"q{i}", "r", "a") for i in range(200)]
+    human = [HumanLabel(str(i), label, None, {}) for i, label in enumerate(people)]
+    found = check(cases, human, [Verdict(label, "", "j", "1") for label in judged])
+    both = [(p, j) for p, j in zip(people, judged, strict=True) if j is not None]
+    true, said = zip(*both, strict=True)
+    assert (found.n, found.judged) == (200, len(both))
+    assert found.accuracy == pytest.approx(accuracy_score(true, said))
+    assert found.kappa.value == pytest.approx(cohen_kappa_score(true, said))
+    low, high = found.kappa.interval
+    assert low < found.kappa.value < high
+    for name, label in (("hallucinated", 1), ("supported", 0)):
+        assert found.recall[name].recall == pytest.approx(recall_score(true, said, pos_label=label))
+        assert found.recall[name].recall_of_all == pytest.approx(
+            sum(p == j == label for p, j in zip(people, judged, strict=True)) / people.count(label)
+        )
+    assert [list(row[:2]) for row in found.confusion] == confusion_matrix(true, said, labels=[1, 0]).tolist()
+    assert sum(row[2] for row in found.confusion) == judged.count(None)
+    assert {c.id for c, _, _ in found.wrong} == {
+        str(i) for i, (p, j) in enumerate(zip(people, judged, strict=True)) if j is not None and p != j
+    }
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Callable[..., Path]:
+    def write(*rows: dict[str, Any]) -> Path:
+        path = tmp_path / "people.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+def row(answer: str, label: object, **more: Any) -> dict[str, Any]:
+    return {"id": 1, "question": "which side?", "ground_truth": "left", "answer": answer, "label": label, **more}
+
+
+def test_a_judge_is_measured_against_people(
+    people: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The rule judge takes "left" for right, "right" for wrong, and does not judge an empty answer.
+    path = people(row("left", 0), row("right", 1), row("right", 0), row("", 1), row("x", None))
+    wrong = tmp_path / "wrong.jsonl"
+    facts = as_json(capsys, "--check", path, "--judge", "rule", "--wrong", wrong)
+    assert (facts["labels"]["n"], facts["labels"]["judged"]) == (4, 3)
+    assert facts["labels"]["accuracy"] == pytest.approx(2 / 3)
+    assert facts["labels"]["confusion"] == {
+        "hallucinated": {"hallucinated": 1, "supported": 0, "not judged": 1},
+        "supported": {"hallucinated": 1, "supported": 1, "not judged": 0},
+    }
+    assert facts["labels"]["classes"]["hallucinated"]["recall"] == 1
+    assert facts["labels"]["classes"]["hallucinated"]["recall_of_all"] == 0.5
+    assert facts["labels"]["classes"]["hallucinated"]["precision"] == 0.5
+    [line] = wrong.read_text().splitlines()
+    assert json.loads(line)["line"] == "3"
+    code, text, _ = hedge(capsys, "--check", path, "--judge", "rule")
+    assert code == 0
+    assert "accuracy of the judged 0.667" in text
+
+
+@pytest.mark.framework
+def test_categories_are_compared_where_the_judge_tells_them(
+    people: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        said = shown(body)["answer_to_judge"]
+        return json.dumps({"reason": "", "category": said})
+
+    path = people(
+        row("critical", "Critical Hallucinations"),
+        row("minor", "Attribute Hallucinations"),
+        row("correct", "Correct Statements"),
+    )
+    with serve(reply) as url:
+        judge = f"llm:model=tiny,url={url},prompt=medhallmark"
+        facts = as_json(capsys, "--check", path, "--scheme", "medhallmark", "--judge", judge)
+    assert facts["labels"]["accuracy"] == 1
+    assert facts["categories"]["accuracy"] == pytest.approx(2 / 3)
+    assert facts["categories"]["confusion"]["attribute"]["minor"] == 1
+
+
+def test_the_shared_human_labels_are_read_as_the_benchmark_of_the_rule_judge_reads_them(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge = shared_data / "judge"
+    facts = as_json(capsys, "--check", judge / "halp_vlm_hallucinated_80.jsonl", "--judge", "rule")["labels"]
+    # The others say neither yes nor no, decline, or say it only softly: "No, there is no truck. The image ...".
+    assert (facts["n"], facts["judged"]) == (80, 64)
+    assert facts["classes"]["hallucinated"]["found"] == 64
+    assert facts["kappa"]["value"] is None
+    cases, labels = read_checked(judge / "medhallmark_judged.jsonl", scheme="medhallmark")
+    assert len(cases) == 610
+    assert sum(label.label == 0 for label in labels) == 3
+
+
+def test_a_scheme_is_checked_by_labels_where_the_judge_only_knows_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("", "correct"), ("spleen", "critical")]
+    people = tmp_path / "people.jsonl"
+    fixed = {"question": "What is it?", "reference": "liver"}
+    lines = [json.dumps({"id": i, **fixed, "answer": a, "label": label}) for i, (a, label) in enumerate(rows)]
+    people.write_text("\n".join(lines), "utf-8")
+    facts = as_json(capsys, "--check", people, "--scheme", "medhallmark", "--judge", "rule")
+    assert "categories" not in facts
+    assert facts["labels"]["judged"] == 1
+
+
+# --- beside what it has to beat ---------------------------------------------------------------------------------------
+
+
+def test_guesses_and_their_agreement_by_hand() -> None:
+    people = ["h", "h", "h", "s", "s", "s", "s", "h"]
+    kinds = ["closed"] * 4 + ["open"] * 4
+    assert majority(people) == ["h"] * 8  # of equally common ones the first in the alphabet
+    assert majority_by(people, kinds) == ["h"] * 4 + ["s"] * 4
+    groups = ["1", "1", "2", "2", "3", "3", "4", "4"]
+    said = ["h", "h", "h", "s", "s", None, "s", "s"]  # right, right, right, right, right, none, right, wrong
+    judge, guess = stand_beside(people, {"judge": said, "guess": majority(people)}, groups)
+    assert (judge.judged, judge.agreement.value, judge.ahead) == (7, 6 / 8, None)
+    assert guess.agreement.value == 4 / 8
+    # Paired: 0 0 0 1 1 0 1 -1, by image 0, 1, 1, 0; mean 1/4; deviations of the sums -1/2, 1/2, 1/2, -1/2.
+    assert guess.ahead is not None
+    assert guess.ahead.value == 0.25
+    error = math.sqrt(4 / 3 * 4 * 0.25) / 8
+    assert guess.ahead.stderr == pytest.approx(error)
+    low, high = guess.ahead.interval or (0, 0)
+    assert (high - low) / 2 == pytest.approx(scipy.stats.t.ppf(0.975, 3) * error)
+    assert judge.agreement.interval is not None
+    assert judge.agreement.interval[1] == 1.0  # no share is larger
+
+
+def test_a_judge_stands_beside_the_rule_and_guesses(
+    people: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = people(
+        *(row("right", 1, image="a.png", source="x") for _ in range(3)),
+        row("left", 0, image="b.png", source="y"),
+        row("left", 1, image="c.png", source="y"),
+        row("left", 0, image="d.png", source="y"),
+    )
+    labels = path.with_name("labels.jsonl")
+    labels.write_text("".join(json.dumps({"id": str(i + 1), "label": 1}) + "\n" for i in range(6)))
+    facts = as_json(capsys, "--check", path, "--judge", f"labels:path={labels}", "--column", "kind=source")["labels"]
+    beside = {one["name"]: one for one in facts["beside"]}
+    assert list(beside) == ["labels:labels.jsonl", "rule", "majority", "majority by kind of question"]
+    assert [one["agreement"]["value"] for one in beside.values()] == [4 / 6, 5 / 6, 4 / 6, 5 / 6]
+    assert {one["agreement"]["n_groups"] for one in beside.values()} == {4}
+    assert beside["rule"]["judge_ahead"]["value"] == pytest.approx(-1 / 6)
+    assert beside["labels:labels.jsonl"]["judge_ahead"] is None
+    assert set(facts["question_types"]) == {"x", "y"}
+    code, text, _ = hedge(capsys, "--check", path, "--judge", "rule")
+    assert code == 0
+    assert "intervals over 4 images or questions" in text
+    assert text.count("majority by kind of question") == 1
+
+
+def test_pictures_are_shown_where_their_folder_is_named(
+    people: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
+    cases, _ = read_checked(people(row("left", 0, image="sub/a.png")), images=tmp_path)
+    assert cases[0].images is not None
+    assert cases[0].images() == [tmp_path.resolve() / "a.png"]
+    assert cases[0].image_key
+    for name in ("b.png", "../outside.png"):
+        (tmp_path.parent / "outside.png").write_bytes(b"x")
+        with pytest.raises(DataError, match="there is no picture"):
+            read_checked(people(row("left", 0, image=name)), images=tmp_path)

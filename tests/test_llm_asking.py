@@ -1,0 +1,481 @@
+"""The one asker under judges, claims and makers: prompts, replies that are read and kept, keys, and the account."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import REPOSITORY
+from hypothesis import given
+from hypothesis import strategies as st
+from openai_server import Response, Script, serve, texts_of
+
+from hedge_tasks.claims import Passage, SupportQuery, build_decomposition, build_entailment
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.judging import Case, judge_from, keep_labels
+from hedge_tasks.judging.prompt import JudgeFile
+from hedge_tasks.llm.account import Account, account_of, asked
+from hedge_tasks.llm.asker import Asker, Query, QueryResult
+from hedge_tasks.llm.failures import RequestFailed
+from hedge_tasks.llm.log import Kept, Reply, ReplyLog
+from hedge_tasks.llm.models import LocalModel, ReplyOrFailure, Request, ServedModel
+from hedge_tasks.llm.reading import Unreadable, by_schema, read_object
+from hedge_tasks.llm.template import PromptFile, Template, load_template
+from hedge_tasks.making.asking import Asking
+from hedge_tasks.models.by_text import model_from
+
+KEY = "sk-very-secret-0123456789"
+FILE: dict[str, Any] = {
+    "name": "colour",
+    "version": 2,
+    "system": ["Say the colour", "in JSON."],
+    "fields": [{"name": "thing", "required": True}, {"name": "light"}],
+    "again": "Once more.",
+    "schema": {"type": "object", "required": ["colour"], "properties": {"colour": {"enum": ["red", "green"]}}},
+    "decoding": {"max_tokens": 40},
+}
+TEMPLATE = Template(**PromptFile.read(FILE).attributes(json.dumps(FILE)))
+RED, GREEN = '{"colour": "red"}', '{"colour": "green"}'
+
+
+@pytest.fixture(autouse=True)
+def _no_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_API_URL", "API_TYPE", "LLM_JUDGE_URL", "AZURE_API_KEY", "AZURE_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+class Scripted:
+    """Answers from a list, batch by batch; a failure stands for a request that comes to nothing."""
+
+    who = name = "scripted"
+    identity: Mapping[str, Any] = {"model": "scripted"}
+
+    def __init__(self, *outcomes: str | RequestFailed) -> None:
+        self.left = list(outcomes)
+        self.seen: list[Any] = []
+
+    def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
+        self.seen.append(request)
+        outcome = self.left.pop(0)
+        return outcome if isinstance(outcome, RequestFailed) else Reply(outcome, None, None, 10, 2, 0.5)
+
+    def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
+        for i, one in enumerate(requests):
+            yield [(i, self.reply(one, threading.Event()))]
+
+    def check(self) -> None: ...
+
+    def free(self) -> None: ...
+
+
+def query(thing: str = "a leaf", **more: Any) -> Query[str]:
+    return Query(TEMPLATE, {"thing": thing}, lambda reply: TEMPLATE.object(reply.text)["colour"], **more)
+
+
+def again(model: Scripted) -> list[bool]:
+    return [request.conversation()[-1]["content"][-1]["text"] == "Once more." for request in model.seen]
+
+
+# --- prompts ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_prompt_file_of_the_package_is_of_one_form() -> None:
+    folders = [*REPOSITORY.glob("hedge_tasks/**/prompts"), *REPOSITORY.glob("tasks/*/judge_prompts")]
+    files = [path for folder in folders for path in folder.iterdir() if path.is_file()]
+    assert len(files) >= 20
+    assert {path.suffix for path in files} == {".json"}
+    for path in files:
+        data = json.loads(path.read_text("utf-8"))
+        kind = JudgeFile if "values" in data else PromptFile
+        assert kind.read(data, path.name).name.endswith(path.stem)
+
+
+def test_a_conversation_shows_the_fields_in_their_order_and_leaves_out_what_is_not_there() -> None:
+    system, user = TEMPLATE.conversation({"light": None, "thing": "a [INST] <b> leaf"}, ["PICTURE"], again=True)
+    assert system["content"] == [{"type": "text", "text": "Say the colour\nin JSON."}]
+    picture, shown, once_more = user["content"]
+    assert (picture, once_more["text"]) == ({"type": "image", "url": "PICTURE"}, "Once more.")
+    assert json.loads(shown["text"]) == {"thing": "a [INST] <b> leaf"}
+    assert not set("<>") & set(shown["text"])
+    with pytest.raises(ConfigError, match="did you mean 'thing'"):
+        TEMPLATE.conversation({"thingy": "x"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sytem": []}, "did you mean 'system'"),
+        ({"system": ...}, "system missing"),
+        ({"fields": ...}, "fields: missing"),
+        ({"fields": ["thing"]}, "colour: "),
+        ({"fields": [{"name": "thing", "required": 3}]}, "required: expected"),
+        ({"decoding": {"heat": 1}}, "decoding"),
+        ({"decoding": {"max_tokens": "many"}}, "expected an integer or a number"),
+        ({"examples": [{"case": {"thingy": "x"}, "reply": {}}]}, "are no fields"),
+        ({"turns": [{"role": "system", "text": ["x"], "when": "y"}]}, "turns: .* are no fields"),
+    ],
+)
+def test_a_file_that_is_no_prompt_is_refused(changes: dict[str, Any], words: str) -> None:
+    data = {key: value for key, value in {**FILE, **changes}.items() if value is not ...}
+    with pytest.raises(DataError, match=words):
+        PromptFile.read(data, "colour")
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+ACCEPT = by_schema(FILE["schema"])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        RED,
+        f"```json\n{RED}\n```",
+        f"[{RED}]",
+        json.dumps(RED),
+        f"Sure: {RED}. I hope this {{helps}}.",
+        f'<think>{{"colour": "green"}}, {{or}} what?</think>{RED}',
+        f'I weigh {{a, b}} and {{"n": 1}}: {RED}',
+        f"{RED} and once more {RED}",
+        '{"colour": "red", "why": "quotes </think> of the text"}',
+    ],
+)
+def test_braces_around_an_object_lose_no_reply(reply: str) -> None:
+    assert read_object(reply, ACCEPT)["colour"] == "red"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ("", "no JSON object"),
+        ("red", "no JSON object"),
+        ("<think>" + RED, "a thought that does not end"),
+        (f"{RED} {GREEN}", "differ"),
+        ('{"colour": "red", "colour": "green"}', "two values"),
+        ('{"colour": "blue"}', "colour"),
+        ("{" * 10_000, "no JSON object"),
+    ],
+)
+def test_what_is_no_single_object_is_unreadable(reply: str, words: str) -> None:
+    with pytest.raises(Unreadable, match=words):
+        read_object(reply, ACCEPT)
+
+
+@given(st.text())
+def test_any_text_is_read_or_unreadable_and_nothing_else(text: str) -> None:
+    with suppress(Unreadable):
+        assert read_object(text, ACCEPT)["colour"] in ("red", "green")
+    assert read_object(f"<think>{text.replace('think', '')}</think>{RED}", ACCEPT)["colour"] == "red"
+
+
+THOUGHT = '<think>{"1": "no"} or {yes}? {"claims": []} {"more_accurate": 2}</think>'
+
+
+def test_judges_claims_and_makers_read_a_reply_with_braces_in_its_thought(tmp_path: Path) -> None:
+    """Claims lost such replies, the others did not."""
+    with serve(Script(f'{THOUGHT}{{"1": "yes"}}')) as url:
+        engine = build_entailment("judge", model="m", url=url, cache=False)
+        assert engine.support([SupportQuery(("A cyst.",), ("A cyst there.",))])[0][0, 0].tolist() == [0, 0, 1]
+    with serve(Script(f'{THOUGHT}{{"claims": [{{"claim": "A cyst.", "quote": "cyst"}}]}}')) as url:
+        [found] = build_decomposition("atomic", model="m", url=url, cache=False).pieces([Passage("A cyst.")])
+        assert [piece.text for piece in found.pieces] == ["A cyst."]
+    with serve(Script(f'{THOUGHT}{{"more_accurate": 1}}')) as url, ReplyLog(tmp_path) as log:
+        prompt = load_template("hedge_tasks.making.medhallu", "judge")
+        asking = Asking(log, Account(), "r", 0, threading.Event())
+        values = {"question": "q", "answer_1": "a", "answer_2": "b"}
+        assert asking.ask("judge", ServedModel("m", url), prompt, values) == {"more_accurate": 1}
+    with serve(Script(f'{THOUGHT}{{"reason": "", "verdict": "supported"}}')) as url:
+        judge = judge_from({"name": "llm", "model": "m", "url": url})
+        assert judge.judge([Case("1", "q", "r", "a")])[0].label == 0
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_reply_that_cannot_be_read_is_asked_for_again_with_more_room() -> None:
+    model = Scripted("?", RED)
+    [found] = Asker(model, Account()).ask_all([query()])
+    assert found.value == "red"
+    assert again(model) == [False, True]
+    assert [request.max_tokens for request in model.seen] == [40, 80]
+    assert {request.temperature for request in model.seen} == {0.0}
+
+
+def test_a_request_that_failed_is_made_again_as_it_was() -> None:
+    model = Scripted(RequestFailed("busy", "busy"), RED)
+    account = Account()
+    [found] = Asker(model, account, stage="s").ask_all([query()])
+    assert found.value == "red"
+    assert again(model) == [False, False], "there was no reply that could not be read"
+    assert (account.total.requests, account.total.failed) == (1, 1)
+
+
+def test_one_that_fails_for_good_says_why_and_spoils_no_other() -> None:
+    model = Scripted(RequestFailed("policy", "refused"), RED, RequestFailed("policy", "refused"))
+    first, second = Asker(model, Account()).ask_all([query("a"), query("b")])
+    assert (first.value, first.problem, second.value) == (None, "the server refused: policy", "red")
+    with pytest.raises(HedgeError, match="scripted answered none of 1 requests; one: busy"):
+        Asker(Scripted(*[RequestFailed("busy", "busy")] * 2), Account()).ask_all([query()])
+    [alone] = Asker(Scripted(*[RequestFailed("policy", "refused")] * 2), Account()).ask_all([query()])
+    assert (alone.value, alone.problem) == (None, "the server refused: policy"), "one question says nothing of others"
+
+
+def test_another_schema_or_another_room_is_another_question() -> None:
+    model, asked = Scripted(), query()
+    keys = {q.key(model, 0) for q in (asked, replace(asked, schema={"type": "object"}), replace(asked, max_tokens=7))}
+    assert len(keys) == 3
+
+
+def test_equal_questions_are_asked_once_and_answered_in_order() -> None:
+    model = Scripted(RED, GREEN)
+    found = Asker(model, Account()).ask_all([query("a"), query("b"), query("a")])
+    assert [one.value for one in found] == ["red", "green", "red"]
+    assert Asker(model, Account()).ask_all([]) == []
+
+
+def test_questions_at_another_place_are_other_questions_with_other_seeds() -> None:
+    model = Scripted(RED, GREEN)
+    found = Asker(model, Account()).ask_all([query(place="1"), query(place="2")])
+    assert [one.value for one in found] == ["red", "green"]
+    seeds = [request.seed for request in model.seen]
+    assert len(set(seeds)) == 2
+    assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
+
+
+def both(model: Scripted, account: Account, folder: Path, asks: int, **options: Any) -> list[QueryResult[str]]:
+    """A question in a batch, and the same alone: the same replies are asked for, kept and counted."""
+    with ReplyLog(folder / "batch") as log:
+        batch = Asker(model, account, log, asks=asks, stage="s", **options).ask_all([query()])
+    with ReplyLog(folder / "alone") as log:
+        alone = Asker(model, account, log, asks=asks, stage="s", **options).ask(query(), threading.Event())
+    return [*batch, alone]
+
+
+def test_what_is_kept_is_not_asked_and_goes_on_from_where_it_was(tmp_path: Path) -> None:
+    account = Account()
+    model = Scripted("?", "?", "?", "?")
+    assert [one.value for one in both(model, account, tmp_path, 2)] == [None, None]
+    assert account.to_dict()["stages"]["s"] == {
+        **{"requests": 4, "cached": 0, "unreadable": 4, "failed": 0},
+        **{"prompt_tokens": 40, "completion_tokens": 8, "seconds": 2.0},
+        **{"all_prompt_tokens": 20, "all_completion_tokens": 4},  # of two questions that are one
+    }
+    # Nobody is asked again ...
+    account = Account()
+    found = both(Scripted(), account, tmp_path, 2)
+    assert [one.problem for one in found] == ["no JSON object"] * 2
+    assert (account.total.requests, account.total.cached, account.total.prompt_tokens) == (0, 4, 0)
+    # ... but who asks three times, for the third time,
+    model = Scripted(RED, RED)
+    assert [one.value for one in both(model, Account(), tmp_path, 3)] == ["red", "red"]
+    assert again(model) == [True, True]
+    # and who asks afresh what could not be read, from the beginning.
+    model = Scripted(GREEN, GREEN)
+    assert [one.value for one in both(model, Account(), tmp_path, 2, fresh=True)] == ["green", "green"]
+    assert again(model) == [False, False]
+    assert [one.value for one in both(Scripted(), Account(), tmp_path, 2)] == ["green", "green"]
+
+
+def test_a_line_says_what_it_was_about_and_holds_no_question(tmp_path: Path) -> None:
+    with ReplyLog(tmp_path) as log:
+        about: dict[str, Any] = {"about": lambda value: {"value": value}}
+        [found] = Asker(Scripted(RED), Account(), log, stage="s").ask_all([query("a secret thing", **about)])
+    assert found.key is not None
+    with ReplyLog(tmp_path) as log:
+        kept = log.get(found.key)
+    said = {"stage": "s", "model": "scripted", "prompt": "colour/2", "value": "red"}
+    assert kept == Kept(Reply(RED, None, None, 10, 2, 0.5), said)
+    assert kept.reply.seconds == 0.5
+    assert "secret" not in "".join(file.read_text() for file in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ask", [Asker.ask_all, lambda asker, queries: [asker.ask(queries[0], threading.Event())]])
+def test_pictures_that_nothing_tells_from_others_are_not_kept(ask: Callable[..., Any], tmp_path: Path) -> None:
+    for keys, requests in ((None, [1, 1]), (("k",), [1, 0])):
+        for expected in requests:
+            account = Account()
+            with ReplyLog(tmp_path) as log:
+                ask(Asker(Scripted(RED), account, log), [query(image_keys=keys)])
+            assert account.total.requests == expected
+
+
+def test_many_threads_share_a_log_and_an_account(tmp_path: Path) -> None:
+    account = Account()
+
+    def work(number: int) -> None:
+        asker = Asker(Scripted(*[RED] * 20), account, log, stage=f"{number % 2}")
+        for i in range(20):
+            assert asker.ask(query(f"{number} {i}"), threading.Event()).value == "red"
+
+    with ReplyLog(tmp_path) as log:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert account.of("requests") == {"0": 80, "1": 80}
+    assert len(ReplyLog(tmp_path)) == 160
+
+
+class Adapter:
+    """Says how it was asked."""
+
+    chat_template = ""
+
+    def answer_conversations(self, conversations: Sequence[Any], **how: Any) -> list[Answer]:
+        return [Answer(f"{len(conversations)} {how['max_new_tokens']}") for _ in conversations]
+
+
+def test_a_batch_of_a_local_model_is_asked_alike_and_a_broken_picture_spoils_no_other() -> None:
+    def broken() -> list[Any]:
+        raise OSError("truncated")
+
+    model = LocalModel("m", dict, Adapter, batch_size=2)
+    tokens = [5, 5, 5, 9, 9, 5]
+    requests = [Request(lambda: [{"role": "user", "content": "x"}], tokens_) for tokens_ in tokens]
+    requests[4] = Request(broken, 9)
+    outcomes = dict(one for batch in model.replies(requests) for one in batch)
+    said = [one.text if isinstance(one, Reply) else str(one) for _, one in sorted(outcomes.items())]
+    assert said == ["2 5", "2 5", "1 5", "1 9", "its images cannot be read (truncated)", "1 5"]
+
+
+# --- the account ------------------------------------------------------------------------------------------------------
+
+
+def test_the_account_of_what_rests_on_others_has_theirs() -> None:
+    def parts(*accounts: Account) -> Any:
+        return type("Asking", (), {"parts": accounts})()
+
+    one, other = Account(), Account()
+    one.count("a", Reply("x", prompt_tokens=1_000, completion_tokens=5, seconds=2.25), cached=False)
+    other.count("a", Reply("x", prompt_tokens=9), cached=True)
+    other.count_failed("b")
+    total = account_of(parts(one, other), None, object())
+    assert str(total) == (
+        "1 requests, 1 replies from before, 1 failed; 1,000 prompt and 5 completion tokens, as far as told; 2.2 s"
+    )
+    assert total.to_dict()["stages"]["b"]["failed"] == 1
+    assert asked(None, object()) == ({}, [])
+    assert one.total.cached == 0, "adding up changes none of them"
+
+
+def test_every_judge_says_what_it_cost() -> None:
+    with serve(Script('{"reason": "", "verdict": "supported"}')) as url:
+        llm = {"name": "llm", "model": "m", "url": url}
+        panel = judge_from([llm, {**llm, "model": "n"}, "rule"])
+        panel.judge([Case("1", "which side?", "left", "left")])
+        assert account_of(panel).of("requests") == {"llm:m": 1, "llm:n": 1}
+        assert account_of(judge_from("rule")).total.requests == 0
+
+
+def test_judge_check_prints_and_writes_its_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "labels.jsonl"
+    rows = [{"question": "q?", "reference": "left", "answer": f"left {i}", "label": i % 2} for i in range(4)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serve(Script('{"reason": "", "verdict": "supported"}')) as url:
+        command = ["judge", "--judge", f"llm:model=m,url={url}", "--check", str(file), "--label-store", "kept"]
+        assert main(command) == 0
+        assert "asked: 4 requests, 0 replies from before" in capsys.readouterr().out
+        assert main([*command, "--json"]) == 0
+    cost = json.loads(capsys.readouterr().out)["asked"]
+    assert (cost["requests"], cost["cached"]) == (0, 4)
+    assert cost["stages"]["llm:m"]["cached"] == 4
+
+
+# --- servers and keys -------------------------------------------------------------------------------------------------
+
+
+def askers(**options: Any) -> dict[str, Callable[[], None]]:
+    """What fails where no server can be asked, of each that asks."""
+    spec = ",".join(["model=m", *(f"{key}={str(value).lower()}" for key, value in options.items())])
+    return {
+        "judge": judge_from({"name": "llm", "model": "m", **options}).check,  # type: ignore[attr-defined]
+        "support": build_entailment("judge", model="m", **options).check,
+        "claims": build_decomposition("atomic", model="m", **options).check,  # type: ignore[attr-defined]
+        "maker": lambda: model_from(spec) and None,
+    }
+
+
+@pytest.mark.parametrize("who", ["judge", "support", "claims", "maker"])
+def test_the_account_at_openai_is_accepted_alike(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claims refused OpenAI's own address although the key was set."""
+    own = {"url": "https://api.openai.com/v1"}
+    for options in ({}, own):
+        with pytest.raises(ConfigError, match="no OPENAI_API_KEY"):
+            askers(**options)[who]()
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for options in ({}, own, {"url": "http://localhost:1/v1"}, {"url": "http://localhost:1/v1", "account": True}):
+        askers(**options)[who]()
+    monkeypatch.setenv("API_TYPE", "azure")
+    with pytest.raises(ConfigError, match="AZURE_API_KEY"):
+        askers()[who]()
+    askers(url="http://localhost:1/v1")[who]()  # an address of one's own is none of Azure's
+    monkeypatch.setenv("API_TYPE", "local")
+    askers()[who]()
+
+
+@pytest.mark.parametrize("who", ["judge", "support", "claims", "maker"])
+def test_a_file_of_the_environment_names_the_key(who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "")  # so that it is put back
+    monkeypatch.delenv("OPENAI_API_KEY")
+    (tmp_path / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")
+    askers()[who]()
+
+
+@pytest.mark.parametrize(("account", "told"), [(False, "EMPTY"), (True, KEY)])
+def test_a_server_of_ones_own_is_told_the_key_only_if_asked(
+    account: bool, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serve(Script('{"1": "yes"}'), key=told) as url:
+        engine = build_entailment("judge", model="m", url=url, account=account, max_retries=0, cache=False)
+        assert engine.support([SupportQuery(("A cyst.",), ("A cyst there.",))])[0][0, 0, 2] == 1
+
+
+def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> str | Response:
+        shown = json.loads(texts_of(body)[-1].partition("\n")[0])["answer_to_judge"]
+        outcomes = {"refuse": Response({"error": {"message": "content policy"}}, 400), "empty": "", "odd": "?"}
+        return outcomes[shown]
+
+    with serve(reply) as url:
+        judge = judge_from({"name": "llm", "model": "m", "url": url, "max_retries": 0})
+        keep_labels(judge, tmp_path)
+        verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", "odd"))])
+    assert "the server refused" in verdicts[0].reason
+    assert [verdict.undecided for verdict in verdicts] == [True] * 3
+    # What a server said is kept, be it nothing; what it refused is asked by the next run.
+    assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
+    assert len(ReplyLog(tmp_path)) == 4
+
+
+def test_a_support_with_its_options_is_named_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps({"id": "a", "question": "q", "answers": ["A mass. A cyst.", "A mass.", "No mass."]}))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    hosted = ["claims", str(file), "--support", "judge:model=m,url=https://api.openai.com/v1"]
+    assert main([*hosted, "--price"]) == 0
+    with serve(Script('{"1": "yes", "2": "no"}')) as url:
+        units = json.dumps(
+            {"claims": [{"claim": "A mass.", "quote": "A mass"}, {"claim": "A cyst.", "quote": "A cyst"}]}
+        )
+        with serve(Script(units)) as other:
+            spec = ["--support", f"judge:model=m,url={url}", "--unit", f"atomic:model=n,url={other}"]
+            capsys.readouterr()
+            assert main(["claims", str(file), *spec, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {name: stage["requests"] for name, stage in facts["asked"]["stages"].items()} == {"atomic": 1, "support": 2}
+    assert facts["claims"] == 2
+    assert main(["claims", str(file), "--support", "judge:modle=m"]) == 2
+    assert "did you mean 'model'" in capsys.readouterr().err

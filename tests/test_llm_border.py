@@ -1,0 +1,250 @@
+"""What stands between us and a server: proxies, certificates, connections, forks, and the end of the process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import ssl
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_server import Response, Script, completion, serve
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.llm import border
+from hedge_tasks.llm.chat import ChatClient
+from hedge_tasks.llm.completion import Completion
+from hedge_tasks.llm.concurrency import as_finished
+from hedge_tasks.llm.failures import RequestFailed
+
+HELLO = [{"role": "user", "content": "which side?"}]
+VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    border._certificates.cache_clear()
+    yield
+    border._certificates.cache_clear()
+
+
+def client(url: str, **options: Any) -> ChatClient:
+    return ChatClient("tiny", url, **{"backoff_s": 0, "max_retries": 0, "timeout": 10, **options})
+
+
+class Proxy:
+    """Answers itself whatever it is asked to pass on, and remembers for whom it was."""
+
+    def __init__(self, certificate: tuple[Path, Path] | None = None) -> None:
+        self.asked: list[str] = []
+        asked, content = self.asked, json.dumps(completion("left")).encode()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked.append(self.path)
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
+
+    def __enter__(self) -> Proxy:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.server.server_port}"
+
+
+# --- proxies --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY", "http_proxy"])
+def test_the_environments_proxy_is_asked(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    with Proxy() as proxy:
+        monkeypatch.setenv(variable, f"http://{proxy.place}")
+        assert isinstance(client("http://far.example:81/v1").ask(HELLO, {}), Completion)
+    assert proxy.asked == ["http://far.example:81/v1/chat/completions"]
+
+
+def test_what_needs_no_proxy_goes_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Proxy() as proxy, serve(Script(completion("left"))) as url:
+        monkeypatch.setenv("HTTP_PROXY", f"http://{proxy.place}")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        assert isinstance(client(url).ask(HELLO, {}), Completion)
+    assert proxy.asked == []
+
+
+def test_a_proxy_of_another_kind_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://me:word@localhost:1")
+    with pytest.raises(ConfigError, match="only http and https proxies are known, got 'socks5'") as caught:
+        client("http://far.example/v1")
+    assert "word" not in str(caught.value)
+
+
+# --- certificates ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Of localhost, signed by itself."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("there is no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("certificate")
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key", "-out", "cert"]
+    command = [program, "req", "-x509", "-days", "2", *made, *names]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    return folder / "cert", folder / "key"
+
+
+def test_a_certificate_counts_where_it_is_known(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Proxy(certificate) as server:
+        url = f"https://localhost:{server.server.server_port}/v1"
+        failure = client(url).ask(HELLO, {})
+        border._certificates.cache_clear()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+        assert isinstance(client(url).ask(HELLO, {}), Completion)
+    assert isinstance(failure, RequestFailed)
+    assert (failure.kind, failure.away) == ("unreachable", False), "waiting for another certificate would be in vain"
+    assert "certificate" in str(failure).lower()
+
+
+# --- connections ----------------------------------------------------------------------------------------------------
+
+
+def test_a_long_request_arrives_whole() -> None:
+    script = Script(completion("left"))
+    long = [{"role": "user", "content": "word " * 2**20}]
+    with serve(script) as url:
+        assert isinstance(client(url).ask(long, {}), Completion)
+    assert script.bodies[0]["messages"] == long
+
+
+def test_nobody_there_is_told_from_somebody_who_hangs_up() -> None:
+    with serve(Script(Response(hang_up=True))) as url:
+        hung_up = client(url).ask(HELLO, {})
+    gone = client(url).ask(HELLO, {})
+    assert isinstance(hung_up, RequestFailed)
+    assert isinstance(gone, RequestFailed)
+    assert (hung_up.kind, hung_up.away, gone.kind, gone.away) == ("unreachable", False, "unreachable", True)
+
+
+def test_an_answer_that_breaks_off_is_none() -> None:
+    with serve(Script(Response(completion("left"), missing=5))) as url:
+        failure = client(url).ask(HELLO, {})
+    assert isinstance(failure, RequestFailed)
+    assert (failure.kind, failure.away) == ("unreachable", False)
+
+
+def test_redirects_within_a_host_keep_the_question() -> None:
+    script = Script(Response(b"", 307, {"Location": "/v1/chat/completions?again"}), completion("left"))
+    with serve(script) as url:
+        assert isinstance(client(url).ask(HELLO, {}), Completion)
+    assert [body["messages"] for body in script.bodies] == [HELLO, HELLO]
+    for_ever = Script(Response(b"", 307, {"Location": "/v1/chat/completions"}))
+    with serve(for_ever) as url:
+        assert "redirects without end" in str(client(url).ask(HELLO, {}))
+
+
+def test_a_call_that_is_dropped_ends() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    async def call(i: int, stop: threading.Event) -> int:
+        import asyncio
+
+        if i:
+            return i
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        return i
+
+    batches = as_finished(call, 2, 2)
+    next(batches)
+    assert begun.wait(5)
+    batches.close()
+    assert ended.wait(5)
+
+
+# --- processes ------------------------------------------------------------------------------------------------------
+
+PROGRAM = """
+    import os, sys, threading, time
+    sys.path[:] = {path!r}
+    from hedge_tasks.llm.chat import ChatClient
+
+    HELLO = [{{"role": "user", "content": "which side?"}}]
+    client = ChatClient("tiny", {url!r}, max_retries=0, timeout=60)
+    {rest}
+"""
+
+
+def program(url: str, rest: str) -> subprocess.CompletedProcess[str]:
+    text = PROGRAM.format(path=sys.path, url=url, rest=textwrap.indent(textwrap.dedent(rest), "    ").strip())
+    command = [sys.executable, "-c", textwrap.dedent(text)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.slow
+def test_a_forked_process_has_connections_of_its_own() -> None:
+    with serve(Script(completion("left"))) as url:
+        done = program(
+            url,
+            """
+            assert client.ask(HELLO, {}).text == "left"
+            child = os.fork()
+            assert client.ask(HELLO, {}).text == "left"
+            if child:
+                assert os.waitpid(child, 0)[1] == 0
+                assert client.ask(HELLO, {}).text == "left"
+                print("both")
+            """,
+        )
+    assert (done.stdout, done.stderr, done.returncode) == ("both\n", "", 0)
+
+
+@pytest.mark.slow
+def test_a_process_ends_while_a_request_is_under_way() -> None:
+    with serve(Script(Response(completion("left"), pause=60))) as url:
+        done = program(
+            url,
+            """
+            threading.Thread(target=lambda: client.ask(HELLO, {}), daemon=True).start()
+            time.sleep(0.5)
+            print("over")
+            """,
+        )
+    assert (done.stdout, done.returncode) == ("over\n", 0)
+    assert "never retrieved" not in done.stderr
+    assert "Unclosed" not in done.stderr

@@ -1,0 +1,312 @@
+"""The chat client: what it sends, finds out about a server, makes of failures, and never says."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from openai_server import Response, Script, completion, error, rate_limited, serve
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.llm.border import HttpReply
+from hedge_tasks.llm.chat import ChatClient
+from hedge_tasks.llm.completion import Completion
+from hedge_tasks.llm.dialect import Dialect, spell
+from hedge_tasks.llm.failures import RequestFailed, ServerRefuses, retry_after_s
+from hedge_tasks.llm.secrets import LONGEST_SHOWN, Redactor, check_key
+
+KEY = "sk-very-secret-0123456789"
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
+LEFT = completion("left")
+HELLO = [{"role": "user", "content": "which side?"}]
+
+
+@pytest.fixture(autouse=True)
+def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def asked(
+    script: Any, settings: dict[str, Any] | None = None, optional: tuple[str, ...] = (), **options: Any
+) -> Completion | RequestFailed:
+    with serve(script) as url:
+        client = ChatClient("tiny", url, **{"backoff_s": 0, "max_retries": 2, **options})
+        return client.ask(HELLO, settings or {}, optional=optional)
+
+
+def failed(script: Any, *arguments: Any, **options: Any) -> RequestFailed:
+    outcome = asked(script, *arguments, **options)
+    assert isinstance(outcome, RequestFailed)
+    return outcome
+
+
+# --- what is sent ---------------------------------------------------------------------------------------------------
+
+
+def test_a_request_holds_the_settings_and_nothing_else() -> None:
+    script = Script(LEFT)
+    settings = {"temperature": 0.5, "max_tokens": 9, "top_k": 5, "min_p": 0.1, "stop": ["\n"]}
+    outcome = asked(script, settings)
+    assert isinstance(outcome, Completion)
+    assert (outcome.text, outcome.finish) == ("left", "stop")
+    assert script.bodies == [{"model": "tiny", "messages": HELLO, **settings}]
+
+
+def test_texts_that_end_an_answer_are_cut_out_where_the_server_leaves_them_in() -> None:
+    outcome = asked(Script(completion("left. It is")), {"stop": ["."]})
+    assert isinstance(outcome, Completion)
+    assert outcome.text == "left"
+
+
+def test_a_connection_that_is_used_again_has_all_its_time_again() -> None:
+    with serve(Script(Response(LEFT, pause=0.3))) as url:
+        client = ChatClient("tiny", url, timeout=0.8, max_retries=0)
+        assert all(isinstance(client.ask(HELLO, {}), Completion) for _ in range(4))
+
+
+# --- what a server takes --------------------------------------------------------------------------------------------
+
+
+def picky(*refused: str, status: int = 400) -> Any:
+    """Refuses settings one by one, by their names."""
+
+    def reply(body: dict[str, Any]) -> Any:
+        found = next((name for name in refused if name in body), None)
+        return LEFT if found is None else error(status, f"{found} is not supported")
+
+    return Script(reply)
+
+
+def test_refused_settings_are_dropped_one_by_one_and_each_is_said_once(said: list[str]) -> None:
+    script = picky("min_p", "top_k", "seed")
+    settings = {"temperature": 1.0, "min_p": 0, "top_k": 0, "seed": 7}
+    with serve(script) as url:
+        client = ChatClient("tiny", url, max_retries=0)
+        for _ in range(3):
+            assert isinstance(client.ask(HELLO, settings, optional=("min_p", "top_k", "seed")), Completion)
+    assert len(script.bodies) == 4 + 2
+    assert script.bodies[-1] == {"model": "tiny", "messages": HELLO, "temperature": 1.0}
+    assert [client.takes(name) for name in ("min_p", "top_k", "seed", "temperature")] == [False, False, False, True]
+    for name in ("min_p", "top_k", "seed"):
+        assert len([line for line in said if f"refuses {name} ({name} is not supported)" in line]) == 1
+
+
+def test_a_setting_that_is_not_optional_is_never_dropped() -> None:
+    script = picky("top_k")
+    failure = failed(script, {"top_k": 5, "seed": 1}, ("seed",))
+    assert (failure.kind, str(failure)) == ("refused", "400: top_k is not supported")
+    assert len(script.bodies) == 1
+
+
+def test_a_setting_with_two_names_keeps_its_value() -> None:
+    def reply(body: dict[str, Any]) -> Any:
+        return error(400, "use 'max_completion_tokens'", param="max_tokens") if "max_tokens" in body else LEFT
+
+    script = Script(reply)
+    assert isinstance(asked(script, {"max_tokens": 9}), Completion)
+    assert script.bodies[-1]["max_completion_tokens"] == 9
+
+
+def test_structured_output_goes_through_its_forms() -> None:
+    script = picky("response_format")
+    assert isinstance(asked(script, {"response_format": SCHEMA}, ("response_format",)), Completion)
+    assert [body.get("response_format", {}).get("type") for body in script.bodies] == [
+        "json_schema",
+        "json_object",
+        None,
+    ]
+
+
+def test_a_refusal_without_a_reason_means_an_extension_until_something_was_answered() -> None:
+    refusing = {"now": True}
+
+    def reply(body: dict[str, Any]) -> Any:
+        return error(400, "bad request") if refusing["now"] and len(body) > 2 else LEFT
+
+    script = Script(reply)
+    settings = {"chat_template_kwargs": {}, "seed": 1}
+    with serve(script) as url:
+        client = ChatClient("tiny", url)
+        outcome = client.ask(HELLO, settings, optional=tuple(settings))
+        assert isinstance(outcome, RequestFailed), "a seed is no extension, and is not what a bare refusal means"
+        refusing["now"] = False
+        assert isinstance(client.ask(HELLO, settings, optional=tuple(settings)), Completion)
+        refusing["now"] = True
+        assert isinstance(client.ask(HELLO, {"response_format": SCHEMA}, optional=("response_format",)), RequestFailed)
+    assert [len(body) for body in script.bodies] == [4, 3, 3, 3]
+
+
+def test_a_refusal_that_another_thread_has_learned_from_is_worth_another_try() -> None:
+    dialect = Dialect("it", lambda *_: None)
+    settings, before = {"seed": 1, "logprobs": True}, dialect.levels
+    assert dialect.learn(400, "no seed", settings, ("seed",), before)
+    assert dialect.learn(400, "no seed", settings, ("seed",), before), "asked in the old way, while it was learned"
+    assert spell(settings, dialect.levels, ("seed",)) == {"logprobs": True}
+    assert dialect.learn(400, "?", settings, ("seed",), before)
+    assert not dialect.learn(400, "?", settings, ("seed",), dialect.levels)
+
+
+@pytest.mark.parametrize("status", [401, 404, 429, 500])
+def test_other_statuses_are_no_refusals_of_a_draws_settings(status: int) -> None:
+    dialect = Dialect("it", lambda *_: None)
+    assert not dialect.learn(status, "seed", {"seed": 1}, ("seed",), dialect.levels)
+
+
+# --- failures -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "asked_times"),
+    [
+        (rate_limited("0"), "busy", 3),
+        (Response(b"oops", 503), "busy", 3),
+        (Response(b"<html>"), "garbled", 3),
+        (Response(hang_up=True), "unreachable", 3),
+        (completion(None), "empty", 3),
+        (completion(None, finish_reason="length"), "cut", 1),
+        (error(400, "image too large"), "refused", 1),
+        (error(413, "too much"), "refused", 1),
+    ],
+)
+def test_failures_have_kinds_and_only_those_that_may_pass_are_asked_again(
+    reply: Any, kind: str, asked_times: int
+) -> None:
+    script = Script(reply)
+    failure = failed(script)
+    assert (failure.kind, len(script.bodies)) == (kind, asked_times)
+    assert failure.unreachable == (kind == "unreachable")
+
+
+def test_an_empty_answer_is_asked_again_only_where_that_is_wanted() -> None:
+    script = Script(completion(None))
+    assert failed(script, retry_empty=False).kind == "empty"
+    assert len(script.bodies) == 1
+
+
+def test_a_pause_ends_when_the_caller_stops() -> None:
+    stop = threading.Event()
+
+    def limited(body: dict[str, Any]) -> Response:
+        threading.Timer(0.2, stop.set).start()
+        return rate_limited("60")
+
+    script = Script(limited)
+    with serve(script) as url:
+        outcome = ChatClient("tiny", url).ask(HELLO, {}, stop=stop)
+    assert isinstance(outcome, RequestFailed)
+    assert len(script.bodies) <= 2  # once more without a pause, and no more
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (error(401, "who are you?"), r"here refuses the API key \(401: who are you\?\). Set MY_KEY to one that may"),
+        (error(404, "?"), "here knows no model 'tiny'"),
+        (error(429, "?", code="insufficient_quota"), "here: the account has no credit left"),
+    ],
+)
+def test_what_every_request_would_meet_is_an_error_that_says_what_to_do(reply: Response, words: str) -> None:
+    script = Script(reply)
+    with pytest.raises(ServerRefuses, match=words):
+        asked(script, name="here", key_variable="MY_KEY")
+    assert len(script.bodies) == 1
+
+
+def test_azure_is_asked_for_its_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    async def post(self: Any, path: str, body: bytes) -> HttpReply:
+        asked.append((f"{self.url}{path}{self._query}", self._headers["api-key"]))
+        return HttpReply(200, {}, json.dumps(LEFT).encode())
+
+    monkeypatch.setattr("hedge_tasks.llm.border.HttpClient.post", post)
+    client = ChatClient("tiny", "http://here/", KEY, api_version="2024-02-15-preview", max_retries=0)
+    assert isinstance(client.ask(HELLO, {"temperature": 0}), Completion)
+    path = "/openai/deployments/tiny/chat/completions?api-version=2024-02-15-preview"
+    assert asked == [(f"http://here{path}", KEY)]
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(None, None), ("7", 7), ("-3", 0), ("1e9", 600), ("inf", 600), ("nan", None), ("soon", None)],
+)
+def test_retry_after_is_read(value: str | None, seconds: float | None) -> None:
+    assert retry_after_s({} if value is None else {"retry-after": value}) == seconds
+
+
+def test_retry_after_may_be_a_date() -> None:
+    pause = retry_after_s({"retry-after": formatdate(time.time() + 500, usegmt=True)})
+    assert pause is not None
+    assert 400 < pause <= 500
+
+
+def test_milliseconds_go_before_seconds() -> None:
+    assert retry_after_s({"retry-after-ms": "250", "retry-after": "7"}) == 0.25
+    assert retry_after_s({"retry-after-ms": "soon", "retry-after": "7"}) == 7
+
+
+def test_pauses_grow_and_differ() -> None:
+    client = ChatClient("tiny", "http://localhost:1/v1", backoff_s=1.0)
+
+    for attempt, least in ((1, 1), (2, 2), (3, 4), (9, 60)):
+        pauses = {client.pause_s(RequestFailed("wait", "busy"), attempt) for _ in range(20)}
+        assert len(pauses) > 1
+        assert all(least <= seconds <= least + 1 for seconds in pauses)
+    assert 20 <= client.pause_s(RequestFailed("wait", "busy", retry_after_s=20), 1) <= 21
+
+
+# --- secrets --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
+@pytest.mark.parametrize("at", range(LONGEST_SHOWN - len(KEY), LONGEST_SHOWN + 1, 3))
+def test_not_even_half_a_key_stands_where_a_long_reason_is_cut(status: int, at: int) -> None:
+    script = Script(error(status, "x" * at + KEY))
+    with serve(script) as url:
+        client = ChatClient("tiny", url, KEY, max_retries=0)
+        try:
+            told = str(client.ask(HELLO, {}))
+        except ServerRefuses as refusal:
+            told = f"{refusal}{refusal.__cause__}"
+    assert KEY[:6] not in told
+    assert len(told) < LONGEST_SHOWN + 300
+
+
+def test_a_key_that_a_broken_gateway_quotes_is_not_told() -> None:
+    for body in ({"error": {"message": f"{'x' * 260}{KEY}"}}, completion(None, finish_reason=KEY)):
+        assert KEY[:6] not in str(failed(Script(body), key=KEY, max_retries=0))
+
+
+def test_the_environments_secrets_are_redacted_the_longest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "abcdefgh")
+    monkeypatch.setenv("OTHER_PASSWORD", "abcdefgh-and-more")
+    monkeypatch.setenv("SHORT_KEY", "abc")
+    monkeypatch.setenv("HARMLESS", "harmless-value")
+    redact = Redactor("k-12")
+    assert (
+        redact("abcdefgh-and-more abcdefgh abc harmless-value k-12") == "[secret] [secret] abc harmless-value [secret]"
+    )
+    assert Redactor("EMPTY")("EMPTY") == "EMPTY"
+
+
+def test_a_key_with_a_line_break_is_refused_without_being_quoted() -> None:
+    assert (check_key("K", None), check_key("K", " "), check_key("K", " sk-1 ")) == ("EMPTY", "EMPTY", "sk-1")
+    for key in ("sk-1\nX: y", "sk 1", "sk-\u00e9"):
+        with pytest.raises(ConfigError, match="K: there are characters in it that no key has") as caught:
+            check_key("K", key)
+        assert "sk" not in str(caught.value)
+
+
+def test_waiting_for_a_server_uses_up_no_retries() -> None:
+    """Away for five attempts, then busy twice: two retries are enough for what is not its being away."""
+    away, busy = error(503, "loading"), error(500, "busy")
+    outcome = asked(Script(*[away] * 5, busy, busy, completion("left")), max_retries=2, wait_s=60)
+    assert isinstance(outcome, Completion)
+    assert outcome.text == "left"
+    failed(Script(*[away] * 5, busy, busy, busy, completion("left")), max_retries=2, wait_s=60)

@@ -1,0 +1,264 @@
+"""Reading what a server sent back: the answer, its log-probabilities, and what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from openai_server import completion
+from thinking_replies import REPLIES, ThinkingReply
+
+from hedge_tasks.data.answers import Answer, Served, Thought
+from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, OTHER_TOKENS, without_thoughts
+from hedge_tasks.llm.completion import Usage, read_completion
+from hedge_tasks.llm.failures import RequestFailed
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ([("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (-0.3, 2)),
+        ([("left", -0.2), ("</s>", -5.0)], (-0.2, 1)),
+        ([("left", -0.2), ("<eos>", -5.0)], (-0.2, 1)),
+        ([("left", -0.2), ("<end_of_turn>", -5.0)], (-0.2, 1)),
+        ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)),
+        ([], (None, None)),
+        (None, (None, None)),
+        ([("left", -0.2), ("!", -9999.0)], (None, None)),
+    ],
+)
+def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float | None, int | None]) -> None:
+    answer = read_completion(completion(" left\n", tokens)).answer
+    assert answer.text == "left"
+    assert answer.mean_logprob == (None if expected[0] is None else pytest.approx(expected[0]))
+    assert answer.n_tokens == expected[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "expected"),
+    [
+        ("<b>left <[1]", [("<b>", -0.2), ("left", -0.4), (" <", -0.6), ("[1]", -0.8)], (-0.5, 4)),
+        ("left", [("<box>", -0.8), ("left", -0.4), ("</box>", -0.8), ("[|endofturn|]", -0.6)], (-0.4, 1)),
+        ("", [("<|im_end|>", -1.5)], (-1.5, 0)),
+    ],
+    ids=["text, however it looks", "control tokens that nobody knows", "nothing but the end"],
+)
+def test_what_looks_like_a_control_token_is_one_where_the_text_lacks_it(text: str, tokens: Any, expected: Any) -> None:
+    answer = read_completion(completion(text, tokens)).answer
+    assert (pytest.approx(answer.mean_logprob), answer.n_tokens) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "finish_reason", "end"),
+    [
+        ([("left", -0.2), ("<|im_end|>", -5.0)], "stop", -5.0),
+        ([("left", -0.2), ("", -4.0)], "stop", -4.0),
+        ([("left", -0.2), ("[|endofturn|]", -3.0)], "stop", -3.0),
+        ([("left", -0.2)], "stop", None),
+        ([("left", -0.2)], "length", None),
+    ],
+    ids=["control", "nameless", "unknown", "not told", "cut"],
+)
+def test_the_end_token_has_its_log_probability_beside_the_mean(tokens: Any, finish_reason: str, end: Any) -> None:
+    answer = read_completion(completion("left", tokens, finish_reason=finish_reason)).answer
+    assert (answer.mean_logprob, answer.n_tokens, answer.end_logprob) == (-0.2, 1, end)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "finish_reason", "expected"),
+    [
+        ([("le", -0.2), ("ft", -0.4), ("", -5.0)], "stop", (-0.3, 2)),
+        ([("le", -0.2), ("", -0.9), ("ft", -0.4), ("", -5.0)], "stop", (-0.5, 3)),
+        ([("le", -0.2), ("ft", -0.4), ("", -0.6)], "length", (-0.4, 3)),
+    ],
+    ids=["end token", "part of a character", "cut within a character"],
+)
+def test_an_end_token_spelled_as_nothing_is_left_out(tokens: Any, finish_reason: str, expected: Any) -> None:
+    answer = read_completion(completion("left", tokens, finish_reason=finish_reason)).answer
+    assert (pytest.approx(answer.mean_logprob), answer.n_tokens) == expected
+
+
+@pytest.mark.parametrize("entry", [{"token": "x"}, {"token": "x", "logprob": math.nan}, {"logprob": -1.0}, "x"])
+def test_log_probabilities_in_another_form_are_none(entry: Any) -> None:
+    body = completion("x", [])
+    body["choices"][0]["logprobs"]["content"] = [entry]
+    assert read_completion(body).answer == Answer("x", finish="stop")
+
+
+def test_reasoning_is_no_part_of_the_answer_nor_of_its_log_probability() -> None:
+    tokens = [("left", -9.0), ("?", -9.0), ("</think>", -9.0), ("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)]
+    answer = read_completion(completion("\nleft", tokens, reasoning_content="left?")).answer
+    assert (answer.text, answer.mean_logprob, answer.n_tokens) == ("left", pytest.approx(-0.3), 2)
+    assert read_completion(completion("elsewhere", tokens, reasoning_content="left?")).answer == Answer(
+        "elsewhere", finish="stop", no_logprob=OTHER_TOKENS
+    )
+
+
+@pytest.mark.parametrize(
+    ("tokens", "until", "spelled"),
+    [
+        ([(" le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (), True),
+        ([("▁left", -0.2), ("", -5.0)], (), True),
+        ([("left", -0.2), (" side", -0.4)], (), False),
+        ([("right", -0.2)], (), False),
+        ([("left", -0.2), (".", -0.4)], (".",), True),  # of what ended the answer the tokens stay
+        ([("right", -0.2), (".", -0.4)], (".",), False),
+        (None, (), None),
+    ],
+)
+def test_whether_the_tokens_spell_the_answer(tokens: Any, until: Any, spelled: bool | None) -> None:
+    assert read_completion(completion("left", tokens), until).spelled is spelled
+
+
+def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> None:
+    assert read_completion(completion("left.\nBecause"), ["\n", "."]).text == "left"
+
+
+def test_a_refusal_is_an_answer_and_so_is_an_empty_text() -> None:
+    assert read_completion(completion(None, refusal="I cannot help.")).text == "I cannot help."
+    assert read_completion(completion("")).text == ""
+
+
+def test_why_it_ended_and_what_it_cost_are_read_where_they_are_told() -> None:
+    answer = read_completion(completion("left", finish_reason="length"))
+    assert (answer.finish, answer.usage) == ("length", Usage(1, 1))
+    for usage in (None, [], {"prompt_tokens": "many", "completion_tokens": 1}):
+        assert read_completion({**completion("left"), "usage": usage}).usage is None
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ([], "garbled"),
+        ({"choices": []}, "garbled"),
+        ({"choices": [{"index": 0}]}, "garbled"),
+        ({"error": {"message": "backend down"}}, "garbled"),
+        (completion(None), "empty"),
+        (completion(None, finish_reason="content_filter"), "empty"),
+        (completion(None, finish_reason="length"), "cut"),
+    ],
+)
+def test_a_body_without_an_answer_is_a_failure_of_its_kind(body: Any, kind: str) -> None:
+    with pytest.raises(RequestFailed) as caught:
+        read_completion(body)
+    assert caught.value.kind == kind
+    assert not caught.value.unreachable
+
+
+# --- thoughts ---------------------------------------------------------------------------------------------------------
+
+
+def _reads_as(reply: ThinkingReply, answer: Answer) -> None:
+    assert answer.text == reply.said
+    assert (answer.mean_logprob, answer.n_tokens, answer.end_logprob) == (-0.25, len(reply.answer), -4.0)
+    likely = [logprob for _, logprob in reply.tokens[: len(reply.thought)]]
+    assert answer.thought == Thought(len(likely), pytest.approx(sum(likely) / len(likely)))
+    assert answer.no_logprob is None
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_thought_in_the_text_is_no_part_of_the_answer_nor_of_its_log_probability(name: str) -> None:
+    reply = REPLIES[name]
+    found = read_completion(completion(reply.inline, reply.tokens))
+    _reads_as(reply, found.answer)
+    assert found.tokens == tuple((text, -0.25) for text in reply.answer)
+    assert found.text == reply.inline.strip()  # judges and writers read it as it was written
+
+
+@pytest.mark.parametrize("name", REPLIES)
+@pytest.mark.parametrize("parsed", [True, False])
+def test_a_thought_that_the_server_takes_out_has_left_its_tokens(name: str, parsed: bool) -> None:
+    reply = REPLIES[name]
+    fields = {"reasoning_content": reply.reasoning} if parsed else {}
+    _reads_as(reply, read_completion(completion(reply.said, reply.tokens, **fields)).answer)
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_thought_that_never_ended_is_no_answer(name: str) -> None:
+    reply = REPLIES[name]
+    n = 2 + max(i for i, text in enumerate(reply.thought) if "right" in text)
+    cut = ThinkingReply(reply.thought[:n], (), reply.end, reply.control)
+    found = read_completion(completion(cut.inline, cut.tokens[:-1], finish_reason="length")).answer
+    if name == "DeepSeek-R1":  # nothing in the reply says that this is a thought, but that it was cut
+        assert (found.text, found.finish) == (cut.inline.strip(), "length")
+        return
+    assert (found.mean_logprob, found.no_logprob) == (None, NO_END)
+    assert without_thoughts(found.text) == ("", True)
+    assert found.thought is not None
+    assert found.thought.n_tokens == n
+
+
+def test_tokens_without_marks_are_told_apart_by_the_reasoning() -> None:
+    tokens = [("It", -3.0), (" may", -3.0), ("upper", -0.2), (" left", -0.4), ("</s>", -1.0)]
+    found = read_completion(completion("upper left", tokens, reasoning_content="It may")).answer
+    assert (found.mean_logprob, found.n_tokens, found.thought) == (pytest.approx(-0.3), 2, Thought(2, -3.0))
+    found = read_completion(completion("upper left", tokens, reasoning_content="Another one")).answer
+    assert (found.mean_logprob, found.no_logprob) == (None, OTHER_TOKENS)
+
+
+def test_an_answer_that_begins_within_the_token_that_ends_the_thought_has_no_log_probability() -> None:
+    found = read_completion(completion("a</think>left", [("a", -1.0), ("</think", -1.0), (">left", -1.0)])).answer
+    assert (found.text, found.mean_logprob, found.no_logprob) == ("left", None, NO_BOUNDARY)
+
+
+def test_a_thought_of_which_only_the_length_is_told() -> None:
+    body = completion("left", [("left", -0.5)])
+    body["usage"]["completion_tokens_details"] = {"reasoning_tokens": 64}
+    assert read_completion(body).answer == Answer("left", -0.5, 1, "stop", thought=Thought(64))
+
+
+# --- whose tokens are they? -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [("right", -0.2), (" side", -0.4)],
+        [("upper", -0.2)],
+        [("upper", -0.2), (" left", -0.4), (" lung", -0.1)],
+        [("It", -3.0), (" may", -3.0), ("upper", -0.2), (" left", -0.4)],
+        [("It", -3.0), (" may", -3.0), ("</think>", -0.1)],
+        [("token_id:17", -0.2), ("token_id:4", -0.4)],
+        [("\ufffd", -0.2), ("\ufffd", -0.2), ("\ufffd", -0.2)],
+    ],
+    ids=["others", "one of two", "more", "thought without marks", "only the thought", "ids", "unreadable"],
+)
+def test_log_probabilities_of_other_tokens_are_none(tokens: Any) -> None:
+    found = read_completion(completion("upper left", tokens))
+    assert (found.answer.mean_logprob, found.answer.n_tokens, found.tokens) == (None, None, None)
+    assert (found.spelled, found.answer.no_logprob) == (False, OTHER_TOKENS)
+
+
+def _entry(token: str, spelled: bytes | None) -> dict[str, Any]:
+    return {"token": token, "logprob": -0.5, "bytes": None if spelled is None else list(spelled)}
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [_entry("5 ", None), _entry("\ufffd", b"\xc2"), _entry("\ufffd", b"\xb5"), _entry("m …", None)],
+        [_entry("5 ", None), _entry("\ufffd", None), _entry("\ufffd", None), _entry("m …", None)],
+        [_entry("5 ", None), _entry("", b""), _entry("µ", None), _entry("m …", None)],
+        [_entry("▁5", None), _entry("<0xC2>", None), _entry("<0xB5>", None), _entry("m▁…", None)],
+        [_entry("5", None), _entry("ĠÂµ", None), _entry("mĠ", None), _entry("âĢ¦", None), _entry("Ċ", None)],
+        [_entry("5\u00a0", None), _entry("µm", None), _entry("\n", None), _entry("…<|im_end|>"[:1], None)],
+    ],
+    ids=["bytes", "no bytes", "empty piece", "byte fallback", "vocabulary of bytes", "blanks"],
+)
+def test_however_a_server_writes_its_tokens_they_are_known(entries: list[dict[str, Any]]) -> None:
+    body = completion("5 µm …", [])
+    body["choices"][0]["logprobs"]["content"] = entries
+    found = read_completion(body)
+    assert (found.spelled, found.answer.mean_logprob, found.answer.n_tokens) == (True, -0.5, len(entries))
+
+
+def test_who_answered_is_kept() -> None:
+    body = {**completion("left"), "provider": "A", "system_fingerprint": "fp_1"}
+    assert read_completion(body).answer.served == Served("local", "A", "fp_1")
+    for path in ("/home/me/models/Qwen@main", "C:\\models\\Qwen@main", "./Qwen@main"):
+        assert read_completion({**body, "model": path}).answer.served == Served("Qwen@main", "A", "fp_1")
+    assert read_completion({**body, "model": "org/name", "provider": 3}).answer.served == Served(
+        "org/name", None, "fp_1"
+    )
+    assert read_completion({"choices": completion("left")["choices"]}).answer.served is None

@@ -1,0 +1,60 @@
+"""What tells weights apart."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hedge_tasks.llm import fingerprints
+from hedge_tasks.llm.fingerprints import fingerprint, identity_of
+
+
+def test_hidden_files_and_subfolders_are_no_part_of_a_model(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    before = fingerprint(tmp_path)
+    (tmp_path / ".cache").write_text("x")
+    (tmp_path / "checkpoint").mkdir()
+    assert fingerprint(tmp_path) == before
+    (tmp_path / "vocab.txt").write_text("x")
+    assert fingerprint(tmp_path) != before
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "vocab.txt"])
+def test_contents_count_and_not_only_sizes(tmp_path: Path, name: str) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / name).write_text("one")
+    before = fingerprint(tmp_path)
+    (tmp_path / name).write_text("two")
+    os.utime(tmp_path / name, ns=(1, 1))
+    assert fingerprint(tmp_path) != before
+
+
+def test_a_copy_has_the_same_fingerprint_and_a_renamed_file_another(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "a.bin").write_bytes(b"weights")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    os.utime(tmp_path / "two" / "a.bin", ns=(1, 1))
+    assert fingerprint(tmp_path / "one") == fingerprint(tmp_path / "two")
+    (tmp_path / "two" / "a.bin").rename(tmp_path / "two" / "b.bin")
+    assert fingerprint(tmp_path / "one") != fingerprint(tmp_path / "two")
+
+
+@pytest.mark.parametrize("at", [0, 1_000_000, 2_999_999])
+def test_large_files_are_sampled_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    monkeypatch.setattr(fingerprints, "WHOLE_BELOW", 1000)
+    monkeypatch.setattr(fingerprints, "_SAMPLE_BYTES", 1 << 14)
+    content = bytearray(3_000_000)
+    (tmp_path / "a.bin").write_bytes(content)
+    before = fingerprint(tmp_path)
+    content[at] = 1
+    (tmp_path / "a.bin").write_bytes(content)
+    assert fingerprint(tmp_path) != before
+
+
+def test_what_is_no_folder_is_identified_by_its_commit(tmp_path: Path) -> None:
+    assert identity_of("org/model", "abc") == "abc"
+    assert identity_of("org/model") == "unknown"
+    assert identity_of(str(tmp_path), "abc") == fingerprint(tmp_path)

@@ -1,0 +1,49 @@
+"""Conversations in OpenAI's form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from openai_server import images_of
+from PIL import Image
+
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.llm.messages import to_openai, without_system
+
+PICTURE = Image.linear_gradient("L").resize((40, 24))
+
+
+def text(said: str) -> dict[str, str]:
+    return {"type": "text", "text": said}
+
+
+def test_texts_of_a_turn_become_one_line_by_line() -> None:
+    turns = [{"role": "system", "content": "S"}, {"role": "user", "content": [text("a"), text("b")]}]
+    assert to_openai(turns) == [{"role": "system", "content": "S"}, {"role": "user", "content": "a\nb"}]
+
+
+def test_pictures_arrive_pixel_by_pixel_from_memory_and_from_files(tmp_path: Path) -> None:
+    PICTURE.save(tmp_path / "a.png")
+    parts = [{"type": "image", "url": url} for url in (PICTURE, tmp_path / "a.png", "https://host/x.png")]
+    [turn] = to_openai([{"role": "user", "content": [*parts, text("a")]}])
+    assert turn["content"][2] == {"type": "image_url", "image_url": {"url": "https://host/x.png"}}
+    assert turn["content"][3] == text("a")
+    seen = images_of({"messages": [{"content": turn["content"][:2]}]})
+    assert [picture.convert("L").tobytes() for picture in seen] == [PICTURE.tobytes()] * 2
+    [small] = to_openai([{"role": "user", "content": [parts[0]]}], max_image_side=20)
+    assert [picture.size for picture in images_of({"messages": [small]})] == [(20, 12)]
+
+
+def test_what_is_neither_text_nor_picture_is_refused() -> None:
+    with pytest.raises(HedgeError, match="this task has audio"):
+        to_openai([{"role": "user", "content": [{"type": "audio", "url": "x"}]}])
+
+
+def test_the_system_turn_goes_in_front_of_the_first_one() -> None:
+    system, said, more = ({"role": role, "content": c} for role, c in (("system", "S"), ("user", "U"), ("user", "V")))
+    assert without_system([system, said, more]) == [{"role": "user", "content": "S\nU"}, more]
+    assert without_system([said, more]) == [said, more]
+    assert without_system([]) == []
+    shown = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}
+    assert without_system([system, shown]) == [{"role": "user", "content": [text("S"), *shown["content"]]}]

@@ -1,0 +1,88 @@
+"""Calls at once: results as they finish, nothing lost on an error, and an end where nobody answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.llm.concurrency import GIVE_UP_AFTER, as_finished, ask_each, in_threads
+from hedge_tasks.llm.failures import ServerGone
+
+
+def drain(batches: Iterable[list[tuple[int, Any]]], into: list[Any]) -> None:
+    for batch in batches:
+        into += [result for _, result in batch]
+
+
+def answering(answer: Callable[[int], Any]) -> Any:
+    async def call(i: int, stop: threading.Event) -> Any:
+        return answer(i)
+
+    return call
+
+
+def test_an_error_waits_for_what_is_under_way_and_begins_nothing_new() -> None:
+    begun: list[int] = []
+
+    def call(i: int, stop: threading.Event) -> int:
+        begun.append(i)
+        if i == 1:
+            raise HedgeError("no such model")
+        if i == 0:
+            assert stop.wait(5)  # paid for: finished after the error
+        return i
+
+    results: list[int] = []
+    with pytest.raises(HedgeError, match="no such model"):
+        drain(as_finished(in_threads(call, 2), 1000, 2), results)
+    assert 0 in results
+    assert len(begun) < 20
+    assert set(results) == set(begun) - {1}
+
+
+def test_an_interrupt_keeps_what_is_finished_and_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    class Interrupted(SimpleQueue):  # type: ignore[type-arg]
+        def get(self, *arguments: Any) -> Any:
+            looks.append(1)
+            if len(looks) == 2:
+                raise KeyboardInterrupt
+            return super().get(*arguments)
+
+    monkeypatch.setattr("hedge_tasks.llm.concurrency.SimpleQueue", Interrupted)
+    begun: list[int] = []
+
+    def call(i: int, stop: threading.Event) -> int:
+        begun.append(i)
+        if i:
+            stop.wait(5)
+        return i
+
+    results: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        drain(as_finished(in_threads(call, 2), 1000, 2), results)
+    assert sorted(results) == sorted(begun)
+    assert len(begun) < 20
+
+
+def test_a_server_that_is_gone_is_not_asked_for_everything() -> None:
+    results: list[Any] = []
+    batches = ask_each(answering(lambda i: i < 20), 1000, 2, unreachable=lambda answered: not answered)
+    with pytest.raises(ServerGone) as caught:
+        drain(batches, results)
+    assert results.count(True) == 20
+    assert caught.value.in_vain == 2 * GIVE_UP_AFTER
+    assert caught.value.last is False
+    assert len(results) < 40
+
+
+def test_one_answer_in_between_is_enough() -> None:
+    results: list[Any] = []
+    drain(ask_each(answering(lambda i: i % 5 == 0), 200, 2, unreachable=lambda answered: not answered), results)
+    assert len(results) == 200
