@@ -61,7 +61,7 @@ class Script:
 
 
 @contextmanager
-def serve(
+def serve(  # noqa: C901
     reply: Reply,
     *,
     models: Sequence[str] = (),

@@ -9,6 +9,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import sizes
 from conftest import REPOSITORY
 
 FOLDERS = {"hedge_tasks": "hedge_tasks", "models": "hedge_tasks.models"}
@@ -199,3 +200,25 @@ def test_names_say_what_they_hold() -> None:
     assert [name for name, _ in bindings(ast.parse("def f(found): of = [each for each in found]"))] == [
         *("found", "of", "each"),
     ]
+
+
+def test_no_room_is_larger_than_its_ceiling() -> None:
+    """The ratchet: `python benchmarks/sizes.py --lower` writes lower sizes, and nothing writes higher ones."""
+    ceilings = sizes.budgets()["ceilings"]
+    grown = [
+        f"{room}: {size[name]} {name}, at most {ceilings.get(room, {}).get(name, 0)}"
+        for room, size in sizes.sizes().items()
+        if room != "tasks"
+        for name in sizes.COUNTED
+        if size[name] > ceilings.get(room, {}).get(name, 0)
+    ]
+    assert grown == []
+
+
+def test_sizes_count_what_a_line_holds(tmp_path: Path) -> None:
+    long, dense = tmp_path / "long.py", tmp_path / "dense.py"
+    long.write_text('"""A docstring."""\n\nimport os\n\n# a comment\nx: int = 1\ny = 2\n', "utf-8")
+    dense.write_text("x, y = 1, 2\n", "utf-8")
+    assert sizes.size_of(long)["lines"] == 2
+    assert sizes.size_of(dense)["lines"] == 1
+    assert sizes.size_of(dense)["nodes"] >= sizes.size_of(long)["nodes"] - 1

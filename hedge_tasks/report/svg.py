@@ -1,8 +1,8 @@
 """Charts as inline SVG: this module computes where things are, a template draws them, a style sheet colours them."""
 
 # Why not matplotlib's SVG, which `hedge_tasks.report.plots.drawing` writes for papers: of the nine charts of a run of
-# 400 questions it takes 2.2 s of CPU time and 172 kB where this takes 0.02 s and 49 kB, the numbers of a point cannot be
-# read by pointing at it (170 texts here), and its ids clash where two figures stand on one page.
+# 400 questions it takes 2.2 s of CPU time and 172 kB where this takes 0.02 s and 49 kB, the numbers of a point cannot
+# be read by pointing at it (170 texts here), and its ids clash where two figures stand on one page.
 
 from __future__ import annotations
 

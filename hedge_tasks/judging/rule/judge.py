@@ -369,7 +369,7 @@ class RuleJudge:
                     return decision
         return decisions[0]
 
-    def _one_label(self, case: LabelCase, options: list[str]) -> Decision:
+    def _one_label(self, case: LabelCase, options: list[str]) -> Decision:  # noqa: C901
         reference, affirmed = case.wanted, case.stated
         short = case.length <= self.short_answer
         names = " ".join(sorted(reference))
