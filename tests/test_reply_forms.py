@@ -77,7 +77,7 @@ def test_the_list_of_the_options_is_no_answer() -> None:
         ('{"verdict": "factual", "score": 0.92}', "0"),
         ('{"verdict": "factual", "reason": "The answer is completely made up and hallucinated."}', None),
         ('{"verdict": "factual", "reason": "The mass is in the wrong place for a cyst."}', "0"),
-        ("Die Antwort ist halluziniert: Auf dem Tisch steht keine Vase.", "1"),
+        ("Die Antwort ist halluziniert: Auf dem Tisch steht keine Vase.", None),
         ("Die Antwort ist nicht halluziniert.", None),
     ],
 )

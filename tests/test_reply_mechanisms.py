@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import pytest
 
+from hedge_tasks.judging.base import Case
+from hedge_tasks.judging.options import OptionJudge
 from hedge_tasks.replies import read_option, read_verdict, read_yes_no
+from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.judgement import read_judgement
 from hedge_tasks.replies.reading import LINE, REFUSAL, SOFT
+from hedge_tasks.suites.medhallu.judge import MedHalluJudge
+from hedge_tasks.suites.shale.judge import ShaleJudge
+from hedge_tasks.suites.vope.judge import VopeJudge
 
 COLOURS = {"A": "red", "B": "blue", "C": "green", "D": "dark blue"}
 BAGS = {"A": "A suitcase", "B": "A backpack", "C": "A handbag", "D": "A shopping bag"}
@@ -114,7 +120,7 @@ def test_options_that_are_denied_named_by_their_place_or_concluded(
         ("Reply: 1 — hallucinated.", "1"),
         ("1 - factual", None),
         ("0. Hold on, that is wrong. So I change my reply to 1.", "1"),
-        ("Die Antwort ist halluziniert, denn auf dem Bild ist kein Erguss zu sehen.", "1"),
+        ("Die Antwort ist halluziniert, denn auf dem Bild ist kein Erguss zu sehen.", None),
     ],
 )
 def test_verdicts(reply: str, value: str | None) -> None:
@@ -139,24 +145,11 @@ JUDGED = [
     ("If the side is wrong → hallucinated", None),
     ("match → supported, mismatch → hallucinated", None),
     ("I find nothing hallucinated here.", "supported"),
-    ("Die Antwort ist halluziniert.", "hallucinated"),
-    ("Die Antwort wird von der Referenz gestützt.", "supported"),
-    ("Die Antwort wird von der Referenz nicht gestützt.", None),
-    ("Die Antwort wird gestützt, aber nur zum Teil.", None),
+    ("Die Antwort ist halluziniert.", None),  # in other languages only the outcome's own word is a verdict
     ("Eine Antwort ist gestützt, wenn die Referenz sie bestätigt.", None),
-    ("Ist die Antwort halluziniert?", None),
     ("Halluzination: keine", None),
-    ("La réponse est étayée par la référence.", "supported"),
     ("La réponse est insuffisamment étayée par la référence.", None),
-    ("Alucinada: la referencia dice que el corazón es normal.", "hallucinated"),
-    ("La respuesta está apenas respaldada por la referencia.", None),
-    ("A resposta é apoiada pela referência.", "supported"),
-    ("La risposta è supportata dal riferimento.", "supported"),
-    ("Het antwoord wordt door de referentie ondersteund.", "supported"),
-    ("该回答得到参考答案的支持。", "supported"),
     ("该回答缺乏参考答案的支持。", None),
-    ("这个回答是幻觉", "hallucinated"),
-    ("幻觉：无", None),
 ]
 
 
@@ -165,3 +158,88 @@ def test_judges(reply: str, value: str | None) -> None:
     found = read_judgement(reply, OUTCOMES, "verdict").reading
     assert found.value == value
     assert found.basis not in SOFT
+
+
+@pytest.mark.parametrize("name", ["a dog", "Are there skis in the image?"])
+@pytest.mark.parametrize(
+    ("reply", "reference", "label"),
+    [
+        ("Yes, I can see it on the left.", "yes", 0),
+        ("There is one in the background.", "yes", 0),
+        ("There's a small one by the door.", "no", 1),
+        ("There is none.", "no", 0),
+        ("I don't see one in this image.", "yes", 1),
+        ("It shows a cat.", "yes", None),
+        ("There is a cat. I can see it.", "yes", None),
+        ("There might be one.", "yes", None),
+    ],
+)
+def test_what_stands_for_the_one_object_asked_about(name: str, reply: str, reference: str, label: int | None) -> None:
+    [vope] = VopeJudge().judge([Case("1", name, reference, reply)])
+    [shale] = ShaleJudge().judge([Case("1", name, reference.capitalize(), reply)])
+    assert (vope.label is None) == (shale.label is None) == (label is None)
+    assert label is None or shale.label == label
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Is the tube above the carina?", "The carina is above the tube."),
+        ("Is the tube above the carina?", "Yes, the carina is above the tube."),
+        ("Is the dog chasing the cat?", "The cat is chasing the dog."),
+        ("¿Es el gato más grande que el perro?", "El perro es más grande que el gato."),
+        ("Are both lungs clear?", "Yes on the left, no on the right."),
+        ("Is there a pneumothorax?", "Are the lungs expanded? Yes."),
+        ("Is there a dog on the sofa?", "There is one on the floor."),
+        ("Are there two dogs?", "There is one."),
+    ],
+)
+def test_nothing_is_firm_where_the_reply_says_something_else(question: str, reply: str) -> None:
+    [verdict] = ShaleJudge().judge([Case("1", question, "Yes", reply)])
+    assert verdict.label is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "label"),
+    [
+        ("I can't determine whether the answer is factual.", "not_sure"),
+        ("0: factual\n1: hallucinated\n2: not sure", None),
+        ("It is unclear from the abstract whether the effect was significant.", None),
+    ],
+)
+def test_not_sure_is_the_doubt_of_who_speaks(reply: str, label: str | None) -> None:
+    [verdict] = MedHalluJudge(not_sure=True).judge([Case("1", "Does it help?", "0", reply)])
+    assert verdict.category == label
+
+
+REVIEW = "A. Liver: the liver looks normal, so this is not the answer.\nB. Spleen: this is unlikely.\nC. Kidney: no."
+
+
+@pytest.mark.parametrize("length", [20, 45, 60, 80, 100, len(REVIEW)])
+@pytest.mark.parametrize("begins", ["", "Let me look at each option:\n\n", "Option "])
+def test_a_cut_list_of_options_takes_none(begins: str, length: int) -> None:
+    question = "Which organ?\nA. Liver\nB. Spleen\nC. Kidney"
+    [verdict] = OptionJudge().judge([Case("1", question, "A", (begins + REVIEW)[:length], cut=True)])
+    assert verdict.category is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "N/A",
+        "The label is not legible.",
+        "I'd rather not guess.",
+        "Ich weiß es nicht.",
+        "无法确定。",
+        "Je ne sais pas.",
+    ],
+)
+def test_declines_without_a_refusal_in_english(answer: str) -> None:
+    assert unanswered(answer)
+
+
+@pytest.mark.parametrize(
+    "answer", ['It says "N/A, I cannot help".', "No se identifican fracturas.", "无法排除骨折。", "Lake"]
+)
+def test_answers_that_look_like_declines(answer: str) -> None:
+    assert unanswered(answer) is None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from hedge_tasks.replies.word_sets import word_set
+from hedge_tasks.replies.word_sets import turned, word_set
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)?")
 
@@ -62,26 +62,26 @@ _DENYING = word_set(
 
 _HINDERING = {
     "de": r"nicht|kein\w*|nie|nichts|weder|noch|ohne|gegen|eher|statt|anstatt|aber|jedoch|sondern|allerdings|außer"
-    "|vielleicht"
+    r"|vielleicht"
     r"|könnte\w*|möglich\w*|eventuell|wahrscheinlich\w*|vermutlich|oder|falls|wenn|ob|ausgeschlossen|unklar|leider|wäre"
     r"|würde|weniger|als|falsch\w*|unmöglich|dass|nichts|mehr|ähnlich\w*|kaum|zwar|schließ\w*",
     "fr": r"ne|n|pas|aucune?|ni|jamais|sans|contre|plutôt|mais|cependant|toutefois|sauf|peut[ -]être|pourrait"
-    "|possible\w*"
+    r"|possible\w*"
     r"|probable\w*|ou|si|exclu\w*|malheureusement|serait|non|rien|moins|semblable|ressembl\w+|difficile|guère"
     r"|impossible|faux|fausse|dire|plus|comme|autre",
     "es": r"no|ning[uú]n\w*|nunca|nada|sin|contra|sino|pero|aunque|embargo|salvo|quizás?|podría\w*|posible\w*"
-    "|probable\w*"
+    r"|probable\w*"
     r"|descarta\w*|excluy\w*|o|u|ni|si|menos|parecid\w+|difícil|tampoco|lamentablemente|sería|imposible|fals[oa]|decir"
     r"|más|como|otr[oa]",
     "it": r"non|nessun\w*|né|mai|senza|contro|piuttosto|ma|però|tuttavia|tranne|forse|potrebbe\w*|possibile|probabil\w*"
     r"|esclud\w*|esclus\w*|o|oppure|se|sarebbe|alcun\w*|meno|simile|difficile|purtroppo|impossibile|fals[oa]|dire|più"
     r"|come|altr[oa]",
     "pt": r"não|nem|nenhum\w*|sem|contra|mas|porém|embora|exceto|talvez|poderia\w*|possível|provável\w*|descarta\w*"
-    "|exclu\w*"
+    r"|exclu\w*"
     r"|ou|se(?! (?:trata|observa|vê|nota))|seria|menos|semelhante|difícil|infelizmente|tampouco|impossível|fals[oa]"
     r"|dizer|mais|como|outr[oa]",
     "nl": r"niet|geen|nooit|zonder|tegen|maar|echter|behalve|misschien|mogelijk\w*|waarschijnlijk|of|als|indien"
-    "|uitgesloten"
+    r"|uitgesloten"
     r"|minder|lijkt|helaas|zou|noch|onmogelijk|onwaar|dan|meer|ander\w*",
     "cjk": r"(?!)",
     "cyrillic": r"не|ни|нет|без|но|а|або|али|или|однако|кроме|возможно|вероятно|похож\w*|может|если|ли|скорее"
@@ -126,7 +126,6 @@ _GOOD = re.compile(
 
 
 _IN_ENGLISH = re.compile(r"(?<![a-z-])(factual|hallucinated)(?![a-z-])", re.IGNORECASE)
-_SENTENCES = re.compile(rf"[.!?:;。；：\n]+|,?\s(?:{BECAUSE}|da|car|poiché|karena|bo)\s")
 # "Die Antwort ist", "la respuesta es una", "回答是"
 _SAYS_OF_IT = re.compile(
     r"(?:\b(?:ist|est|es|è|é|is|adalah)\s+(?:(?:une?|una?|eine?|factually)\s+)?|[是は,，]\s*)", re.IGNORECASE
@@ -178,45 +177,11 @@ def verdicts_abroad(text: str) -> set[str]:
     return verdicts - {""}
 
 
-def verdicts_of_clauses(text: str) -> set[str]:
-    """The same of the clauses in which nothing turns a statement round; none where another one names a verdict, too."""
-    verdicts: set[str] = set()
-    for clause in _SENTENCES.split(text):
-        sure = language_of(clause) is not None and not any(
-            pattern.search(clause) for pattern in (_HINDERS[language_of(clause) or "cjk"], _HINDERS_ANYWHERE)
-        )
-        if sure:
-            verdicts |= verdicts_abroad(clause)
-        elif _BAD.search(clause) or _GOOD.search(clause) or _IN_ENGLISH.search(clause):
-            return set()
-    return verdicts
-
-
-_INVENTED = re.compile(
-    r"\b(?:halluzin\w+|hallucin(?!ated)\w+|alucina\w+|allucin\w+|gehallucineerd)|幻觉|幻覺|ハルシネーション|환각",
-    re.IGNORECASE,
-)
-_BACKED = re.compile(
-    r"\b(?:gestützt|unterstützt|belegt|étayée?|soutenue?|appuyée?|confirmée?|respaldad[ao]|apoyad[ao]|sustentad[ao]"
-    r"|supportat[ao]|sostenut[ao]|confermat[ao]|apoiad[ao]|suportad[ao]|ondersteund)\b|支持|뒷받침",
-    re.IGNORECASE,
-)
-_OF_JUDGES = word_set(
-    "antwort kandidatenantwort aussage referenz referenzantwort durch réponse affirmation candidate référence par"
-    " respuesta afirmación candidata referencia por resposta afirmação referência pela pelo risposta affermazione"
-    " riferimento dal dalla dai een ene antwoord referentie door"
-)
 _CONTRASTS = re.compile(
     r"\b(?:aber|jedoch|allerdings|sondern|mais|cependant|toutefois|pero|aunque|embargo|sino|ma|però|tuttavia|mas|porém"
     r"|maar|echter)\b|但|却|卻|然而|しかし|ただ|하지만|그러나",
     re.IGNORECASE,
 )
-_OF_ANY = re.compile(
-    r"\W*(?:eine?|une?|una|uma|een) (?:antwort|réponse|respuesta|resposta|risposta|antwoord)\b", re.IGNORECASE
-)
-_WHEN = re.compile(r"\s*(?:wenn|falls|sofern|lorsque|quand|si|cuando|quando|se|indien|wanneer|als)\b", re.IGNORECASE)
-_SENTENCE_WORDS = 3
-_ASIDE = re.compile(r"\([^()]{1,40}\)")
 
 
 def contrasts_abroad(text: str) -> bool:
@@ -228,46 +193,6 @@ def contrasts_abroad(text: str) -> bool:
     """
     return _CONTRASTS.search(text) is not None
 
-
-def judged_abroad(text: str) -> str | None:
-    """The verdict, "supported" or "hallucinated", that one clause of a text gives in words of its own language.
-
-    Of that clause every word is known, none turns it round, and nothing behind it goes on with a contrast.
-
-    Example:
-        >>> judged_abroad("Die Antwort ist halluziniert."), judged_abroad("La respuesta está apenas respaldada.")
-        ('hallucinated', None)
-    """
-    language = language_of(text) if len(text) <= _LONGEST else None
-    if language not in (*_GRAMMAR, "cjk") or _CONTRASTS.search(text) or re.search(r"[?？]", text):
-        return None
-    clauses = [clause for clause in _JUDGED.split(_ASIDE.sub(" ", text)) if clause.strip()]
-    judging = [clause for clause in clauses if _INVENTED.search(clause) or _BACKED.search(clause)]
-    if len(judging) != 1 or any(_HINDERED_JUDGE.search(clause) for clause in clauses[: clauses.index(judging[0]) + 1]):
-        return None
-    behind = [*clauses[clauses.index(judging[0]) + 1 :], ""][0]
-    if _OF_ANY.match(judging[0]) or _WHEN.match(behind) or 0 < len(_WORD.findall(behind)) < _SENTENCE_WORDS:
-        return None  # "Eine Antwort ist gestützt, wenn", "Halluzination: keine"
-    remainder = _BACKED.sub(" ", _INVENTED.sub(" ", judging[0]))
-    if remainder == judging[0] or bool(_INVENTED.search(judging[0])) == bool(_BACKED.search(judging[0])):
-        return None
-    expected_words = frozenset[str]() if language == "cjk" else _GRAMMAR[language] | _OF_JUDGES
-    if language == "cjk" and not _JUDGED_ZH.fullmatch(judging[0].strip()):
-        return None
-    if language != "cjk" and set(_WORD.findall(remainder.casefold())) - expected_words:
-        return None
-    return "hallucinated" if _INVENTED.search(judging[0]) else "supported"
-
-
-_JUDGED = re.compile(rf"[.!?:;,。；：，、\n]+|\s(?:{BECAUSE})\s")
-_HINDERED_JUDGE = re.compile(
-    "|".join(rf"\b(?:{_HINDERING[name]})\b" for name in _GRAMMAR) + rf"|{_HINDERS_ANYWHERE.pattern}", re.IGNORECASE
-)
-_JUDGED_ZH = re.compile(
-    r"(?:(?:因此|所以|故)\s*)?(?:该|此|这个?|候选|本)?(?:回答|答案|结果|结论|判定)?(?:是|为|属于|完全|得到了?|受到?|被|由)*"
-    r"(?:参考(?:答案|内容)?|参照|标准答案)?(?:所|的)*(?:幻觉|支持|产生了?幻觉)(?:的|了)*"
-    r"|(?:この|その)?(?:回答|答え)は?(?:参照|正解|リファレンス)?(?:に|によって|により)?(?:支持されて(?:います|いる)|ハルシネーション(?:です|である)?)"
-)
 
 _NOT_THERE = re.compile(
     r"(?:es gibt|man sieht|zu sehen ist|ich sehe)(?: \w+){0,3} kein\w*\b"
@@ -313,33 +238,6 @@ def denies_abroad(text: str) -> bool:
     return denial is not None or _NOT_THERE_BEHIND.search(sentence) is not None
 
 
-_CONCLUSION = re.compile(
-    r"(?:\A|\n)[^\w\n]*(?:beurteilung|conclusions?|conclusioni|conclusione|conclusi[oó]n|conclusão|conclusie|wnioski|sonuç"
-    r"|заключение|결론|结论|結論)\s*:\s*(?P<said>[^\n]{1,90})\s*\Z",
-    re.IGNORECASE,
-)
-
-
-def concludes_not(text: str, question: str) -> bool:
-    """Whether the last line of a report, called its conclusion, denies what was asked about, and no more.
-
-    Example:
-        >>> concludes_not("Befund: o. B.\\nBeurteilung: Kein Nachweis einer Fraktur.", "Ist eine Fraktur da?")
-        True
-    """
-    conclusion = _CONCLUSION.search(text)
-    if conclusion is None or not denies_abroad(conclusion["said"]):
-        return False
-    grammar = frozenset().union(*_GRAMMAR.values())
-    question_words = [
-        word for word in _WORD.findall(question.casefold()) if word not in grammar and word not in _DENYING
-    ]
-    sentence = conclusion["said"].casefold()
-    if _BY_SCRIPT.search(sentence):
-        return any(word[:-1] in sentence for word in question_words if len(word) > 2)
-    return bool(question_words) and all(word in sentence for word in question_words)
-
-
 _CLAUSE = re.compile(r"[.!?;:,\n]+|\s[-\u2013\u2014]\s")
 
 
@@ -374,6 +272,8 @@ def restated(text: str, question: str, also: frozenset[str] = frozenset()) -> se
     answers = set()
     for clause in _CLAUSE.split(text.casefold()):
         words = set(_WORD.findall(clause))
+        if turned(question_words, _WORD.findall(clause), topic):
+            return set()
         if topic <= words and not words - topic - neutral_words - _DENYING:
             denied = [word for word in _WORD.findall(clause) if word in _DENYING]
             if len(denied) != len(set(denied)) or (language in ("de", "nl") and len(denied) > 1):

@@ -160,7 +160,8 @@ _ABROAD = re.compile(
         "NFKC",
         r"""(?:
       \b(?:r[ée]ponses?|respuesta|antwort|resposta|risposta|ответ|odpowied[źz]|cevap|yanıt|jawaban|antwoord|svar(?:et)?
-        |vastaus|odpověď|răspuns(?:ul)?|opci[oó]n|opção|opzione|alternativa|option|giudizio|urteil|jugement|juicio|ver[ie]dic?to|verdetto
+        |vastaus|odpověď|răspuns(?:ul)?|opci[oó]n|opção|opzione|alternativa|giudizio
+        |option(?!\ \(?[A-Z]\)?(?::|\.\s))|urteil|jugement|juicio|ver[ie]dic?to|verdetto
         |вердикт|оценка|вариант|kategorie|bewertung|đáp\ án|câu\ trả\ lời|richtig|lösung)
       (?:\ (?:correct[ae]?|corretta|correta|exacte?|bonne|juste|richtige|finale?|правильный|верный|prawidłowa|doğru
         |đúng|benar|juiste|korrekte|rätt|riktige))?
@@ -190,7 +191,7 @@ _OPEN = re.compile(
     r"\b(?:if(?! (?:i|we)(?:'d)? (?:had|have|must|were)\b| (?:forced|pressed|pushed)\b)|whether|when|unless|wrong"
     r"|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
     r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason)"
-    r"|(?:no|none|nothing|neither|not|hardly any)(?: \w+)? (?:of|in|about))\b"
+    r"|(?:no|none|nothing|neither|not|hardly any)(?: \w+)? (?:of|in|about)|each|every)\b"
     r"[^.!?,;:\n]*\Z|(?:\b(?:not|never|cannot)|n't)(?:\s\w+ly)?\s*\Z",
     re.IGNORECASE,
 )
@@ -408,7 +409,12 @@ def _may_go_on(candidate: _Candidate, text: str, choices: Choices) -> bool:
     if item is None:
         return False
     own = choices.at(text[item.end() : item.end() + 400])
-    return own is None or own.value != candidate.value or text[item.end() + own.end :].lstrip(" .")[:1] != "\n"
+    return (
+        item[0].strip("([")[0] in "Aa"
+        or own is None
+        or own.value != candidate.value
+        or text[item.end() + own.end :].lstrip(" .")[:1] != "\n"
+    )
 
 
 def _opens(text: str, candidates: list[_Candidate], value: str, choices: Choices) -> bool:
@@ -583,7 +589,12 @@ def _abroad(text: str, choices: Choices) -> Iterator[_Candidate]:
     for slot in _ABROAD.finditer(text):
         near = _CLAUSE_END.split(text[max(0, slot.start() - 8) : slot.start("said")])[-1]
         ends = _ENDS_ABROAD.match(text, slot.end()) or _own_text_behind(text, slot, choices)
-        if not ends or _DENIED.match(text, slot.end()) or denied_abroad(near):
+        if (
+            not ends
+            or _OPEN.search(text, max(0, slot.start() - 60), slot.start())
+            or _DENIED.match(text, slot.end())
+            or denied_abroad(near)
+        ):
             continue
         answer = choices.at(f"{slot['said']}\n")
         if answer is not None and answer.value != OUTSIDE:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hedge_tasks.replies.abroad import judged_abroad
 from hedge_tasks.replies.refusal import OF_ANY, denied_abroad, leaves_open
 from hedge_tasks.replies.text import is_foreign, normalise, spelled_out
 
@@ -108,12 +107,6 @@ def flagged(fields: Mapping[str, object], values: Mapping[str, str]) -> str | No
         return true[0]
     [key] = flags if len(flags) == 1 else [""]
     return _other(key, values) if not true else None
-
-
-def abroad(text: str, values: Mapping[str, str]) -> str | None:
-    """The outcome that a text of another language names in its own words, where it is one of the outcomes."""
-    outcome = judged_abroad(text)
-    return outcome if outcome in values.values() else None
 
 
 def at_the_end(text: str, values: Mapping[str, str]) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from hedge_tasks.io.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.choice import TAKES_BACK, is_answer_field
-from hedge_tasks.replies.judge_prose import SOME, abroad, at_the_end, flagged, read_prose, ticked
+from hedge_tasks.replies.judge_prose import SOME, at_the_end, flagged, read_prose, ticked
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
     JSON,
@@ -160,7 +160,7 @@ def _read_sentences(text: str, values: Mapping[str, str], judged: str) -> str | 
     """Statements of sentences, behind the last words that take something back."""
     ends = [correction.end() for correction in TAKES_BACK.finditer(text)]
     text = text[max(ends, default=0) :]
-    return read_prose(text, values, judged) or at_the_end(text, values) or abroad(text, values)
+    return read_prose(text, values, judged) or at_the_end(text, values)
 
 
 def _single_outcome(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -> Judgement:

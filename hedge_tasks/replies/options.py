@@ -167,7 +167,13 @@ class Options:
     def opposed(self, text: str, value: str) -> bool:
         first = _SENTENCE_END.split(text, maxsplit=1)[0]
         named = self.mentioned(first)
+        if any(_DENIES_AFTER.match(text, match.end()) for match in self._stands_for(value).finditer(text)):
+            return True
         return bool(self.stated(text) - {value}) or bool(named and value not in named)
+
+    def _stands_for(self, letter: str) -> re.Pattern[str]:
+        """Pattern of how an option is called further on: "this", its letter or its text."""
+        return re.compile(rf"(?i:\b(?:this|that|which|{re.escape(self.texts[letter])})\b)|\b{letter}\b")
 
     def stated(self, text: str) -> set[str]:
         """Letters that are named and not denied: in brackets, behind "option", in front of a line.

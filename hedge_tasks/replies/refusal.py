@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hedge_tasks.replies.text import spelled_out
+from hedge_tasks.replies.text import is_foreign, spelled_out
 
 _PICTURE = r"(?:images?|pictures?|photos?|photographs?|visual\ content|visuals?|attachments?|files?)"
 _WHICH = r"(?:the|this|that|any|an?|your|these|those|actual|attached|uploaded)"
@@ -68,10 +68,17 @@ _UNDECIDED = re.compile(
     | \bi\ (?:\w+ly\ )?do\ not\ (?:\w+ly\ )?know\b | \b(?:am|are)\ not\ (?:\w+\ )?(?:sure|certain)\b
     | \b(?:unable|impossible|hard|difficult|challenging|not\ (?:possible|able|easy))\ (?:for\ me\ )?to\ (?:\w+ly\ )?
       (?:tell|determine|say|know|decide|judge|answer|provide|assess)\b
-    | \b(?:unclear|not\ clear)\ (?:whether|if|from)\b | \b(?:not\ enough|insufficient)\ information\b
+    | \b(?:unclear|not\ clear)\ (?:whether|if|from)\b
+    | \b(?:not\ enough|insufficient)\ (?:information|details?|data|context)\b
     | \bno\ (?:idea|clue)\b | \A(?:i\ am\ )?(?:unsure|uncertain|undecided|unclear|unknown|unanswerable
       |not\ answerable)\W*\Z
-    | \A(?:that|it)\ (?:really\ )?depends\b
+    | \A(?:that|it)\ (?:really\ )?depends\b | \A(?:n/a|not\ applicable|no\ (?:answer|comment))\W*\Z
+    | \btoo\ (?:\w+\ ){1,4}?to\ (?:be\ )?(?:\w+ly\ )?(?:tell|say|see|read|identif|determine|make|judge|assess|interpret
+      |recogni)
+    | \b(?:not\ (?:\w+ly\ )?(?:legible|readable|recogni[sz]able|assessable|interpretable|determinable)
+      |illegible|unreadable|undetermined)\b
+    | \bdoes\ not\ (?:allow|permit)\b
+    | \bi\ (?:would\ )?(?:rather|prefer)\ not\b
     """,
     re.VERBOSE,
 )
@@ -90,18 +97,36 @@ _DENIED_ABROAD = re.compile(
     re.IGNORECASE,
 )
 
+_ACT_ABROAD = (
+    "determin détermin interpr stellen analy analiz analis evalu évalu valut respond répond beantwort beurteil bestimm "
+    "sagen zeggen dire decir dizer saber savoir sais sé so sei wissen weiss bepalen beoordelen знаю могу возможно "
+    "aider ayudar ajudar aiutare helfen"
+)
+"""How words begin that say what one is asked to do, or to know; short ones are whole words."""
+_ACTS_BEGIN = "|".join(act if len(act) > len("dire") else rf"{act}\b" for act in _ACT_ABROAD.split())
+_DECLINES_ABROAD = re.compile(
+    rf"(?:{_DENIED_ABROAD.pattern}|\bne\b)[^.;:!?]{{0,60}}?\b(?:{_ACTS_BEGIN})"
+    r"|weiss (?:ich |es |das )*nicht|weet (?:ik |het |dat )*niet|keine ahnung|aucune idée|ni idea|nessuna idea"
+    r"|geen idee"
+    r"|[无無]法(?!排除)|不知道|看不清|分?わかりません|できません|모르|(?:알|할) 수 없"
+    r"|لا (?:أعرف|أعلم|أستطيع|يمكنني)|पता नहीं|नहीं (?:पता|बता|कह)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r'"[^"\n]*"')
+
 
 def declines(text: str) -> bool:
     """Whether a text says that the model will not or cannot do what it is asked, or that it sees no image.
 
-    "I cannot see a dog in the image" is no refusal: it says what is not in the image.
+    "I cannot see a dog in the image" is no refusal: it says what is not in the image. Nor is what a text quotes.
 
     Example:
         >>> declines("I'm unable to see the image."), declines("I cannot see a dog in the image.")
         (True, False)
     """
-    spoken = " ".join(spelled_out(text).split())
-    return bool(_REFUSAL.search(spoken) or _AS_AN_AI.search(spoken))
+    spoken = " ".join(spelled_out(_QUOTED.sub(" ", text)).split())
+    abroad = is_foreign(spoken) and _DECLINES_ABROAD.search(spoken)
+    return bool(abroad or _REFUSAL.search(spoken) or _AS_AN_AI.search(spoken))
 
 
 def doubts(text: str) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hedge_tasks.replies.abroad import BECAUSE, states_abroad, verdicts_abroad, verdicts_of_clauses
+from hedge_tasks.replies.abroad import BECAUSE, states_abroad, verdicts_abroad
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, AnswerMatch, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
-from hedge_tasks.replies.refusal import OF_ANY, leaves_open
+from hedge_tasks.replies.refusal import OF_ANY, leaves_open, undecided
 from hedge_tasks.replies.text import spelled_out
 from hedge_tasks.replies.word_sets import word_set
 
@@ -68,7 +68,8 @@ _CLAIM = re.compile(
     re.VERBOSE,
 )
 _NOT_THAT = re.compile(
-    r"\b(?:not (?:think|believe|say|see|find|claim)|unlikely|doubt|no (?:evidence|indication|sign|reason)"
+    r"\b(?:not (?:think|believe|say|see|find|claim|true|the case|correct)|unlikely|doubt"
+    r"|no (?:evidence|indication|sign|reason)"
     r"|(?:no|none|nothing|neither|not|hardly any)\b(?: \w+)? (?:of|in|about))\b[^,;:]*\Z"
 )
 _PARTLY = re.compile(r"\b(?:in part|some of|parts of)\b")
@@ -78,6 +79,7 @@ _KEY = re.compile(
 _CLAUSE = re.compile(r"[.!?;]+(?=\s|\Z)|\n|\b(?:but|however|although|whereas)\b")
 
 
+_OF_VERDICT = re.compile(r"\b(?:i|we|answer|response|statement|claim|verdict)\b")
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -146,10 +148,13 @@ class Verdicts:
         return set()
 
     def foreign_answers(self, text: str) -> set[str]:
-        return verdicts_abroad(text) if states_abroad(text) else verdicts_of_clauses(text)
+        return verdicts_abroad(text) if states_abroad(text) else set()
 
     def when_unsure(self, text: str) -> str | None:
-        return NOT_SURE if NOT_SURE in self.offered else None
+        """Not sure, where the speaker doubts the verdict; a legend of digits and doubt about the evidence are none."""
+        clauses = [clause for clause in _CLAUSE.split(spelled_out(text)) if undecided(clause)]
+        speaks = any(_OF_VERDICT.search(clause) and not re.search(r"\d", clause) for clause in clauses)
+        return NOT_SURE if speaks and NOT_SURE in self.offered else None
 
 
 def _claimed(match: re.Match[str]) -> str | None:

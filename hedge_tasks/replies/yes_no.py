@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
-from hedge_tasks.replies.abroad import concludes_not, contrasts_abroad, denies_abroad, language_of, restated
+from hedge_tasks.replies.abroad import contrasts_abroad, denies_abroad, language_of, restated
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, AnswerMatch, choose
-from hedge_tasks.replies.reading import Reading
+from hedge_tasks.replies.reading import LEADING, LINE, OPENING, Reading
 from hedge_tasks.replies.refusal import leaves_open
 from hedge_tasks.replies.text import is_foreign, plain, spelled_out
-from hedge_tasks.replies.word_sets import word_set
+from hedge_tasks.replies.word_sets import turned, word_set
 
 YES, NO = "yes", "no"
 
@@ -64,6 +64,8 @@ _NONE_OF_THESE = re.compile(
     re.IGNORECASE,
 )
 _SI = re.compile(r"si\b", re.IGNORECASE)
+# Said of a part: "Yes on the left, no on the right".
+_PART = re.compile(r"\b(yes|no)(?=\s*(?:[.,;:!)\n]|\Z|(?:on|in|at|for|to|from)\b))", re.IGNORECASE)
 # In other languages it is "thanks" or "so".
 _TAK = re.compile(r"tak(?=\W|\Z)", re.IGNORECASE)
 _ASKED_IN_POLISH = re.compile(r"\W*czy\b", re.IGNORECASE)
@@ -148,7 +150,7 @@ _LIST_COMMA = re.compile(
 )
 _DENIES_SAYING = re.compile(
     r"\b(?:can not|could not|would not|do not|does not|not) (?:\w+ly )?"
-    r"(?:say|claim|state|conclude|assume|exclude|agree|mean)\b"
+    r"(?:(?:say|claim|state|conclude|assume|exclude|agree|mean)\b|(?:true|the case|correct|right) that\b)"
 )
 # A line of findings: "Small left apical pneumothorax."
 _FINDING_LINE = re.compile(
@@ -180,6 +182,7 @@ _IRREGULAR = {
     "knives": "knife",
 }
 _PREPOSITIONS = word_set("on in at near behind under over next beside with by of wearing holding between above")
+_TELL_WHERE = _PREPOSITIONS | word_set("below to from within inside sitting standing lying")
 
 _NOUN_DENIED = word_set("0 no without neither nor lacks lack lacking zero devoid absence negative")
 _GONE = frozenset(["absent", "missing", "nowhere", "invisible", "lacking"])
@@ -221,23 +224,31 @@ _FIELD = re.compile(
     r"|yes|present|positive|true|visible)\W*$"
 )
 _THERE_IS = re.compile(r"\w+\W+(?:there (?:is|are)|i (?:can )?see|it shows) (?P<what>[^.,;!?\n]{1,60})", re.IGNORECASE)
-_PRONOUNS = word_set(
-    "one some two three several many few it them a an indeed clearly at least more than in on the image picture"
-)
 _SHOWS = word_set("show contain depict include reveal demonstrate display feature have")
 _PICTURES = word_set("scan image picture study examination exam x-ray xray film radiograph")
 _ABNORMAL = re.compile(r"\b(?:an )?abnormal\b")
 _OF_LUNGS = frozenset(
     ["pneumonia", "consolidation", "infiltrate", "infiltration", "opacity", "edema", "mass", "nodule"]
 )
-_ABOUT = re.compile(
-    r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could|sure|certainly|indeed)\s)?"
-    r"(?:is|are|does|do|did|has|have|was|were|see|can|find|appears|seems)"
-    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:see|find|seem|appear|sound|look)(?:\slike\sit)?)?"
-    r"(?:\s(?:one|any|some|it|them|that|clearly|indeed|also|the case|so|here|there))*"
-    r"(?P<word>\s(?:visible|present|shown|right|correct|true|accurate|false|wrong|incorrect|absent|missing))?"
-    r"(?:\s(?:in|on) (?:the|this) \w+)?"
+_BARE = (
+    (_STOP - word_set("image picture photo photograph object scene"))
+    | _SEEN
+    | _GONE
+    | word_set(
+        "i he she they we one ones some any none no not nothing never think believe can do does did seem look like so "
+        "at all clearly indeed also sure certainly right correct true accurate the case false wrong incorrect "
+        "spot notice locate observe find seems make out such sign them a several two three few many least anywhere else"
+    )
 )
+"""Words of grammar, with which a clause says yes or no and says nothing of its own."""
+_DENYING = _NOUN_DENIED | _GONE | word_set("not none nothing never false wrong incorrect")
+_BARE_VERBS = word_set(
+    "is are was were do does did has have see spot find locate notice observe make appear appears seem seems none sign "
+    "evidence"
+)
+_STANDS_FOR = re.compile(r"\b(?:an? (?:[\w-]+ ){1,2}ones?|such (?:an? )?[\w-]+)\b")
+_STAND_IN = word_set("there it one ones some any them that several two three many few")
+_COUNTS = word_set("one two three four five six seven eight nine ten several many few more least both other another")
 _CLAUSE = re.compile(
     r"[.!;,:]+(?=\s|\Z)|\n|\?[\"']?(?=\s|\Z)"
     r"|\b(?:but|however|although|though|while|whereas"
@@ -310,6 +321,7 @@ class YesNo:
         keys: the words of the question that a sentence must have to be about it, stemmed.
         head: the one whose denial is a no ("dog" of "a dog on the sofa").
         exists: whether it asks, without a negation, if something is there.
+        one: whether that is one object and no more is asked of it, so that "it", "one", "none" are that object.
         marks: the letters or digits that the question gives to yes and to no.
         negated: whether it has a negation, so that sentences may answer it either way.
         asked: the question itself.
@@ -318,6 +330,7 @@ class YesNo:
     keys: tuple[str, ...] = ()
     head: str = ""
     exists: bool = False
+    one: bool = False
     negated: bool = False
     asked: str = ""
     marks: tuple[tuple[str, str], ...] = ()
@@ -339,7 +352,7 @@ class YesNo:
         stems = set(map(_stem, words))
         exists = exists or (not _LOOKS_FOR.isdisjoint(stems) and "normal" not in stems)
         framed = _PICTURES | _FRAME
-        first = [w for w in _until_preposition(words) if w not in _STOP and _stem(w) not in framed]
+        first = [w for w in _until(words, _PREPOSITIONS) if w not in _STOP and _stem(w) not in framed]
         every = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
         # "Does the scan show a lesion?" is about the lesion; "Is this a scan?" about the scan.
         keys = tuple(key for key in every if key not in framed) or every
@@ -347,7 +360,8 @@ class YesNo:
             return cls(asked=question.rsplit("\n", 1)[-1])
         negated = bool({"not", *_NOUN_DENIED} & set(words))
         head = _stem(first[-1]) if exists and first else keys[-1]
-        return cls(keys, head, exists and not negated, negated, question.rsplit("\n", 1)[-1])
+        one = exists and not negated and set(keys) == set(map(_stem, first))
+        return cls(keys, head, exists and not negated, one, negated, question.rsplit("\n", 1)[-1])
 
     def at(self, text: str) -> AnswerMatch | None:
         if match := _BOTH.match(text):
@@ -416,26 +430,44 @@ class YesNo:
 
     def restated_answers(self, text: str) -> set[str]:
         """Those whose clause has the question's words and none besides that tell of something else."""
-        answers = self._as_field(text)
+        answers, names_other = self._as_field(text), False
         for clause in _clauses(text):
             normal = _NORMAL.fullmatch(clause)
             if normal and {_stem(word) for word in _WORD.findall(normal["of"])} <= _PICTURES:
                 answers |= set(filter(None, [self._by_normal(normal)]))
-            raw = set(_WORD.findall(self._in_its_words(clause)))
+            raw = set(self._up_to_it(_WORD.findall(self._in_its_words(clause))))
             words = {_stem(word) for word in raw}
             strange_words = {word for word in raw - _SAYS_NOTHING if _stem(word) not in (*self.keys, *_FRAME)}
-            if self.keys and set(self.keys) <= words and not strange_words and (value := self._clause(clause)):
+            is_bare = self.one and not names_other and self._bare(clause) is not None
+            said_back = self.keys and set(self.keys) <= words and not strange_words
+            if (is_bare or said_back) and (value := self._clause(clause)):
                 answers.add(value)
+            names_other = names_other or (bool(strange_words) and not is_bare)
         return answers
+
+    def _up_to_it(self, words: Sequence[str]) -> Sequence[str]:
+        """The words of a clause up to the one object asked about: what follows "there is a dog" tells where and how."""
+        last = max((at for at, word in enumerate(words) if _stem(word) == self.head), default=len(words))
+        goes_on = set(words[last + 1 : last + 2]) - _TELL_WHERE
+        is_said = self.one and not _DENYING & set(words) and bool(_VERBS & set(words[:last]))
+        return words[: last + 1] if is_said and all(w.endswith(("ing", "ed")) for w in goes_on) else words
 
     def opposed(self, text: str, value: str) -> bool:
         if self.stated(text) - {value}:
             return True
         if value == YES and self.exists and (named := _THERE_IS.match(text)):
-            words = {_stem(word) for word in _WORD.findall(named["what"].casefold())}
-            if self.head not in words and words - _PRONOUNS - set(self.keys):
+            words = {_stem(word) for word in _until(_WORD.findall(named["what"].casefold()), _TELL_WHERE)}
+            if self.head not in words and words - _BARE - set(self.keys):
                 return True  # "Yes, there is a cat", of a dog
-        return bool(self._begun(text) - {value})
+        if any(map(self._turned, _clauses(text))):
+            return True
+        return bool((self._begun(text) | {part[1].casefold() for part in _PART.finditer(text)}) - {value})
+
+    def _turned(self, clause: str) -> bool:
+        """Whether a clause has the question's words in another order: of "a above b", "b is above a"."""
+        stems = [_stem(word) for word in _WORD.findall(clause)]
+        question_stems = [_stem(word) for word in _WORD.findall(spelled_out(self.asked))]
+        return set(self.keys) <= set(stems) and turned(question_stems, stems, self.keys)
 
     def _begun(self, text: str) -> set[str]:
         """The answers that sentences begin with, and in other languages that clauses begin or end with."""
@@ -465,27 +497,19 @@ class YesNo:
 
     def foreign_answers(self, text: str) -> set[str]:
         answers = restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
-        denied = self.exists and (denies_abroad(text) or concludes_not(text, self.asked))
+        denied = self.exists and denies_abroad(text)
         return {NO} if not answers and denied else answers
 
     def when_unsure(self, text: str) -> str | None:
         return None
 
     def _clause(self, clause: str) -> str | None:
-        bare = None if self.negated or leaves_open(clause) else _ABOUT.fullmatch(clause)
-        if bare is None and (
-            self.negated
-            or leaves_open(clause)
-            or _ONLY_LIKE.search(clause)
-            or _DEFINES.search(clause)
-            or _DENIES_SAYING.search(clause)
-        ):
+        if self.negated or leaves_open(clause):
             return None
-        if bare is not None:
-            denied = (bare["not"] is not None) != (
-                (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
-            )
-            return NO if denied else YES
+        if (bare := self._bare(clause)) is not None:
+            return bare
+        if _ONLY_LIKE.search(clause) or _DEFINES.search(clause) or _DENIES_SAYING.search(clause):
+            return None
         if (normal := _NORMAL.fullmatch(clause)) and (by_normal := self._by_normal(normal)) is not None:
             return by_normal
         if _NOTHING_WRONG.fullmatch(clause) and {"normal", "abnormal"} & set(self.keys):
@@ -495,10 +519,11 @@ class YesNo:
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:
             return None
         stems = [_stem(word) for word in words]
-        if self._denied(words, stems):
+        is_turned = self._turned(clause)
+        if (self.exists or not is_turned) and (self._denied(words, stems) or self._otherwise(clause)):
             return NO
-        if self._otherwise(clause):
-            return NO
+        if is_turned:
+            return None
         if (front := _BESIDES.split(clause, maxsplit=1)[0]) != clause:
             return self._clause(front)
         if {"not", *_NOUN_DENIED, *_GONE, "never", "unlike"} & set(words) or not _VERBS & set(words):
@@ -506,6 +531,26 @@ class YesNo:
         stands_in = not self.exists and len(self.keys) > 1 and words[0] in ("he", "she", "it", "they")
         needed = self.keys[1:] if stands_in else self.keys
         return YES if set(needed) <= set(stems) else None
+
+    def _bare(self, clause: str) -> str | None:
+        """Read "there is one" and "I do not see it on the left"; None of a clause with a word of its own.
+
+        Where one object is asked about, it may be anywhere; what is not in one place may be in another one.
+        """
+        words = _WORD.findall(_STANDS_FOR.sub("one", _WHERE.sub(" ", clause)))
+        front = list(_until(words, _TELL_WHERE))
+        behind = {_stem(word) for word in words[len(front) :]} - _STOP - _BARE
+        if (
+            not front
+            or not _BARE.issuperset(front)
+            or _BARE_VERBS.isdisjoint(front)
+            or not _COUNTS.isdisjoint(self.keys)
+        ):
+            return None
+        denied = sum(word in _DENYING for word in front) % 2 == 1
+        names_it = not _STAND_IN.isdisjoint(front) and front[0] not in ("it", "this", "that")
+        anywhere = self.one and not denied and (names_it or behind <= _SAYS_NOTHING)
+        return (NO if denied else YES) if anywhere or behind <= {*self.keys, *_PICTURES} else None
 
     def _otherwise(self, clause: str) -> bool:
         """Whether a clause says another one of the family of what was asked for: "is green", asked if it is red."""
@@ -621,9 +666,13 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
         >>> print(read_yes_no("No."), read_yes_no("There is a cat.", "Is there a dog in the image?"))
         no (line) unreadable: no answer
     """
-    return choose(
-        reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), YesNo.of(question), cut=cut
-    )
+    choices = YesNo.of(question)
+    read = choose(reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), choices, cut=cut)
+    own_question = _QUESTION.match(reply)
+    stems = {_stem(word) for word in _WORD.findall(own_question[0].casefold())} if own_question else set()
+    if read.basis in (LINE, OPENING) and stems - _SAYS_NOTHING and stems.isdisjoint(choices.keys):
+        return Reading(read.value, LEADING)  # "Are the lungs expanded? Yes.", asked about something else
+    return read
 
 
 def _clauses(text: str) -> Iterator[str]:
@@ -635,9 +684,9 @@ def _clauses(text: str) -> Iterator[str]:
             yield clause
 
 
-def _until_preposition(words: Sequence[str]) -> Iterator[str]:
+def _until(words: Sequence[str], ends: frozenset[str]) -> Iterator[str]:
     for at, word in enumerate(words):
-        if at and word in _PREPOSITIONS:
+        if at and word in ends:
             return
         yield word
 

@@ -53,7 +53,7 @@ class VopeJudge(ReplyJudge):
     """
 
     name = "vope"
-    version = "8"
+    version = "9"
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no",)
     of_documents: ClassVar[bool] = False
 
