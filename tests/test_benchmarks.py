@@ -26,6 +26,7 @@ SMALL = {
     "replies": "",
     "review_queues": "--queues 1",
     "sentinels": "--checks 1",
+    "sizes": "",
     "spellings": "--from MEANS --figure FIGURE",
 }
 """Options of a case of a few seconds, and less where little is drawn."""
