@@ -154,3 +154,17 @@ def open_page(browser: Any) -> Iterator[Any]:
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Of localhost, signed by itself."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("there is no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("certificate")
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key", "-out", "cert"]
+    command = [program, "req", "-x509", "-days", "2", *made, *names]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    return folder / "cert", folder / "key"

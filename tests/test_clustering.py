@@ -379,12 +379,11 @@ def test_embedding_clusters_do_not_depend_on_batch_size_or_order(minilm):
 
 
 def test_an_unavailable_default_model_is_explained(monkeypatch):
-    import httpx
     import huggingface_hub
 
     class Unreachable:
         def head(self, *args, **kwargs):
-            raise httpx.ConnectError("no network")
+            raise ConnectionError("no network")
 
     monkeypatch.setattr(encoders, "package_folder", lambda *_: None)
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *args, **kwargs: None)

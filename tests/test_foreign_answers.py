@@ -222,6 +222,58 @@ def test_an_option_that_declines_is_no_hallucination(tmp_path: Path) -> None:
         assert run.answer_sets[0].question == "Which?\nA. red\nB. blue\nC. I don't know"
 
 
+def test_a_second_line_with_an_id_is_a_copy_or_refused(tmp_path: Path) -> None:
+    """Another filter and a padded rank give no further draws; two answers under one id are nobody's."""
+    rows = [json.loads(line) for line in lmms_eval(tmp_path)[0].read_text().splitlines()]
+    filtered = [{**row, "filter": name, "filtered_resps": [name]} for row in rows for name in ("none", "first")]
+    read = read_answers([lines(tmp_path / "b.jsonl", [*filtered, *filtered[-2:]])])
+    assert [[a.text for a in answers.answers] for answers in read.answer_sets] == list(ANSWERS.values())
+    with pytest.raises(DataError, match=r"b.jsonl: two lines that differ have the id 'a'"):
+        read_answers([lines(tmp_path / "b.jsonl", [*rows, {**rows[0], "resps": ["green"]}])])
+
+
+def test_a_failed_request_is_no_answer(tmp_path: Path) -> None:
+    gone = ["", "Failed to obtain answer via API.", "[LMMS_EVAL_REQUEST_FAILED after 3 retries] Error 500"]
+    rows = [json.loads(line) for line in lmms_eval(tmp_path)[0].read_text().splitlines()]
+    rows[0]["resps"] = [gone[0], *ANSWERS["a"], *gone[1:]]
+    read = read_answers([lines(tmp_path / "b.jsonl", [*rows, {**rows[0], "doc_id": "c", "resps": gone}])])
+    assert [[a.text for a in answers.answers] for answers in read.answer_sets] == list(ANSWERS.values())
+    assert "lost: 6 requests that failed, such as 'a'" in read.notes
+    files = vlmevalkit(tmp_path)
+    frame = pd.read_excel(files[0])
+    frame.loc[0, "prediction"] = gone[1]
+    frame.loc[1, "prediction"] = None
+    frame.to_excel(files[0], index=False)
+    read = read_answers(files)
+    assert [[a.text for a in answers.answers] for answers in read.answer_sets] == [of[1:] for of in ANSWERS.values()]
+    assert "lost: 2 requests that failed, such as 'a'" in read.notes
+
+
+def test_the_parts_of_an_archive_have_one_budget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part is small, and all of them together are not."""
+    monkeypatch.setattr("hedge_tasks.io.outside._UNPACKED", 1 << 20)
+    sample = {**inspect_samples()[0], "events": "x" * 100_000}
+    (tmp_path / "q.csv").write_text("id,answer\n0,A\n")
+    predictions = [f"{i:30000}" for i in range(60)]
+    pd.DataFrame({"index": range(60), "prediction": predictions}).to_excel(tmp_path / "b.xlsx", index=False)
+    for n, code in ((9, 0), (20, 2)):
+        file = tmp_path / f"{n}.eval"
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("header.json", "{}")
+            for i in range(n):
+                archive.writestr(f"samples/{i}.json", json.dumps({**sample, "id": i}))
+        call = ["import", "answers", str(file), "--out", str(tmp_path / "runs"), "--judge", "none"]
+        assert main(call) == code, capsys.readouterr().err
+    assert "20.eval: it unpacks to more than 1 MiB" in capsys.readouterr().err
+    np.savez_compressed(tmp_path / "a.npz", m=np.zeros((100_000, 4)))
+    assert main(["import", "options", str(tmp_path / "a.npz"), "--questions", str(tmp_path / "q.csv")]) == 2
+    assert "a.npz: it unpacks to more than 1 MiB" in capsys.readouterr().err
+    with pytest.raises(DataError, match=r"b.xlsx: it unpacks to more than 1 MiB"):
+        read_answers([tmp_path / "b.xlsx"])
+
+
 class Hostile:
     def __reduce__(self) -> Any:
         return (exec, ("raise SystemExit(7)",))

@@ -72,7 +72,10 @@ def test_nothing_that_a_frozen_server_says_is_accepted(upstream: Upstream) -> No
         assert guard.watch.state == "failed"
         assert "does not answer the sentinel questions" in guard.ask(PICTURE, "0.0").reason
     with serve(upstream, models=[SERVED]) as url, Guard.load(of_server(policy()), endpoint=url) as guard:
-        assert accepted(guard, 3) == 3  # without sentinels all of it would be
+        assert accepted(guard, 3) == 3  # without sentinels it takes the share that is accepted to tell
+        assert accepted(guard, 100) < 60
+        assert guard.ask(PICTURE, "0.0").state == "rejected"
+        assert "another share of answers" in guard.ask(PICTURE, "0.0").reason
 
 
 def test_an_honest_server_passes_and_is_asked_once() -> None:

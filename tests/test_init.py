@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from evaluation import prepare
@@ -104,6 +106,31 @@ def test_a_table_is_the_same_in_every_form(here: Path, kind: str) -> None:
     assert table.values("answer", 2) == ["no", "yes"]
     if kind == "semicolons.csv":
         assert table.read_as == "CSV, separated by semicolons"
+
+
+@pytest.mark.parametrize("outside", ["../secret.csv", "data/../../secret.csv", "*/../../secret.csv", "/secret.csv"])
+def test_a_repository_declares_no_file_outside_of_it(here: Path, fails: Callable[..., str], outside: str) -> None:
+    (here / "secret.csv").write_text("question,answer\nwho?,me\n")
+    (here / "set" / "data").mkdir(parents=True)
+    declared = str(here / "secret.csv") if outside.startswith("/") else outside
+    (here / "set" / "README.md").write_text(f"---\nconfigs:\n- data_files: {declared!r}\n---\n")
+    assert "it holds no table" in fails("mine", "set")
+
+
+def test_what_a_parquet_file_repeats_counts_in_full(
+    here: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One long value that 1000 rows have by its number takes some hundred bytes in the file."""
+    monkeypatch.setattr("hedge_tasks.io.outside._UNPACKED", 1 << 20)
+    for encoded in (False, True):
+        for n_rows in (8, 1000):
+            values = pa.array(["x" * 10_000] * n_rows)
+            columns = {"question": values.dictionary_encode() if encoded else values, "answer": ["y"] * n_rows}
+            pq.write_table(pa.table(columns), here / "t.parquet")
+            if n_rows == 8:
+                assert sum(len(row["question"]) for row in read_table(here / "t.parquet").rows(None)) == 80_000
+            else:
+                assert "t.parquet: it unpacks to more than 1 MiB" in fails("mine", "t.parquet")
 
 
 @pytest.mark.slow
@@ -350,7 +377,7 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     assert readme.startswith("# my-task\n")
     assert "- pictures: column 'image', one a question" in readme
     assert "- different pictures: 3" in readme
-    assert "--tasks my-task --include_path" in readme
+    assert "--tasks my-task --include_path neu " in readme
     run_its_tests(folder.rename(here / "moved") / "test_my_task.py")  # on any machine, from any folder
 
 

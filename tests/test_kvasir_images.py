@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
+import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from datasets import Dataset, Image
 from PIL import Image as PILImage
 
+from hedge_tasks.cli import main
 from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.downloads import certificates
 
 ID = "SimulaMet/Kvasir-VQA-x1"
 HUB = f"https://huggingface.co/datasets/{ID}/resolve/main/images"
@@ -124,30 +128,56 @@ def test_an_unreachable_file_is_named(local: Path, monkeypatch: pytest.MonkeyPat
         splits.fetch_images(named("images/gone.png"), ["image"], ID)
 
 
-def answer_with(monkeypatch: pytest.MonkeyPatch, *parts: bytes) -> list[str]:
-    asked: list[str] = []
+@contextmanager
+def pictures(certificate: tuple[Path, Path] | None, paths: dict[str, bytes | str]) -> Iterator[int]:
+    """A server on this machine's loopback, with files and redirects by path; yields its port."""
 
-    @contextmanager
-    def stream(method: str, address: str, **options: Any) -> Iterator[SimpleNamespace]:
-        asked.append(address)
-        yield SimpleNamespace(raise_for_status=lambda: None, iter_bytes=lambda: iter(parts))
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = paths[self.path]
+            self.send_response(302 if isinstance(content, str) else 200)
+            if isinstance(content, str):
+                self.send_header("Location", content)
+            self.end_headers()
+            self.wfile.write(b"" if isinstance(content, str) else content)
 
-    monkeypatch.setattr("httpx.stream", stream)
-    return asked
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
-def test_other_addresses_are_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answer_with(monkeypatch, png(5)[:20], png(5)[20:])
-    dataset = splits.fetch_images(named("https://example.org/a.png"), ["image"], ID)
-    assert stored(dataset) == [png(5)]
-    assert asked == ["https://example.org/a.png"]
-
-
-def test_a_download_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splits, "_LARGEST_IMAGE", 1 << 20)
-    answer_with(monkeypatch, bytes(1 << 20), b"x")
-    with pytest.raises(DataError, match="more than 1 MiB"):
-        splits.fetch_images(named("https://example.org/a.png"), ["image"], ID)
+def test_other_addresses_are_downloaded_from_the_host_that_is_named(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What only this machine can reach is no picture of a data set, wherever its address redirects to."""
+    monkeypatch.setattr("hedge_tasks.io.downloads.LARGEST", 1 << 20)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    certificates.cache_clear()
+    paths: dict[str, bytes | str] = {"/a.png": png(5), "/near.png": "/a.png", "/long.png": bytes((1 << 20) + 1)}
+    with pictures(None, {"/secret.png": png(7)}) as secret, pictures(certificate, paths) as port:
+        paths["/far.png"] = f"http://127.0.0.1:{secret}/secret.png"
+        host = f"https://localhost:{port}"
+        dataset = splits.fetch_images(named(f"{host}/a.png", f"{host}/near.png"), ["image"], ID)
+        assert stored(dataset) == [png(5), png(5)]
+        for name, reason in (("far", "redirects to another host"), ("long", "more than 1 MiB")):
+            with pytest.raises(DataError, match=reason):
+                splits.fetch_images(named(f"{host}/{name}.png"), ["image"], ID)
+        table = tmp_path / "table.csv"
+        table.write_text(f"image,question,answer\n{host}/far.png,what?,x\n")
+        assert main(["init", "far", str(table), "--out", str(tmp_path / "task")]) == 2
+        assert "redirects to another host" in capsys.readouterr().err
+    certificates.cache_clear()
 
 
 def test_the_loaded_commit_is_known() -> None:

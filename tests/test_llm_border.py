@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import ssl
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import pytest
 from openai_server import Response, Script, completion, serve
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.llm import border
+from hedge_tasks.io.downloads import certificates
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
 from hedge_tasks.llm.concurrency import as_finished
@@ -33,9 +32,9 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    border._certificates.cache_clear()
+    certificates.cache_clear()
     yield
-    border._certificates.cache_clear()
+    certificates.cache_clear()
 
 
 def client(url: str, **options: Any) -> ChatClient:
@@ -110,27 +109,13 @@ def test_a_proxy_of_another_kind_is_refused_without_its_password(monkeypatch: py
 # --- certificates ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Of localhost, signed by itself."""
-    program = shutil.which("openssl")
-    if program is None:
-        pytest.skip("there is no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("certificate")
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key", "-out", "cert"]
-    command = [program, "req", "-x509", "-days", "2", *made, *names]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
-    return folder / "cert", folder / "key"
-
-
 def test_a_certificate_counts_where_it_is_known(
     certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Proxy(certificate) as server:
         url = f"https://localhost:{server.server.server_port}/v1"
         failure = client(url).ask(HELLO, {})
-        border._certificates.cache_clear()
+        certificates.cache_clear()
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
         assert isinstance(client(url).ask(HELLO, {}), Completion)
     assert isinstance(failure, RequestFailed)

@@ -23,6 +23,17 @@ def documents(rng: np.random.Generator, n: int, group_size: int = 1) -> tuple[np
     return scores, (draw < scores**2).astype(float), groups
 
 
+def placed_by(
+    placing: np.ndarray, scores: np.ndarray, labels: np.ndarray, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and labels in an order in which those in `placing` place the starts, and all the others are tested."""
+    order = np.random.default_rng(seed).permutation(len(placing) + len(scores))
+    assert len(placing) == max(20, len(order) // 12)
+    ordered = np.empty((2, len(order)))
+    ordered[:, order] = np.append(placing, scores), np.append(np.zeros(len(placing)), labels)
+    return ordered[0], ordered[1]
+
+
 def true_risk(threshold: float) -> float:
     return threshold**2 / 3  # the mean of the square over [0, threshold]
 
@@ -123,7 +134,8 @@ def test_without_enough_labels_it_says_no_and_how_many_would_do() -> None:
     scores, labels, _ = documents(rng, 60)
     found = control_risk(scores, labels, risk=0.05, confidence=0.95)
     assert found.chosen is None
-    assert found.reason == "40 labelled documents are too few for this risk and confidence"
+    counts = "60 labelled documents (40 tested, 20 place the start)"
+    assert found.reason == f"{counts} are too few for this risk and confidence"
     enough = found.more_labels
     assert enough is not None
     assert enough > 40
@@ -134,7 +146,7 @@ def test_without_enough_labels_it_says_no_and_how_many_would_do() -> None:
 def test_where_no_number_of_labels_helps_it_says_that() -> None:
     found = control_risk(np.arange(200.0), np.ones(200), risk=0.1)
     assert (found.chosen, found.more_labels) == (None, None)
-    assert "the least risk seen is 1.000" in str(found.reason)
+    assert "the least risk seen where the test starts is 1.000" in str(found.reason)
 
 
 def test_more_detectors_tried_is_more_to_correct_for() -> None:
@@ -152,8 +164,7 @@ def test_the_walk_is_the_fallback_procedure_over_every_score() -> None:
     rng, others = np.random.default_rng(6), {"alone": 0, "never given up": 0}
     for seed in range(40):
         scores, labels, _ = documents(rng, 2000)
-        extra = rng.random(100)  # without labels: these place the starts, and all the others are tested
-        found = control_risk(np.append(scores, extra), np.append(labels, np.full(100, np.nan)), risk=0.12, seed=seed)
+        found = control_risk(*placed_by(rng.random(181), scores, labels, seed), risk=0.12, seed=seed)
         starts = sorted({c.threshold for c in found.candidates} - set(scores.tolist()))
         assert len(starts) == 2
         share = dict(zip(starts, (0.025, 0.075), strict=True))
@@ -186,9 +197,7 @@ def test_no_promise_is_broken_more_often_than_said_over_all_outcomes_of_ten_docu
     for bars in combinations(range(15), 5):
         counts = np.diff([-1, *bars, 15]) - 1
         scores, labels = np.repeat([0.0, 1.0, 2.0] * 2, counts), np.repeat([0.0] * 3 + [1.0] * 3, counts)
-        found = control_risk(
-            np.append(scores, placing), np.append(labels, np.full(20, np.nan)), risk=risk, confidence=1 - level
-        )
+        found = control_risk(*placed_by(placing, scores, labels), risk=risk, confidence=1 - level)
         if found.chosen is not None and bad[int(found.chosen.threshold)]:
             broken += multinomial.pmf(counts, 10, cells)
     assert level / 10 < broken <= level
@@ -243,16 +252,33 @@ def test_the_promise_holds_where_the_risk_is_not_monotone_scores_tie_or_errors_d
     assert broken <= binom.ppf(0.999, 150, 0.1)
 
 
-def test_documents_without_a_label_place_the_starts_and_count_for_nothing_else() -> None:
+def test_documents_without_a_label_change_nothing() -> None:
+    """However many there are, and whether they have a score (an unsure judge) or none (a declined answer)."""
     rng = np.random.default_rng(5)
-    scores, labels, _ = documents(rng, 300)
-    found = control_risk(scores, labels, risk=0.1)
-    unlabelled = np.concatenate([labels, np.full(500, np.nan)])
-    more = control_risk(np.concatenate([scores, rng.random(500)]), unlabelled, risk=0.1)
-    assert (more.n, found.n) == (300, 275)
-    # Those whose image has a label say nothing: their scores are not independent of what is tested.
-    groups = [*range(300), *range(300), *range(200)]
-    assert control_risk(np.append(scores, rng.random(500)), unlabelled, risk=0.1, groups=groups).n == 275
+    scores, labels, groups = documents(rng, 300, group_size=2)
+    for names in (None, groups.tolist()):
+        alone = control_risk(scores, labels, risk=0.2, groups=names)
+        assert alone.chosen is not None
+        for extra in (np.full(30, np.nan), rng.random(500), np.ones(4000)):
+            new = None if names is None else [*names, *range(1000, 1000 + len(extra))]
+            unlabelled = np.append(labels, np.full(len(extra), np.nan))
+            assert control_risk(np.append(scores, extra), unlabelled, risk=0.2, groups=new) == alone
+
+
+def test_the_reason_is_the_true_one() -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.random(500)
+    few = control_risk(scores, scores.argsort().argsort() % 12 == 11, risk=0.1)
+    assert few.reason is not None
+    assert "500 labelled documents (459 tested, 41 place the start) are too few" in few.reason
+    assert few.more_labels is not None
+    assert few.more_labels > 500
+    silent = control_risk(np.where(scores < 0.1, scores, np.nan), np.zeros(500), risk=0.1)
+    assert silent.reason == "most of the 41 labelled documents that place the start have no score"
+    sure_and_wrong = control_risk(scores, scores < 0.15, risk=0.2)
+    assert sure_and_wrong.reason is not None
+    assert "the least risk seen where the test starts is 0.510" in sure_and_wrong.reason
+    assert sure_and_wrong.more_labels is None
 
 
 def test_a_score_that_is_missing_is_never_accepted() -> None:

@@ -236,7 +236,10 @@ def _sentinel_text(policy: Policy, without: str) -> str:
             "server still answers as it did."
         )
     why = without or "too few questions have several answers"
-    return f"The guard will not notice a server that answers from a cache, or always the same: {why}"
+    return (
+        "The guard notices a server that answers from a cache, or always the same, only by the share that it accepts, "
+        f"and late: {why}"
+    )
 
 
 def _table(calibration: PolicySearch) -> Table:

@@ -92,10 +92,14 @@ def _models() -> Iterator[DoctorFact]:
 def _where(model: str, revision: str | None) -> str:
     from huggingface_hub import try_to_load_from_cache
 
+    from hedge_tasks.llm.encoders import encoder_settings
+
     if model.startswith("package://"):
         return "embedded"
     if Path(model).is_dir():
         return "a folder here"
+    if package := encoder_settings(model, revision).get("source"):
+        return f"installed with {package}"
     file = try_to_load_from_cache(model, "config.json", revision=revision)
     return "downloaded" if isinstance(file, str) else "not here: a run downloads it"
 

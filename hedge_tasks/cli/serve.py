@@ -34,7 +34,10 @@ def add(commands: Parser) -> None:
     parser.add_argument("--on-unjudged", default="refuse", metavar="refuse|flag", help=how)
     how = f"after that an answer is undecided (default: {_WITHIN_S:g})"
     parser.add_argument("--within", type=float, default=_WITHIN_S, metavar="SECONDS", help=how)
-    how = "after which alarm nothing is accepted: of audits, of any test, of none (default: audits)"
+    how = (
+        "after which alarm nothing is accepted: of audits, of any test, of none (default: audits; any where the policy "
+        "has no sentinel questions)"
+    )
     parser.add_argument("--stop-on", default="audits", choices=("audits", "any", "none"), help=how)
     parser.add_argument("--concurrency", type=int, default=16, help="questions at a time (default: 16)")
     how = "further ones that wait; more get a 429 (default: 16)"
@@ -83,7 +86,10 @@ def _check_server(guard: Guard) -> None:
     except HedgeError as error:
         logger.warning("{}; nothing is accepted before the server has been checked", error)
     if guard.watch.state == "unwatched":
-        logger.warning("the policy has no sentinel questions: a server that answers from a cache is not noticed")
+        logger.warning(
+            "the policy has no sentinel questions: a server that answers from a cache is noticed late, by the share of "
+            "answers that is accepted"
+        )
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from typing import Literal
 
 from hedge_tasks.data import dicom
 from hedge_tasks.data.pictures import LARGEST_FILE, PICTURE_FILES, UNREADABLE_ERRORS, picture_of
-from hedge_tasks.data.splits import download_picture
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.downloads import download
 from hedge_tasks.io.outside import shown
 
 Medium = Literal["pictures", "video", "audio", "volumes"]
@@ -209,7 +209,7 @@ def _read_named(value: str, files: PictureFiles) -> bytes:
         return content
     try:
         if "://" in value:
-            return download_picture(value)
+            return download(value)
         path = files.path(value)
         if path.stat().st_size > LARGEST_FILE:
             raise DataError(f"the picture {shown(value)}: larger than {LARGEST_FILE >> 20} MiB")

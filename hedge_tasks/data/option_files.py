@@ -20,7 +20,6 @@ Logits need not be normalised. An option that cannot be chosen has minus infinit
 from __future__ import annotations
 
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,7 +48,6 @@ _COLUMNS = {"logit": "logits", "logprob": "logprobs", "probability": "probabilit
 _TEXTS = ("question", "question_type", "group", "image", "model")
 _KEYS = ("id", "answer", "options", *_WEIGHTS, *_TEXTS)
 _HARNESS = "filtered_resps"
-_LARGEST_ARRAYS = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -277,10 +275,7 @@ def _load_arrays(file: Path) -> dict[str, Any]:
     import numpy as np
 
     try:
-        with zipfile.ZipFile(file) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > _LARGEST_ARRAYS:
-            raise DataError(f"{file}: its arrays are larger than {_LARGEST_ARRAYS >> 30} GiB")
+        outside.check_archive(file)
         with np.load(file, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files}
     except DataError:

@@ -18,6 +18,7 @@ from loguru import logger
 from hedge_tasks.data.pictures import PICTURE_FORMS, TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.repositories import repository, split_files
 from hedge_tasks.errors import DataError, first_line
+from hedge_tasks.io.downloads import download
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.progress import shows_progress
 from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
@@ -43,8 +44,6 @@ DataFiles = Mapping[str, Any] | Sequence[str] | str
 """Files of each split, or of the only one."""
 
 _DOWNLOADS = 8
-_TIMEOUT_S = 30.0
-_LARGEST_IMAGE = 64 << 20
 _DECODED_AT_START = 16
 _LISTED = 10
 
@@ -235,7 +234,7 @@ def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[
 def _fetch(name: str, source: _Source) -> bytes:
     own = re.match(rf"https?://[^/]+/datasets/{re.escape(source.path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
     if own is None and "://" in name:
-        return download_picture(name)
+        return download(name)
     file = PurePosixPath(unquote(own[1]) if own else name)
     if file.is_absolute() or ".." in file.parts or "\\" in name:
         raise DataError("a file name must lie in the data set's folder")
@@ -260,27 +259,6 @@ def _local_file(source: _Source, file: PurePosixPath) -> Path | None:
     folder = repository(Path(root), path) if root else None
     copy = folder / file if folder is not None else None
     return copy if copy is not None and copy.is_file() else None
-
-
-def download_picture(address: str) -> bytes:
-    """The content of an https:// address, which is not too large for a picture.
-
-    Raises:
-        DataError: it is another address, or too large.
-    """
-    import httpx
-
-    if not address.startswith("https://"):
-        raise DataError("only https:// addresses are downloaded")
-    parts, size = [], 0
-    with httpx.stream("GET", address, timeout=_TIMEOUT_S, follow_redirects=True) as response:
-        response.raise_for_status()
-        for part in response.iter_bytes():
-            parts.append(part)
-            size += len(part)
-            if size > _LARGEST_IMAGE:
-                raise DataError(f"more than {_LARGEST_IMAGE >> 20} MiB")
-    return b"".join(parts)
 
 
 def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> list[str]:

@@ -375,7 +375,10 @@ def _spreadsheet_table(file: Path) -> StoredTable:
     except ImportError:
         raise DataError(f"{file}: reading a spreadsheet needs openpyxl; or save its sheet as CSV") from None
     try:
+        outside.check_archive(file)
         book = load_workbook(file, read_only=True, data_only=True)
+    except DataError:
+        raise
     except Exception as error:  # of many kinds: no archive, no book, another version
         raise DataError(f"{file}: not readable as a spreadsheet ({type(error).__name__}); save it as CSV") from None
     if len(book.sheetnames) > 1:
@@ -443,8 +446,18 @@ def _parquet_rows(
     labels: Mapping[str, Sequence[str]],
     selected: Sequence[str] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    names = list(selected or columns)
     for file in files:
-        for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE, columns=list(selected or columns)):
+        opened, unpacked = pq.ParquetFile(file), 0
+        groups = [opened.metadata.row_group(i).total_byte_size for i in range(opened.num_row_groups)]
+        outside.check_unpacked(file, sum(groups))
+        # A value that is stored once, and repeated by its number, is in every row that is read.
+        at_once = max(1, min(_ROWS_AT_ONCE, outside.most_unpacked(file) // max([1, *groups])))
+        for batch in opened.iter_batches(at_once, columns=names):
+            columns_read = (c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns)
+            unpacked += sum(column.nbytes for column in columns_read)
+            outside.check_unpacked(file, unpacked)
             yield from (_labelled(row, labels) for row in batch.to_pylist())

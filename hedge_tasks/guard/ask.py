@@ -97,7 +97,8 @@ class Guard:
             server has room.
         concurrency: questions under way at a time, the others wait. A model in this process is asked one at a time.
         check_every_s: seconds between two checks of the server with the policy's sentinel questions.
-        stop_on: after which alarm nothing is accepted any more; see `hedge_tasks.guard.monitoring.Monitor`.
+        stop_on: after which alarm nothing is accepted any more; see `hedge_tasks.guard.monitoring.Monitor`. Where the
+            policy has no sentinels nobody else sees that the server is another one: audits then means any.
 
     Raises:
         ConfigError: the policy's prompt, sampling or detector is none that can be asked here.
@@ -138,7 +139,8 @@ class Guard:
         threads = getattr(model, "takes_threads", False)
         self._asking: Any = nullcontext() if threads else threading.Lock()
         self._clustering = threading.Lock()  # a model that two threads load at a time is loaded twice
-        self.monitor = Monitor(policy.promise, stop_on)
+        unwatched = stop_on == "audits" and not policy.sentinels
+        self.monitor = Monitor(policy.promise, "any" if unwatched else stop_on)
         self.watch = ServerWatch(policy.sentinels, self._ask_sentinels, every_s=check_every_s)
         self._pool = ThreadPoolExecutor(concurrency if threads else 1, thread_name_prefix="hedge-guard")
 

@@ -222,11 +222,12 @@ def _policy(
 ) -> Policy:
     # The images are what is independent; that they are fewer than the documents widens the interval.
     effective = control.n_groups or control.n
+    share = float(np.mean(scores.values <= chosen.threshold))
     promise = Promise(
         risk=control.risk,
         confidence=control.confidence,
-        accepted=chosen.share,
-        accepted_interval=sure_interval(chosen.share, effective),
+        accepted=share,
+        accepted_interval=sure_interval(share, effective),
         n=control.n,
         n_groups=control.n_groups,
         n_accepted=chosen.n_accepted,
@@ -244,7 +245,7 @@ def _policy(
         "labelled": int((~np.isnan(labels)).sum()),
         "judge": (run.settings.get("documents") or {}).get("judge"),
         "digest": _digest([a.id for a in run.answer_sets], scores.values, labels),
-        "scores": quantiles(scores.values[~np.isnan(labels)]),
+        "scores": quantiles(scores.values),
         **({"weighting": scores.weighting} if scores.weighting else {}),
         **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }

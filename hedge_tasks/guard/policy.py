@@ -45,7 +45,8 @@ class Promise(Record):
     Attributes:
         risk: at most this share of them is hallucinated,
         confidence: with this probability over the choice of the calibration documents.
-        accepted: share of the calibration documents that was accepted.
+        accepted: share of the calibration's documents that is accepted, those without a label and declined ones, which
+            never are, included: so it is comparable with what comes in later.
         accepted_interval: its 99 % interval, from which another run's share should not stray.
         n: labelled documents that were tested on.
         n_groups: groups (images) of them; None where each stood for itself.
@@ -103,8 +104,6 @@ def _no_groups(p: Promise) -> str | None:
 
 
 def _no_shares(p: Promise) -> str | None:
-    if not math.isclose(p.accepted, p.n_accepted / p.n, rel_tol=_SAME):
-        return f"accepted: {p.accepted:g} is not {p.n_accepted} of {p.n}"
     interval = sure_interval(p.accepted, p.n_groups or p.n)
     if not np.allclose(interval, p.accepted_interval, rtol=_SAME, atol=_SAME):
         return "accepted_interval: it does not follow from the counts"
@@ -150,7 +149,7 @@ class Policy(Record):
         calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
             `question_type` where the promise is about one alone;
             `attempts` that led to it (`hedge_tasks.guard.ledger`); `scores`, 100 quantiles of the scores of all
-            labelled documents (None where there is none);
+            documents (None where there is none);
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
             server said which model it was.
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
@@ -251,7 +250,6 @@ def _no_scores(p: Policy) -> str | None:
     finite = [score for score in scores if score is not None]
     if finite != sorted(finite) or finite != scores[: len(finite)]:
         return "calibration.scores: expected growing numbers"
-    # The tested documents are nearly all of them.
     share, (low, high) = sum(score <= p.threshold for score in finite) / QUANTILES, p.promise.accepted_interval
     if not low - 1 / QUANTILES <= share <= high + 1 / QUANTILES:
         then = PERCENT(p.promise.accepted)
@@ -264,7 +262,7 @@ def _is_score(value: object) -> bool:
 
 
 QUANTILES = 100
-"""Of the scores of all labelled documents, which a policy keeps."""
+"""Of the scores of all documents, which a policy keeps."""
 
 
 def circumstances_of(run: Run) -> dict[str, Any]:

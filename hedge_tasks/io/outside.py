@@ -7,7 +7,7 @@ What passes is sound, so that no other module has to ask again:
   made harmless (`hedge_tasks.io.commands.say`, `hedge_tasks.io.tables`, the report's pages).
 - **Numbers** have at most `MOST_DIGITS` digits and fit a float; what overflows one is refused, and not infinity.
 - **JSON** names no key of an object twice and is nested at most `DEEPEST` levels deep.
-- **Files** and their lines are bounded: not more than that is ever read.
+- **Files** and their lines are bounded, and so is what a compressed file unpacks to: not more is ever read.
 
 Everything else is a `DataError` that names the file, the line and the place.
 """
@@ -18,6 +18,7 @@ import codecs
 import json
 import math
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -38,6 +39,10 @@ LARGEST_TEXT = 1 << 30
 
 LONGEST_LINE = 64 << 20
 """Bytes of a line."""
+
+_UNPACKED, _MOST_TIMES = 256 << 20, 100
+"""Most that a compressed file may unpack to: so many bytes, or so many times its own size where that is more. Real
+logs, books and tables unpack to ten times their size, seldom to fifty; what is made to hurt, to a thousand times."""
 
 _UNSOUND = re.compile("[\x00\ud800-\udfff]")
 _MAYBE_UNSOUND = re.compile(r"[\x00\ud800-\udfff]|\\u(?:0000|[dD][89a-fA-F])")
@@ -164,6 +169,37 @@ def _read_bytes(path: Path, largest: int) -> bytes:
     if len(data) > largest:
         raise DataError(f"{path}: larger than {_size(largest)}")
     return data
+
+
+def most_unpacked(path: Path) -> int:
+    """Bytes that a compressed file may unpack to, all of its parts together."""
+    return max(_UNPACKED, _MOST_TIMES * path.stat().st_size)
+
+
+def check_unpacked(path: Path, size: int) -> None:
+    """Refuse what a compressed file unpacks to: one budget for the sum of its parts.
+
+    Args:
+        size: bytes so far, or as its parts declare them.
+
+    Raises:
+        DataError: that is more than a real file of its size holds.
+    """
+    if size > (most := most_unpacked(path)):
+        raise DataError(
+            f"{path}: it unpacks to more than {most >> 20} MiB, {size // path.stat().st_size} times its size"
+        )
+
+
+def check_archive(path: Path) -> None:
+    """As `check_unpacked`, of a ZIP archive; no reader unpacks more of a part than it declares.
+
+    Raises:
+        DataError: it holds too much.
+        zipfile.BadZipFile, OSError: it is none, or cannot be read.
+    """
+    with zipfile.ZipFile(path) as archive:
+        check_unpacked(path, sum(part.file_size for part in archive.infolist()))
 
 
 def read_json(path: Path, *, largest: int = LARGEST_TEXT, constants: bool = True) -> Any:

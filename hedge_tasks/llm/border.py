@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.downloads import certificates, same_origin
 from hedge_tasks.llm.event_loop import at_end
 from hedge_tasks.llm.failures import RequestFailed
 
@@ -135,12 +133,12 @@ class HttpClient:
             headers=headers,
             allow_redirects=False,
             proxy=self._proxy,
-            ssl=_certificates() if target.startswith("https") else True,
+            ssl=certificates() if target.startswith("https") else True,
             timeout=aiohttp.ClientTimeout(total=left, sock_connect=connect),
         ) as response:
             if response.status in _REDIRECTS and "location" in response.headers:
                 elsewhere = address.join(URL(response.headers["location"]))
-                if elsewhere.origin() != address.origin():
+                if not same_origin(str(address), str(elsewhere)):
                     raise RedirectedAway(
                         f"the server redirects to another host ({elsewhere.host}), which would be told the questions "
                         "and the pictures; give that address itself if it is meant"
@@ -181,17 +179,6 @@ def _session() -> aiohttp.ClientSession:
         _sessions[loop] = session
         at_end(session.close)
     return _sessions[loop]
-
-
-@lru_cache(maxsize=1)
-def _certificates() -> ssl.SSLContext:
-    if file := os.environ.get("SSL_CERT_FILE"):
-        return ssl.create_default_context(cafile=file)
-    if folder := os.environ.get("SSL_CERT_DIR"):
-        return ssl.create_default_context(capath=folder)
-    import certifi
-
-    return ssl.create_default_context(cafile=certifi.where())
 
 
 def _proxy(url: str) -> str | None:

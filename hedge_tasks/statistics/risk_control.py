@@ -10,13 +10,18 @@ share it, and a way that reaches the next start takes its share along (the fallb
 procedure as Bretz et al. 2009).
 
 Why it holds, for any score, with ties, and where the risk does not grow with the score. Starts :math:`s_1 < s_2 < ...`
-are placed on documents that are not tested: to the tests they are fixed. Let :math:`\tau_j` be the first point from
-:math:`s_j` on, before the next start, whose risk :math:`R(t) = P(wrong \mid score \le t)` is above :math:`r`; it is a
-fixed number, and as :math:`R` is continuous from the right, :math:`R(\tau_j) \ge r`. Nothing beyond :math:`\tau_j` is
-reached in that stretch unless the test at the last score that is at most :math:`\tau_j` rejects (or at the start, if
-there is none between). That test accepts exactly the documents with a score of at most :math:`\tau_j`, whose errors are
-independent draws at risk :math:`R(\tau_j)`; so it rejects with at most the probability in hand, which is the sum of the
-shares of the starts since the last such point. These sums have no start in common: together, at most :math:`\delta`.
+are placed on labelled documents that are not tested: to the tests they are fixed. These are whole groups, in an order
+that the seed draws without a look at scores or labels, and how many there are depends on the number of groups and on
+the sizes of those taken so far, and on nothing in the others: given the ones that are taken, the others are still
+independent draws. Documents without a label have no say: they lack one for a reason (declined, undecided), so that
+their scores are unlike those of the others, and starts that they place are too wide or nowhere. Let :math:`\tau_j` be
+the first point from :math:`s_j` on, before the next start, whose risk :math:`R(t) = P(wrong \mid score \le t)` is above
+:math:`r`; it is a fixed number, and as :math:`R` is continuous from the right, :math:`R(\tau_j) \ge r`. Nothing beyond
+:math:`\tau_j` is reached in that stretch unless the test at the last score that is at most :math:`\tau_j` rejects (or
+at the start, if there is none between). That test accepts exactly the documents with a score of at most :math:`\tau_j`,
+whose errors are independent draws at risk :math:`R(\tau_j)`; so it rejects with at most the probability in hand, which
+is the sum of the shares of the starts since the last such point. These sums have no start in common: together, at most
+:math:`\delta`.
 
 The tests hold for finite samples and any distribution. Where every document stands for itself, the errors among the
 accepted are binomial and the test is exact. Where documents come in groups, such as the questions on one image, the
@@ -51,7 +56,8 @@ _MARGIN = 1.25
 """How many times as many documents the widest start accepts at least as a test needs that sees no error."""
 
 _PLACING, _PART = 20, 12
-"""Documents whose scores, and not labels, say where the starts are: 20 at least, and one in 12 labelled ones."""
+"""Labelled documents whose scores say where the starts are, and which are not tested: 20 at least, and one group in 12
+(a document where each stands for itself)."""
 
 _BLOCK = 128
 """Scores that are tested at once; the way ends in the first block or goes through many."""
@@ -126,10 +132,9 @@ def control_risk(
     r"""Choose the threshold that accepts most while :math:`P(R(t) \le r) \ge 1 - \delta` holds.
 
     :math:`R(t)` is the share of hallucinated answers among those with a score of at most :math:`t`. The starts are
-    placed on scores of documents without a label, whose groups have none either; where these are fewer than 20, on
-    one in twelve labelled documents, and 20 at least (whole groups), which are not tested. All others are, by the
-    fallback procedure at :math:`\delta / D` for :math:`D` detectors that were tried, or by a way of each start where
-    there are groups (see the module).
+    placed on the scores of one in twelve labelled documents, and 20 at least (whole groups), which are not tested. All
+    others are, by the fallback procedure at :math:`\delta / D` for :math:`D` detectors that were tried, or by a way of
+    each start where there are groups (see the module). Documents without a label count for nothing.
 
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated. `nan` is never accepted.
@@ -152,28 +157,30 @@ def control_risk(
         raise ValueError(f"n_detectors must be 1 or more, got {n_detectors}")
     if groups is not None and len(groups) != len(x):
         raise ValueError(f"scores and groups differ in length: {len(x)} and {len(groups)}")
-    x = np.where(np.isnan(x), np.inf, x)
     codes = _codes(groups) if groups is not None else np.arange(len(x))
-    grouped = groups is not None and int(codes.max(initial=-1)) + 1 < len(codes)
+    grouped = int(codes.max(initial=-1)) + 1 < len(codes)
     labelled = ~np.isnan(y)
-    placing = _placing(codes, labelled, seed)
-    tested = ~placing & labelled
-    n_units = len(np.unique(codes[tested]))
-    rows = np.flatnonzero(tested)[np.argsort(x[tested], kind="stable")]
+    x, y, codes = np.where(np.isnan(x), np.inf, x)[labelled], y[labelled], codes[labelled]
+    placing = _placing(codes, seed)
+    rows = np.flatnonzero(~placing)[np.argsort(x[~placing], kind="stable")]
     wrong, level = y[rows] == 1, (1 - confidence) / n_detectors
+    n_units = len(np.unique(codes[rows]))
+    # As many as are tested, by the sizes of the groups that place the starts: those of the others must not move them.
+    n = n_units * int(placing.sum()) / max(len(np.unique(codes[placing])), 1)
     test: _BinomialTest | GroupedTest
     if grouped:
         test = GroupedTest(wrong, codes[rows], risk, seed)
-        starts = _starts(x[placing], len(rows), level, test, widest=_WIDEST_OF_GROUPS)
+        starts = _starts(x[placing], n, level, test, widest=_WIDEST_OF_GROUPS)
         candidates, chosen = _walks(x[rows], starts, test)
     else:
         test = _BinomialTest(wrong, risk)
-        starts = _starts(x[placing], len(rows), level, test, widest=_WIDEST)
+        starts = _starts(x[placing], n, level, test, widest=_WIDEST)
         candidates, chosen = _walk(x[rows], starts, test)
     reason = more_labels = None
     if chosen is None:
         tried = max(starts.values(), default=level)
-        reason, more_labels = _why_not(_deciles(x[rows], tried, test), len(rows), risk, test)
+        tested = [candidate for candidate in candidates if candidate.threshold in starts]
+        reason, more_labels = _why_not(_deciles(x[rows], tried, test), tested, len(rows), len(x), test)
     return RiskControl(
         risk=risk,
         confidence=confidence,
@@ -183,7 +190,7 @@ def control_risk(
         candidates=candidates,
         bets=test.bets(chosen.n_accepted) if chosen is not None else (),
         largest=test.largest,
-        n=int(tested.sum()),
+        n=len(rows),
         n_groups=n_units if grouped else None,
         n_detectors=n_detectors,
     )
@@ -204,29 +211,22 @@ def _codes(groups: Sequence[Hashable] | npt.NDArray[np.generic]) -> IntArray:
     return np.array([numbers[group] for group in groups], dtype=np.int64)
 
 
-def _placing(codes: IntArray, labelled: BoolArray, seed: int) -> BoolArray:
-    """The documents that say where the starts are: those of groups without a label, or some whole labelled groups."""
-    has_label = np.zeros(int(codes.max(initial=-1)) + 1, dtype=bool)
-    has_label[codes[labelled]] = True
-    if int((~has_label[codes]).sum()) >= _PLACING:
-        return ~has_label[codes]
-    names, sizes = np.unique(codes[labelled], return_counts=True)
+def _placing(codes: IntArray, seed: int) -> BoolArray:
+    """The labelled documents that say where the starts are: whole groups."""
+    names, sizes = np.unique(codes, return_counts=True)
     order = np.random.default_rng(seed).permutation(len(names))
-    n_placing = max(_PLACING, int(labelled.sum()) // _PART)
-    n_taken = int(np.searchsorted(np.cumsum(sizes[order]), n_placing)) + 1
-    taken = np.zeros(len(has_label), dtype=bool)
-    taken[names[order[:n_taken]]] = True
-    return taken[codes]
+    n_taken = max(int(np.searchsorted(np.cumsum(sizes[order]), _PLACING)) + 1, len(names) // _PART)
+    return np.isin(codes, names[order[:n_taken]])
 
 
 def _starts(
-    scores: FloatArray, n: int, level: float, test: _BinomialTest | GroupedTest, *, widest: float
+    scores: FloatArray, n: float, level: float, test: _BinomialTest | GroupedTest, *, widest: float
 ) -> dict[float, float]:
     """Thresholds to start from, the strictest first, each with its share of the level.
 
     Args:
         scores: Of the documents that place the starts.
-        n: Documents that are tested.
+        n: Documents that are tested, about.
         level: What the starts share.
         test: No start is where it could not reject without an error: from there on nothing would be tested.
         widest: Share of the documents that the widest start accepts.
@@ -337,16 +337,28 @@ def _deciles(x: FloatArray, level: float, test: _BinomialTest | GroupedTest) -> 
 
 
 def _why_not(
-    candidates: Sequence[Candidate], n: int, risk: float, test: _BinomialTest | GroupedTest
+    deciles: Sequence[Candidate],
+    starts: Sequence[Candidate],
+    n: int,
+    labelled: int,
+    test: _BinomialTest | GroupedTest,
 ) -> tuple[str, int | None]:
+    """Why nothing holds, and how many labels would do.
+
+    Args:
+        starts: Candidates where tests began.
+        n: Documents that were tested, of so many `labelled` ones.
+    """
     if n == 0:
-        return f"no labelled documents are left to test on; {_PLACING} place the starts", None
-    best = min(candidates, key=lambda c: c.n_wrong / c.n_accepted, default=None)
-    if best is None:
-        return "no candidate accepts any document", None
-    needed = [m for c in candidates if (m := test.needed(c.n_accepted, n, c.level)) is not None and m < _MOST_LABELS]
-    if not needed:
-        seen = best.n_wrong / best.n_accepted
-        counts = f"{best.n_wrong} of {best.n_accepted}"
-        return f"the least risk seen is {THREE_DIGITS(seen)} ({counts}), not below {risk:g}", None
-    return f"{n} labelled documents are too few for this risk and confidence", min(needed)
+        return f"no labelled documents are left to test on; {labelled} place the starts", None
+    if not starts:
+        return f"most of the {labelled - n} labelled documents that place the start have no score", None
+    # A wider threshold is reached from a start alone, whatever its own risk.
+    reachable = [c for c in deciles if c.threshold < max(start.threshold for start in starts)]
+    needed = [test.needed(c.n_accepted, n, c.level) or _MOST_LABELS for c in (*reachable, *starts)]
+    if (more := min((m for m in needed if m > n), default=_MOST_LABELS)) < _MOST_LABELS:
+        counts = f"{labelled} labelled documents ({n} tested, {labelled - n} place the start)"
+        return f"{counts} are too few for this risk and confidence", math.ceil(more * labelled / n)
+    least = min(starts, key=lambda c: c.n_wrong / max(c.n_accepted, 1))
+    seen = f"{THREE_DIGITS(least.n_wrong / max(least.n_accepted, 1))} ({least.n_wrong} of {least.n_accepted})"
+    return f"the least risk seen where the test starts is {seen}, not below {test.risk:g}", None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ class ImportedAnswers:
 def read_answers(files: Sequence[Path], questions: Path | None = None) -> ImportedAnswers:
     """The answers in files of one other tool. Several files hold answers to the same questions and are joined by id.
 
+    Within a file an id is one question's: equal copies of its line, such as a padded rank leaves, are one.
+
     Where nothing says which answer is the baseline, it is the first.
 
     Args:
@@ -46,15 +48,15 @@ def read_answers(files: Sequence[Path], questions: Path | None = None) -> Import
 
     Raises:
         ConfigError: the files are of several tools or models.
-        DataError: a file cannot be read, or is of no tool that is known.
+        DataError: a file cannot be read, is of no tool that is known, or has two different lines with one id.
     """
     read = [_read_file(file, questions) for file in files]
     forms, models = dict.fromkeys(file.form for file in read), dict.fromkeys(f.model for f in read if f.model)
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
     joined: dict[str, ForeignAnswers] = {}
-    for file in read:
-        for entry in file.documents:
+    for path, file in zip(files, read, strict=True):
+        for entry in _once(path, file.documents):
             joined[entry.id] = _join(joined.get(entry.id), entry)
     lost: Counter[str] = Counter()
     shaped = [(f"{files[0]}: {entry.id}", _answer_row(entry, lost)) for entry in joined.values()]
@@ -86,6 +88,18 @@ def _read_file(file: Path, questions: Path | None) -> ForeignFile:
     if file.suffix.lower() in (".man", ".pt", ".pth"):
         return polygraph.read(file)
     return rows.read(read_table(file), questions)
+
+
+def _once(file: Path, entries: Sequence[ForeignAnswers]) -> Collection[ForeignAnswers]:
+    """The documents of a file without copies."""
+    once: dict[str, ForeignAnswers] = {}
+    for entry in entries:
+        if once.setdefault(entry.id, entry) != entry:
+            raise DataError(
+                f"{file}: two lines that differ have the id {entry.id!r}; put all draws of a question into one line, "
+                "or each repetition into a file of its own"
+            )
+    return once.values()
 
 
 def _join(earlier: ForeignAnswers | None, entry: ForeignAnswers) -> ForeignAnswers:

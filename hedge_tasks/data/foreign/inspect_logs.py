@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,9 @@ FORM = "inspect_ai"
 _ZSTD = 93
 _LOCAL_HEADER = 30
 """Method of packing, and bytes of a local header, in a ZIP archive (APPNOTE.TXT 4.3.7, 4.4.5)."""
+
+_USED = ("epoch", "target", "scores", "output")
+"""Fields of a sample that are kept besides its question: pictures, events and tools take most of a log."""
 
 _RIGHT, _WRONG = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
 
@@ -45,7 +50,8 @@ def read(file: Path) -> ForeignFile:
     evaluation = header.get("eval") if isinstance(header.get("eval"), Mapping) else {}
     epochs: dict[str, list[Mapping[str, Any]]] = {}
     for sample in samples:
-        epochs.setdefault(str(sample.get("id")), []).append(sample)
+        used = {name: sample.get(name) for name in _USED} | {"question": _question(sample)}
+        epochs.setdefault(str(sample.get("id")), []).append(used)
     scorers = sorted(
         {name for id_samples in epochs.values() for sample in id_samples for name in sample.get("scores") or {}}
     )
@@ -59,7 +65,7 @@ def read(file: Path) -> ForeignFile:
             draws = (*others, *(answer for _, answers in answered[1:] for answer in answers))
             label = _label(first, scorers[0]) if len(scorers) == 1 else None
             reference = reference_text(first.get("target"))
-            documents.append(ForeignAnswers(id, draws, baseline, _question(first), reference, label, group=None))
+            documents.append(ForeignAnswers(id, draws, baseline, str(first["question"]), reference, label, group=None))
     notes = [f"lost: {failed} samples without an answer"] if failed else []
     if len(scorers) > 1:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
@@ -68,26 +74,39 @@ def read(file: Path) -> ForeignFile:
 
 
 def _read_archive(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
-    try:
+    with _readable(file):
+        outside.check_archive(file)
         archive = zipfile.ZipFile(file)
-        names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
         header = outside.parse_json(_member(file, archive.getinfo("header.json")), f"{file}: header.json")
-        samples = [outside.parse_json(_member(file, archive.getinfo(name)), f"{file}: {name}") for name in names]
-    except (zipfile.BadZipFile, OSError, KeyError, NotImplementedError, struct.error) as error:
+    return header, _samples(file, archive)
+
+
+def _samples(file: Path, archive: zipfile.ZipFile) -> Iterator[Mapping[str, Any]]:
+    """The samples, one after another: what has been used is let go."""
+    for name in sorted(name for name in archive.namelist() if name.startswith("samples/")):
+        with _readable(file):
+            content = _member(file, archive.getinfo(name))
+        yield outside.parse_json(content, f"{file}: {name}")
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (zipfile.BadZipFile, OSError, KeyError, NotImplementedError, struct.error, zlib.error) as error:
         raise DataError(f"{file}: not readable as a log of inspect_ai ({type(error).__name__}: {error})") from None
-    return header, iter(samples)
 
 
 def _member(file: Path, info: zipfile.ZipInfo) -> bytes:
     """The bytes of a file in an archive, packed with zstd as well, which Python reads from 3.14 on.
 
     Raises:
-        DataError: it is larger than `outside.LARGEST_TEXT`.
+        DataError: it is larger than `outside.LONGEST_LINE`.
     """
     import pyarrow as pa
 
-    if info.file_size > outside.LARGEST_TEXT:
-        raise DataError(f"{file}: {info.filename}: larger than {outside.LARGEST_TEXT >> 30} GiB")
+    if info.file_size > outside.LONGEST_LINE:
+        raise DataError(f"{file}: {info.filename}: larger than {outside.LONGEST_LINE >> 20} MiB")
     if info.compress_type != _ZSTD:
         with zipfile.ZipFile(file) as archive:
             return archive.read(info)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data.foreign.record import ForeignAnswers, ForeignFile, RawAnswer, reference_text
 from hedge_tasks.errors import DataError, first_line
+from hedge_tasks.io import outside
 
 FORM = "lm-polygraph"
 
@@ -46,6 +49,8 @@ def _load(file: Path) -> Mapping[str, Any]:
     kinds = [np.ndarray, np.dtype, *(type(np.dtype(kind)) for kind in ("f4", "f8", "i4", "i8", "f2", "?"))]
     rebuilt = [getattr(np, "_core", None) or np.core]  # by the version of NumPy
     allowed = [*kinds, rebuilt[0].multiarray._reconstruct, rebuilt[0].multiarray.scalar]
+    with suppress(zipfile.BadZipFile):  # older files are no archives
+        outside.check_archive(file)
     try:
         with torch.serialization.safe_globals(allowed):
             manager = torch.load(file, weights_only=True, map_location="cpu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,12 @@ _QUESTIONS = ("question", "prompt", "query", "input")
 _REFERENCES = ("reference", "references", "answer", "answers", "target", "ground_truth", "gold", "label_text")
 _GENERATIONS = ("generations", "samples", "responses", "completions", "draws")
 _BASELINES = ("baseline", "greedy", "most_likely_generation", "greedy_text", "response", "prediction", "output")
+
+
+_FAILED = re.compile(
+    r"\s*(?:|\[LMMS_EVAL_(?:REQUEST_FAILED|BUDGET_EXCEEDED)\b.*|Failed to obtain answer via API\.?)\s*", re.DOTALL
+)
+"""Texts that adapters of lmms-eval and VLMEvalKit put in the place of an answer that they did not get."""
 
 
 def read(table: StoredTable, questions: Path | None) -> ForeignFile:
@@ -64,38 +71,47 @@ def _read_generations(table: StoredTable, form: str, draws: Sequence[str], basel
 
 
 def _read_lmms_eval(table: StoredTable) -> ForeignFile:
-    def document(number: int, row: Mapping[str, Any]) -> ForeignAnswers:
+    failed: list[str] = []
+    chosen = next(iter(table.values("filter", 1)), None) if "filter" in table.columns else None
+
+    def document(number: int, row: Mapping[str, Any]) -> ForeignAnswers | None:
+        if row.get("filter") != chosen:  # the same answers, read in another way
+            return None
         where = f"{table.name}: row {number + 1}"
         raw = row.get("resps") if row.get("resps") is not None else row.get("filtered_resps")
         answers = [_answer(text, where) for text in _flat(raw)]
         if any(str(answer["text"]).lstrip().startswith('{"id"') for answer in answers):
             raise DataError(f"{table.name}: samples of a task of this package; its run file holds more (hedge_runs/)")
-        question = row["input"] if isinstance(row.get("input"), str) else ""
-        return ForeignAnswers(
-            str(row["doc_id"]), tuple(answers), question=question, reference=str(row.get("target") or "")
-        )
+        question, id = row["input"] if isinstance(row.get("input"), str) else "", str(row["doc_id"])
+        draws = _answered(id, answers, failed)
+        return ForeignAnswers(id, draws, question=question, reference=str(row.get("target") or "")) if draws else None
 
-    notes = ("answers: as the model wrote them (resps); what the task's filters made of them is left",)
-    return ForeignFile(LMMS_EVAL, _documents(table, document), notes=notes)
+    documents = _documents(table, document)
+    notes = "answers: as the model wrote them (resps); what the task's filters made of them is left"
+    return ForeignFile(LMMS_EVAL, documents, notes=(notes, *_lost(failed)))
 
 
 def _read_vlmevalkit(table: StoredTable) -> ForeignFile:
     choices = find_choices(table, list(table.columns), (), None)
+    failed: list[str] = []
 
-    def document(number: int, row: Mapping[str, Any]) -> ForeignAnswers:
+    def document(number: int, row: Mapping[str, Any]) -> ForeignAnswers | None:
         where = f"{table.name}: row {number + 1}"
         question, reference = cells.text(row.get("question"), where), cells.text(row.get("answer"), where)
         if choices is not None:
             with suppress(DataError):  # an open question among others
                 question = choices.with_options(question, choices.options_of(row, question))
         kind = row.get("category") or row.get("l2-category")
-        baseline = _answer(row["prediction"], where)
+        id = cells.required(row["index"], where)
+        answers = _answered(id, [_answer("" if row["prediction"] is None else row["prediction"], where)], failed)
+        if not answers:
+            return None
         label = None if row.get("hit") is None else 1 - int(bool(cells.whole_number(row["hit"], where)))
-        answers = ForeignAnswers(cells.required(row["index"], where), (), baseline, question, reference, label)
-        return ForeignAnswers(**{**vars(answers), "question_type": str(kind) if kind else None})
+        return ForeignAnswers(id, (), answers[0], question, reference, label, question_type=str(kind) if kind else None)
 
     judge = "VLMEvalKit: hit" if "hit" in table.columns else ""
-    return ForeignFile(VLMEVALKIT, _documents(table, document), judge=judge)
+    documents = _documents(table, document)
+    return ForeignFile(VLMEVALKIT, documents, judge=judge, notes=_lost(failed))
 
 
 def _read_batch(table: StoredTable, questions: Mapping[str, str]) -> ForeignFile:
@@ -113,10 +129,21 @@ def _read_batch(table: StoredTable, questions: Mapping[str, str]) -> ForeignFile
         return ForeignAnswers(id, tuple(_choice_answer(choice) for choice in choices), question=questions.get(id, ""))
 
     documents = _documents(table, document)
-    notes = [f"lost: {len(failed)} requests that failed, such as {failed[0]!r}"] if failed else []
+    notes = [*_lost(failed)]
     if not questions:
         notes.append("questions: not in the replies; --questions FILE names the file of requests")
     return ForeignFile(BATCH, documents, next(iter(models), ""), notes=tuple(notes))
+
+
+def _answered(id: str, answers: Sequence[RawAnswer], failed: list[str]) -> tuple[RawAnswer, ...]:
+    """Those that are answers; the id joins `failed` once for every other one."""
+    answered = tuple(answer for answer in answers if not _FAILED.fullmatch(str(answer["text"])))
+    failed += [id] * (len(answers) - len(answered))
+    return answered
+
+
+def _lost(failed: Sequence[str]) -> tuple[str, ...]:
+    return (f"lost: {len(failed)} requests that failed, such as {failed[0]!r}",) if failed else ()
 
 
 def _choice_answer(choice: Mapping[str, Any]) -> RawAnswer:

@@ -132,7 +132,7 @@ def write_files(folder: Path, task: OwnTask) -> None:
         "test": test_name(task.name),
         "n_images": _n_images(task.roles),
         "answered": "assert task.doc_to_target(document).strip()" if task.roles.answer else "",
-        "commands": "\n".join(commands(task.name, task.name)),
+        "commands": "\n".join(commands(task.name, folder.name)),
     }
     text = yaml.dump(yaml_of(task), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     write_whole(folder / f"{task.name}.yaml", _filled("task.yaml.txt", values) + text)

@@ -1,0 +1,73 @@
+"""Files from addresses that a data set names: over https, from the host named, in time, and of a bounded size."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from email.message import Message
+from functools import lru_cache
+from typing import IO
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+from hedge_tasks.errors import DataError
+
+LARGEST = 64 << 20
+"""Bytes."""
+
+_TIMEOUT_S = 60.0
+"""For a whole file, whatever trickles in meanwhile."""
+
+_PIECE = 1 << 16
+
+
+def same_origin(address: str, elsewhere: str) -> bool:
+    """Whether a redirect stays at the host: the one rule for every request of ours, whatever it asks for.
+
+    Whoever answers may else have us fetch what only this machine can reach, or hand what we send to others.
+    """
+    from yarl import URL
+
+    return URL(address).origin() == URL(elsewhere).origin()
+
+
+@lru_cache(maxsize=1)
+def certificates() -> ssl.SSLContext:
+    """Those that the environment names (SSL_CERT_FILE, SSL_CERT_DIR), or else certifi's."""
+    if file := os.environ.get("SSL_CERT_FILE"):
+        return ssl.create_default_context(cafile=file)
+    if folder := os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context(capath=folder)
+    import certifi
+
+    return ssl.create_default_context(cafile=certifi.where())
+
+
+class _AtItsHost(HTTPRedirectHandler):
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    ) -> Request | None:
+        if not same_origin(req.full_url, newurl):
+            raise DataError(f"it redirects to another host ({newurl[:200]}); name that address itself if it is meant")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+
+
+def download(address: str) -> bytes:
+    """The content of an https:// address.
+
+    Raises:
+        DataError: it is another address, redirects to another host, or is too large or too slow.
+        OSError: nobody is there, or the server refuses.
+    """
+    if not address.startswith("https://"):
+        raise DataError("only https:// addresses are downloaded")
+    opener, end = build_opener(_AtItsHost, HTTPSHandler(context=certificates())), time.monotonic() + _TIMEOUT_S
+    content = bytearray()
+    with opener.open(address, timeout=_TIMEOUT_S) as response:
+        while piece := response.read1(_PIECE):
+            content += piece
+            if len(content) > LARGEST:
+                raise DataError(f"more than {LARGEST >> 20} MiB")
+            if time.monotonic() > end:
+                raise DataError(f"not whole within {_TIMEOUT_S:g} s")
+    return bytes(content)
