@@ -32,6 +32,8 @@ class ChatAdapter(lmms):
     tells_tokens = True
     takes_threads = False
     """Whether several threads may ask it at once."""
+    control_marks: frozenset[str] = frozenset()
+    """Texts that it reads as marks of its own: no document is asked whose text holds one."""
     samples_itself = False
     """Whether this package's own code chooses the tokens; whoever else does is asked whether settings are obeyed."""
 
@@ -96,6 +98,20 @@ class ChatAdapter(lmms):
         """Return the conversation of an ordinary `generate_until` request."""
         _, doc_to_messages, _, doc_id, task, split = request.args
         return doc_to_messages(self.task_dict[task][split][doc_id])
+
+
+def marks_of(processor: Any, placeholders: Sequence[int] = ()) -> frozenset[str]:
+    """Return the texts that a model reads as marks of its own: ends of turns, places of pictures.
+
+    Args:
+        processor: of the model, or its tokenizer.
+        placeholders: tokens that stand for pictures.
+    """
+    tokenizer = getattr(processor, "tokenizer", processor)
+    named = [value for name, value in vars(processor).items() if name.endswith("_token")]
+    named += [tokenizer.convert_ids_to_tokens(token) for token in placeholders]
+    named += [token.content for token in getattr(tokenizer, "added_tokens_decoder", {}).values() if token.special]
+    return frozenset(mark for mark in named if isinstance(mark, str) and mark.strip())
 
 
 Reading = Sequence[PromptToken] | str

@@ -27,6 +27,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.data.sentences import sentence_spans
+from hedge_tasks.data.thoughts import cut, has_thought
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.llm.fingerprints import identity_of
 from hedge_tasks.models import schema_tokens
@@ -36,6 +37,7 @@ from hedge_tasks.models.base import (
     Conversations,
     PlainSettings,
     conversation_draws,
+    marks_of,
     positive,
     refuse_unknown,
     spelled_answer,
@@ -52,7 +54,6 @@ from hedge_tasks.models.token_sampling import (
     AnswerReader,
     Continuations,
     TokenSampler,
-    cut,
     rounded,
     sent_decoding,
 )
@@ -202,6 +203,7 @@ class HedgeHF(ChatAdapter):
         self.share_prefill = share_prefill
         self._placeholders = _placeholder_tokens(config)
         self._image_token = image_token(config)
+        self.control_marks = marks_of(self._processor, sorted(self._placeholders))
         weights = identity_of(pretrained, getattr(config, "_commit_hash", None))
         adapter = f"+{peft}@{identity_of(peft)}" if peft else ""
         self.answer_identity = f"hedge_hf:{pretrained}@{weights}{adapter}:{self._model.dtype}:{VERSION}"
@@ -427,7 +429,7 @@ class HedgeHF(ChatAdapter):
         return answers
 
     def _reader(self, until: Sequence[str] = ()) -> AnswerReader:
-        return AnswerReader(self._tokenizer, self._model.generation_config, until)
+        return AnswerReader(self._tokenizer, self._model.generation_config, until, has_thought(self.chat_template))
 
     def _sampler(
         self,

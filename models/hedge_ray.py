@@ -32,7 +32,7 @@ AHEAD = 2
 MOST_DEATHS = 3
 """Replicas that may die at one batch before its draws count as failed."""
 
-_FACTS = ("answer_identity", "takes_choices", "tells_tokens", "samples_itself", "contrast")
+_FACTS = ("answer_identity", "control_marks", "takes_choices", "tells_tokens", "samples_itself", "contrast")
 _DELEGATED = ("answer_conversations", "forced_logprobs", "reply_logprobs", "sent_decoding", "sampling_facts")
 _PATIENCE_S = 60.0
 

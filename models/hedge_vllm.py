@@ -17,7 +17,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, Draw, Finish
-from hedge_tasks.data.thoughts import NO_END, Parts, Token, answer_of, has_thought, split_tokens
+from hedge_tasks.data.thoughts import NO_END, Parts, Token, answer_of, cut, has_thought, split_tokens, up_to_stop
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.llm.completion import PromptToken
 from hedge_tasks.llm.fingerprints import identity_of
@@ -29,11 +29,13 @@ from hedge_tasks.models.base import (
     Reading,
     drawn_reply,
     forced_answer,
+    marks_of,
     positive,
     refuse_unknown,
     whole_reply,
 )
-from hedge_tasks.models.token_sampling import cut, rounded, sent_decoding, thought_of
+from hedge_tasks.models.token_sampling import answer_in, rounded, sent_decoding, thought_of
+from hedge_tasks.models.weights import default_device
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
@@ -119,11 +121,12 @@ class HedgeVLLM(ChatAdapter):
             tensor=positive("tensor_parallel_size", tensor_parallel_size),
             data=positive("data_parallel_size", data_parallel_size),
         )
-        self.device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+        self.device = default_device()
         self.pretrained = pretrained
         self._vllm = _load_vllm()
         self._engine = self._vllm.LLM(**settings)
         self._special = set(self._engine.get_tokenizer().all_special_ids)
+        self.control_marks = marks_of(self._engine.get_tokenizer())
         self._defaults = self._engine.get_default_sampling_params()
         version = getattr(self._vllm, "__version__", "unknown")
         self.answer_identity = f"hedge_vllm:{pretrained}@{_weights(pretrained, revision)}:{dtype}:vllm-{version}"
@@ -203,11 +206,16 @@ class HedgeVLLM(ChatAdapter):
             temperature=draw.temperature,
             seed=draw.seed,
             max_tokens=limits["max_new_tokens"],
-            stop=list(limits.get("until", ())),
+            stop=self._stops(limits.get("until", ())),
             logprobs=alternatives,  # of the chosen token, and of so many others
             skip_special_tokens=True,
             **decoding,
         )
+
+    def _stops(self, until: Sequence[str]) -> list[str]:
+        """Return the texts that are to end an answer; none for a model that thinks, whose thoughts they would end."""
+        template = getattr(self._engine.get_tokenizer(), "chat_template", "") if until else ""
+        return [] if has_thought(str(template)) else list(until)
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings of decoding besides the temperature; as `hedge_hf` has it."""
@@ -226,36 +234,39 @@ class HedgeVLLM(ChatAdapter):
         tokens, table = list(completion.token_ids), completion.logprobs
         if not tokens or table is None:
             return Answer(answer_of(completion.text), finish=finish)
-        chosen = [entries[token] for token, entries in zip(tokens, table, strict=True)]
-        logprobs, controls = [entry.logprob for entry in chosen], [token in self._special for token in tokens]
-        pieces = [(entry.decoded_token or "").encode("utf-8", "replace") for entry in chosen]
-        parts = split_tokens(list(map(Token, pieces, logprobs, controls)))
-        text = self._text(completion.text, tokens, parts, until)
-        ended = finish == "stop" and controls[-1]
+        chosen = [(token, entries[token]) for token, entries in zip(tokens, table, strict=True)]
+        pieces = [Token(_spelled(entry), entry.logprob, token in self._special) for token, entry in chosen]
+        parts = split_tokens(pieces)
+        whole = self._text(completion.text, tokens, parts)
+        written = cut(whole, until)
+        text = answer_of(written)
+        finish = "stop" if written != whole else finish
         if isinstance(parts, str):
-            in_thought = logprobs[:-1] if ended else logprobs  # the end token is no part of the thought
-            thought = thought_of(in_thought) if parts == NO_END else None
+            in_thought = pieces[: len(pieces) - (finish == "stop" and pieces[-1].control)]  # without the end token
+            thought = thought_of([piece.logprob for piece in in_thought]) if parts == NO_END else None
             return Answer(text, finish=finish, thought=thought, no_logprob=parts)
         begin = len(parts.thought)
-        answer = Answer(text, rounded(parts.mean_logprob), len(parts.counted), finish)
-        if ended:
-            answer = replace(answer, end_logprob=rounded(logprobs[-1]))
-        answer = replace(answer, thought=thought_of(logprobs[:begin]))
+        if until and finish == "stop":
+            parts = up_to_stop(parts, text, is_cut=written != whole)
+        answer = answer_in(text, parts, finish)
         if alternatives is None:
             return answer
-        texts, likeliest = self._with_alternatives(tokens[begin:], table[begin:], alternatives)
+        own = slice(begin, begin + len(parts.answer))
+        texts, likeliest = self._with_alternatives(tokens[own], table[own], alternatives)
         return replace(answer, tokens=texts, alternatives=likeliest)
 
-    def _text(self, text: str, tokens: Sequence[int], parts: Parts | str, until: Sequence[str]) -> str:
-        """Return the answer's text. Marks of a thought that are control tokens are not in vLLM's own."""
+    def _text(self, text: str, tokens: Sequence[int], parts: Parts | str) -> str:
+        """Return the text, perhaps without its thought. Marks of a thought that are control tokens are not in vLLM's
+        own.
+        """
         if has_thought(text) or (isinstance(parts, Parts) and not parts.thought):
-            return answer_of(text)
+            return text
         tokenizer = self._engine.get_tokenizer()
         if isinstance(parts, str):
             # The end token is no text; the marks of the thought, which may be control tokens, are.
             ended = bool(tokens) and tokens[-1] == tokenizer.eos_token_id
             return str(tokenizer.decode(tokens[:-1] if ended else tokens, skip_special_tokens=False)).strip()
-        return cut(str(tokenizer.decode(tokens[len(parts.thought) :], skip_special_tokens=True)), until).strip()
+        return str(tokenizer.decode(tokens[len(parts.thought) :], skip_special_tokens=True)).lstrip()
 
     def _with_alternatives(self, tokens: Sequence[int], table: Sequence[Mapping[int, Any]], k: int) -> tuple[Any, ...]:
         """Tokens and alternatives of an answer as vLLM writes them, special ones left out."""
@@ -368,7 +379,8 @@ class HedgeVLLM(ChatAdapter):
                 part = requests[start : start + self.documents_per_call]
                 conversations = [_for_vllm(self.messages_of(request)) for request in part]
                 outputs = self._chat(conversations, [self._plain_sampling(request.args[2]) for request in part])
-                texts += [output.outputs[0].text.strip() for output in outputs]
+                stops = [PlainSettings.of(request.args[2]).until for request in part]
+                texts += [cut(out.outputs[0].text, until).strip() for out, until in zip(outputs, stops, strict=True)]
                 bar.update(len(part))
         return texts
 
@@ -377,7 +389,7 @@ class HedgeVLLM(ChatAdapter):
         return self._vllm.SamplingParams(
             temperature=settings.temperature,
             max_tokens=settings.max_new_tokens,
-            stop=list(settings.until),
+            stop=self._stops(settings.until),
             **settings.top,
         )
 
@@ -419,6 +431,10 @@ def _for_vllm(conversation: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {**turn, "content": content if isinstance(content := turn["content"], str) else [_part(p) for p in content]}
         for turn in conversation
     ]
+
+
+def _spelled(entry: Any) -> bytes:
+    return (entry.decoded_token or "").encode("utf-8", "replace")
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:

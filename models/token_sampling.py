@@ -24,7 +24,17 @@ from transformers import (
 )
 
 from hedge_tasks.data.answers import Answer, Draw, Finish, Thought
-from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, Token, answer_of, has_thought, split_tokens
+from hedge_tasks.data.thoughts import (
+    NO_BOUNDARY,
+    NO_END,
+    Parts,
+    Token,
+    answer_of,
+    cut,
+    has_thought,
+    split_tokens,
+    up_to_stop,
+)
 from hedge_tasks.errors import ConfigError, HedgeError
 
 VERSION = "gumbel-2"
@@ -243,18 +253,20 @@ class AnswerReader:
         tokenizer: of the model.
         defaults: its generation config, for the end tokens.
         until: texts that end an answer, themselves left out.
+        thinks: whether the model may think first, perhaps in a thought that the prompt has begun.
     """
 
-    def __init__(self, tokenizer: Any, defaults: GenerationConfig, until: Sequence[str]) -> None:
+    def __init__(self, tokenizer: Any, defaults: GenerationConfig, until: Sequence[str], thinks: bool = False) -> None:
         self._tokenizer = tokenizer
         self.ends = _as_set(defaults.eos_token_id) | _as_set(tokenizer.eos_token_id)
         self._special = set(tokenizer.all_special_ids) | self.ends
-        self._until = until
+        self._until, self._thinks = until, thinks
 
     def is_finished(self, tokens: Sequence[int]) -> bool:
-        if tokens[-1] in self.ends:
-            return True
-        return bool(self._until) and any(stop in self._decode(tokens) for stop in self._until)
+        if tokens[-1] in self.ends or not self._until:
+            return tokens[-1] in self.ends
+        written = self._tokenizer.decode(tokens, skip_special_tokens=False)
+        return (not self._thinks or has_thought(written)) and cut(written, self._until) != written
 
     def read(
         self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest] | None = None
@@ -269,39 +281,37 @@ class AnswerReader:
             likeliest: Likeliest tokens of every step; with them the answer has its tokens and alternatives.
         """
         length = next((i for i, token in enumerate(tokens) if token in self.ends), len(tokens))
-        begin = self._begin(tokens[: length + 1], logprobs)
-        own = tokens[begin:length] if isinstance(begin, int) else tokens[:length]
-        whole = self._decode(own)
-        text = cut(whole, self._until)
-        finish: Finish = "stop" if length < len(tokens) or text != whole else "length"
-        if isinstance(begin, str):
+        parts = self._parts(tokens[: length + 1], logprobs)
+        finish: Finish = "stop" if length < len(tokens) else "length"
+        if isinstance(parts, str):
+            thought = thought_of(logprobs[:length]) if parts == NO_END else None
+            text = self._decode(tokens[:length])
             # Marks that are control tokens have to stay, or the thought would pass for an answer.
-            text = text if has_thought(text) else self._tokenizer.decode(own, skip_special_tokens=False)
-            thought = thought_of(logprobs[:length]) if begin == NO_END else None
-            return Answer(answer_of(text), finish=finish, thought=thought, no_logprob=begin)
-        likely = logprobs[begin:length]
-        counted = [p for token, p in zip(own, likely, strict=True) if token not in self._special]
-        # An answer of no token at all is as likely as the end token that made it.
-        mean = sum(counted) / len(counted) if counted else logprobs[begin]
-        answer = Answer(text.strip(), rounded(mean), len(counted), finish, thought=thought_of(logprobs[:begin]))
-        if length < len(tokens):
-            answer = replace(answer, end_logprob=rounded(logprobs[length]))
-        if likeliest is None or text != whole:
+            text = text if has_thought(text) else self._tokenizer.decode(tokens[:length], skip_special_tokens=False)
+            return Answer(answer_of(text), finish=finish, thought=thought, no_logprob=parts)
+        begin = len(parts.thought)
+        own = tokens[begin:length]
+        whole = self._decode(own).lstrip() if begin else self._decode(own)
+        text = cut(whole, self._until)
+        if text != whole:
+            parts, finish = up_to_stop(parts, text, is_cut=True), "stop"
+        answer = answer_in(text, parts, finish)
+        if likeliest is None or parts.stopped:
             return answer
-        pieces, alternatives = self._with_alternatives(own, likely, likeliest[begin:length])
+        pieces, alternatives = self._with_alternatives(own, logprobs[begin:length], likeliest[begin:length])
         return replace(answer, tokens=pieces, alternatives=alternatives)
 
-    def _begin(self, tokens: Sequence[int], logprobs: Sequence[float]) -> int | str:
-        """Return the position of the answer's first token, or why it is not known."""
-        if not has_thought(self._tokenizer.decode(tokens, skip_special_tokens=False)):
-            return 0
+    def _parts(self, tokens: Sequence[int], logprobs: Sequence[float]) -> Parts | str:
+        """Return the tokens of thought and answer, or why they cannot be told."""
         pieces = [self._tokenizer.decode([token], skip_special_tokens=False).encode() for token in tokens]
         controls = [token in self._special for token in tokens]
-        parts = split_tokens(list(map(Token, pieces, logprobs, controls)))
+        written = list(map(Token, pieces, logprobs, controls))
+        if not has_thought(self._tokenizer.decode(tokens, skip_special_tokens=False)):
+            return Parts((), tuple(written))
+        parts = split_tokens(written)
         if isinstance(parts, str):
             return parts
-        begin = len(parts.thought)
-        return NO_BOUNDARY if has_thought(self._decode(tokens[begin:])) else begin
+        return NO_BOUNDARY if has_thought(self._decode(tokens[len(parts.thought) :])) else parts
 
     def _with_alternatives(
         self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest]
@@ -333,11 +343,18 @@ class AnswerReader:
         return self._tokenizer.decode(tokens, skip_special_tokens=True)
 
 
-def cut(text: str, until: Sequence[str]) -> str:
-    """Return a text up to the first of the texts that end it."""
-    for stop in until:
-        text = text.split(stop)[0]
-    return text
+def answer_in(text: str, parts: Parts, finish: Finish) -> Answer:
+    """Return an answer with its log-probability, that of its end, and its thought.
+
+    Args:
+        text: perhaps with white space around it.
+        parts: its tokens, and those of the thought before it.
+        finish: why the model stopped.
+    """
+    end = parts.end_logprob if finish == "stop" else None
+    thought = thought_of([token.logprob for token in parts.thought])
+    answer = Answer(text.strip(), rounded(parts.mean_logprob), len(parts.counted), finish, thought=thought)
+    return answer if end is None else replace(answer, end_logprob=rounded(end))
 
 
 def thought_of(logprobs: Sequence[float]) -> Thought | None:

@@ -14,6 +14,7 @@ from transformers import BitsAndBytesConfig
 
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.models.base import positive
+from hedge_tasks.numbers import count_of
 
 DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Ways in which accelerate spreads one model over all GPUs that a process sees."""
@@ -24,8 +25,19 @@ DeviceMap = str | Mapping[str, Any]
 
 
 def default_device() -> str:
-    """This rank's GPU, or the CPU."""
-    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
+    """This rank's GPU, or the CPU.
+
+    Raises:
+        ConfigError: there are fewer GPUs than ranks. Every rank of this machine finds that, so that none waits for one
+            that has ended.
+    """
+    if not torch.cuda.is_available():
+        return "cpu"
+    rank, gpus = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
+    if (ranks := max(int(os.environ.get("LOCAL_WORLD_SIZE", 1)), rank + 1)) > gpus:
+        has = f"and this machine has {count_of(gpus, 'GPU')}: torchrun --nproc-per-node {gpus} ..."
+        raise ConfigError(f"{ranks} processes need a GPU each, {has}")
+    return f"cuda:{rank}"
 
 
 def placement(device: str | None, device_map: DeviceMap | None) -> Any:

@@ -248,3 +248,14 @@ def test_the_stated_power_is_that_of_the_test() -> None:
 def test_no_power_is_told_where_nothing_was_tested() -> None:
     draws = [[answer(10 * d + i, -12.0) for i in range(10)] for d in range(60)]
     assert with_power(verdict_on(draws, PURE), draws).power == {}
+
+
+def test_draws_that_a_stop_text_has_ended_do_not_contradict_their_log_probabilities() -> None:
+    """The same text and tokens, ended by the model and by a stop text: only of the first all tokens are known."""
+    chance, told = np.random.default_rng(0), math.log(0.8)
+    ended = Answer("left", told, 1, "stop", end_logprob=math.log(0.5))
+    kinds = [ended, replace(ended, end_logprob=None), Answer("right", math.log(0.2), 1, "stop", end_logprob=0.0)]
+    honest = [[kinds[i] for i in chance.choice(3, 10, p=[0.4, 0.4, 0.2])] for _ in range(200)]
+    assert verdict_on(honest, PURE).state == "not contradicted"
+    greedy = [[kinds[i] for i in chance.choice(3, 10, p=[0.8, 0.2, 0.0])] for _ in range(200)]
+    assert verdict_on(greedy, PURE).state == "contradicted"

@@ -222,6 +222,24 @@ def test_stop_strings_end_an_answer(model: Any, picture: Image.Image) -> None:
     assert [answer.text for answer in cut] == [answer.text.split("e")[0].strip() for answer in whole]
 
 
+@pytest.mark.parametrize("rank", ["0", "1", "3"])
+def test_more_ranks_than_gpus_are_an_error_in_every_rank_before_the_model_is_loaded(
+    rank: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+    from hedge_tasks.models.weights import placement
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("LOCAL_RANK", rank)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    with pytest.raises(ConfigError, match=r"4 processes need a GPU each, and this machine has 2 GPUs: torchrun"):
+        HedgeTiny()
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert placement(None, None) == {"": torch.device("cuda:1")}
+
+
 def test_the_system_prompt_reaches_the_model(model: Any, picture: Image.Image) -> None:
     request = draw_request(picture, clean(0), system="You are a careful reader.")
     ids = model._inputs([request.messages()])["input_ids"][0]

@@ -44,7 +44,9 @@ def test_every_draw_has_its_own_seed() -> None:
 
 
 def test_command_line_settings_of_other_tasks_do_no_harm() -> None:
-    plan = SamplingPlan.from_generation_kwargs({"n": 3, "do_sample": False, "num_beams": 1, "until": "\n"})
+    # A command line cannot hold a line break: `--gen_kwargs 'until=\n'` is two characters.
+    plan = SamplingPlan.from_generation_kwargs({"n": 3, "do_sample": False, "num_beams": 1, "until": "\\n"})
+    assert plan == SamplingPlan.from_generation_kwargs({"n": 3, "until": ["\n", ""]})
     assert (plan.n, plan.noisy_count, plan.until) == (3, 3, ("\n",))
     assert plan.limits() == {"max_new_tokens": 512, "decoding": "pure", "until": ("\n",)}
 

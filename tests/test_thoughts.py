@@ -112,15 +112,17 @@ class Vocabulary:
         return "".join(self.texts[i] for i in kept)
 
 
-def in_hf(reply: ThinkingReply, *, cut: int | None = None) -> Answer:
+def in_hf(reply: ThinkingReply, *, cut: int | None = None, until: tuple[str, ...] = ()) -> Answer:
     from hedge_tasks.models.token_sampling import AnswerReader
 
-    reader = AnswerReader(Vocabulary(reply), SimpleNamespace(eos_token_id=None), ())  # type: ignore[arg-type]
+    reader = AnswerReader(Vocabulary(reply), SimpleNamespace(eos_token_id=None), until, True)  # type: ignore[arg-type]
     logprobs = [logprob for _, logprob in reply.tokens][:cut]
+    places = range(len(logprobs))
+    logprobs = logprobs[: next((i + 1 for i in places if reader.is_finished(range(i + 1))), len(logprobs))]
     return reader.read(list(range(len(logprobs))), logprobs, [[] for _ in logprobs])
 
 
-def in_vllm(reply: ThinkingReply, *, cut: int | None = None) -> Answer:
+def in_vllm(reply: ThinkingReply, *, cut: int | None = None, until: tuple[str, ...] = ()) -> Answer:
     from hedge_tasks.models.hedge_vllm import HedgeVLLM
 
     vocabulary = Vocabulary(reply)
@@ -133,17 +135,17 @@ def in_vllm(reply: ThinkingReply, *, cut: int | None = None) -> Answer:
     text = vocabulary.decode(ids, skip_special_tokens=True)
     finish = "stop" if cut is None else "length"
     one = SimpleNamespace(text=text, token_ids=ids, logprobs=table, finish_reason=finish)
-    answer = model._read(one, 0)
+    answer = model._read(one, 0, until)
     assert isinstance(answer, Answer)
     return answer
 
 
-def in_openai(reply: ThinkingReply, *, cut: int | None = None) -> Answer:
+def in_openai(reply: ThinkingReply, *, cut: int | None = None, until: tuple[str, ...] = ()) -> Answer:
     tokens = reply.tokens[:cut]
     vocabulary = Vocabulary(reply)
     text = vocabulary.decode(list(range(len(tokens))), skip_special_tokens=True)
     finish = "stop" if cut is None else "length"
-    return read_completion(completion(text, tokens, finish_reason=finish)).answer_in_tokens
+    return read_completion(completion(text, tokens, finish_reason=finish), until).answer_in_tokens
 
 
 @pytest.mark.framework
@@ -159,6 +161,36 @@ def test_a_thinking_reply_is_the_same_answer_in_every_adapter(name: str) -> None
         assert answer.thought.n_tokens == len(reply.thought)
         expected = sum(logprob for _, logprob in reply.tokens[: len(reply.thought)]) / len(reply.thought)
         assert answer.thought.mean_logprob == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("name", REPLIES)
+@pytest.mark.parametrize("until", [(", 5", " be", "\n"), ("upper", " the")])
+def test_a_stop_text_ends_the_answer_and_no_thought_in_any_adapter(name: str, until: tuple[str, ...]) -> None:
+    reply = REPLIES[name]
+    for adapter in (in_hf, in_vllm, in_openai):
+        answer = adapter(reply, until=until)
+        kept = ["upper", " left"] if " be" in until else []
+        assert (answer.text, answer.finish, answer.end_logprob) == ("".join(kept), "stop", None)
+        assert (answer.mean_logprob, answer.n_tokens) == (-0.25, len(kept))
+        assert answer.thought is not None
+        assert answer.thought.n_tokens == len(reply.thought)
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("n", [3, 6])
+@pytest.mark.parametrize("left_in", [True, False], ids=["whole text", "text without what ended it"])
+def test_tokens_behind_the_text_that_ended_an_answer_are_not_counted(n: int, left_in: bool) -> None:
+    written = [("upper", -0.2), (" left", -0.4), ("\n", -0.1), ("Q", -3.0), (":", -2.0), (" Why", -2.1)][:n]
+    reply = ThinkingReply((), tuple(text for text, _ in written), "</s>")
+    body = completion("".join(reply.answer) if left_in else "upper left", written)
+    answers = [read_completion(body, ["\n"]).answer_in_tokens]
+    for adapter in (in_hf, in_vllm):
+        tokens = SimpleNamespace(tokens=[*written, ("</s>", -4.0)], control=(), end="</s>")
+        answers.append(adapter(tokens, cut=n, until=("\n",)))  # type: ignore[arg-type]
+    for answer in answers:
+        assert (answer.text, answer.mean_logprob, answer.n_tokens) == ("upper left", pytest.approx(-0.3), 2)
+        assert (answer.finish, answer.end_logprob) == ("stop", None)
 
 
 @pytest.mark.framework

@@ -24,10 +24,10 @@ def add(commands: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.measures.run_finding import trust_of_run
+    from hedge_tasks.runs.from_store import runs_so_far
     from hedge_tasks.runs.health import health_of
-    from hedge_tasks.runs.run_files import load_runs
 
-    runs = load_runs(arguments.run, arguments.task, trust=arguments.trust_run)
+    runs = runs_so_far(arguments.run, arguments.task, trust=arguments.trust_run)
     results = [(run, health_of(run), trust_of_run(run)) for run in runs]
     rows = [
         {"task": run.task, "model": run.model, **health.to_dict(), "trust": trust.to_dict()}

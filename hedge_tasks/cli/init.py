@@ -98,8 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     load_prompt(prompt)
     say("\n".join(_plan(table, roles, arguments.task, out)), sys.stderr)
     findings = inspect_rows(table, roles, files)
-    facts = [*_facts(table, roles), *_counts(roles, findings)]
-    say("\n".join(f"  {fact}" for fact in _counts(roles, findings)), sys.stderr)
+    facts = [*_facts(table, roles), *_counts(table, roles, findings)]
+    say("\n".join(f"  {fact}" for fact in _counts(table, roles, findings)), sys.stderr)
     left_out = _left_out(findings, table, arguments.drop)
     task = OwnTask(arguments.task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
     if arguments.dry_run:
@@ -231,12 +231,17 @@ def _answer_fact(table: StoredTable, roles: Roles) -> str:
     return f"answer: column {roles.answer!r}{_values(table, roles.answer)}{how}; judge: {judge}"
 
 
-def _counts(roles: Roles, findings: RowFindings) -> list[str]:
+def _counts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
     """Return what was counted in all rows, a line each."""
+    from hedge_tasks.data.own_data import describe
+
     counts = [f"different pictures: {findings.pictures}"] if roles.images else []
     counts.append(f"groups: {findings.groups}")
     if findings.repeated:
         counts.append(f"repeated: {count_of(findings.repeated, 'row')} with question and pictures of one before")
+    if findings.marked:
+        what = "hold a mark that some models keep for themselves, and are not asked of those"
+        counts.append(describe(findings.marked, table.n_rows, what))
     return counts
 
 

@@ -416,13 +416,19 @@ class Refused(str):
     __slots__ = ()
 
 
+class Unaskable(Refused):
+    """Why the model that is asked cannot be asked this document at all, whoever tries; the others are asked."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FailedDocument:
     """A document that is left out, because a draw of it failed for good and the plan allows for some of these.
 
     Attributes:
         id: of the document.
-        reason: why the first of its draws failed.
+        reason: why the first of its draws failed; an `Unaskable` one needs nobody's leave.
     """
 
     id: str
@@ -434,7 +440,7 @@ class FailedDocument:
 
     def to_json(self, report: Mapping[str, Any] | None = None) -> str:
         """One line of JSON; `report` as for `AnswerSet.to_json`."""
-        return _json({"id": self.id, "failed": self.reason}, report)
+        return _json({"id": self.id, "failed": self.reason, "unaskable": isinstance(self.reason, Unaskable)}, report)
 
 
 def read_report(text: str) -> Mapping[str, Any] | None:
@@ -452,7 +458,8 @@ def read_response(text: str) -> AnswerSet | FailedDocument:
     """
     fields = outside.parse_json(text, "answer set")
     if isinstance(fields, Mapping) and isinstance(fields.get("failed"), str):
-        return FailedDocument(str(fields.get("id")), fields["failed"])
+        kind = Unaskable if fields.get("unaskable") is True else str
+        return FailedDocument(str(fields.get("id")), kind(fields["failed"]))
     return AnswerSet.read(fields)
 
 

@@ -17,6 +17,7 @@ from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.media import PictureFiles, content_of, medium_of
 from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.data.tables import StoredTable
+from hedge_tasks.data.template_tokens import mark_in
 from hedge_tasks.data.video import frames_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
@@ -39,12 +40,14 @@ class RowFindings:
 
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.
+        marked: number of a row from 0 -> what in its question a model may take for a mark of its own.
         repeated: rows that ask and show the same as one before.
         pictures: number of different pictures.
         groups: number of groups of questions that belong together.
     """
 
     faults: dict[int, str] = field(default_factory=dict)
+    marked: dict[int, str] = field(default_factory=dict)
     repeated: int = 0
     pictures: int = 0
     groups: int = 0
@@ -157,6 +160,8 @@ def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFi
         except DataError as error:
             findings.faults[row] = str(error)
             continue
+        if mark := mark_in(texts[roles.question]):
+            findings.marked[row] = mark
         picture = "".join(digests)
         key = f"{texts[roles.question]}\0{texts[roles.answer] if roles.answer else ''}\0{picture}"
         findings.repeated += key in seen
@@ -169,11 +174,11 @@ def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFi
     return findings
 
 
-def describe(faults: Mapping[int, str], n_rows: int) -> str:
-    """The first rows that cannot be used, with the reasons."""
+def describe(faults: Mapping[int, str], n_rows: int, what: str = "cannot be used") -> str:
+    """The first rows of which something is to be said, with the reasons."""
     first = "; ".join(f"row {row + 1}: {why}" for row, why in list(faults.items())[:_SHOWN])
     others = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-    return f"{len(faults)} of {n_rows} rows cannot be used: {first}{others}"
+    return f"{len(faults)} of {n_rows} rows {what}: {first}{others}"
 
 
 def picture_columns(roles: Roles) -> tuple[str, ...]:

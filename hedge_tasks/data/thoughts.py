@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -37,9 +38,6 @@ _BLANKS = re.compile(r"[\s▁ĠĊ]")
 _INCOMPLETE = "\ufffd"
 _LAST_ASCII = 127
 
-_MOST_BYTES = 16
-"""Of the tokens that spell a character, blanks, control tokens and a vocabulary's spelling included."""
-
 
 def without_thoughts(text: str) -> tuple[str, bool]:
     """Return what stands behind the last thought, and whether a thought was left open.
@@ -61,6 +59,20 @@ def answer_of(text: str) -> str:
     """
     after_thought, is_open = without_thoughts(text)
     return (text if is_open else after_thought).strip()
+
+
+def cut(text: str, until: Sequence[str]) -> str:
+    """Return a reply up to the first of the texts that end its answer; in a thought, or between it and the answer, they
+    end nothing.
+
+    Example:
+        >>> cut("<think>Left.\\nOr right?</think>\\n\\nleft\\nQ: Why?", ["\\n"])
+        '<think>Left.\\nOr right?</think>\\n\\nleft'
+    """
+    end, is_open = _end_of_thought(text)
+    begin = len(text) - len(text[end:].lstrip()) if end else 0
+    ends = [at for stop in until if (at := text.find(stop, begin)) >= 0]
+    return text if is_open else text[: min(ends, default=len(text))]
 
 
 def has_thought(text: str) -> bool:
@@ -89,10 +101,12 @@ class Parts:
     Attributes:
         thought: all that come before the answer, marks and blanks between the two included.
         answer: those of the answer, and control tokens among or behind them.
+        stopped: whether a text of `until` ended the answer: what is behind it is no part of it.
     """
 
     thought: tuple[Token, ...]
     answer: tuple[Token, ...]
+    stopped: bool = False
 
     @property
     def counted(self) -> tuple[Token, ...]:
@@ -106,6 +120,11 @@ class Parts:
         return sum(token.logprob for token in counted) / len(counted)
 
     @property
+    def end_logprob(self) -> float | None:
+        """Log-probability of the end token (nats); None where the model did not end the answer."""
+        return self.answer[-1].logprob if self.answer[-1].control and not self.stopped else None
+
+    @property
     def thoughts(self) -> Thought | None:
         """Length and log-probability of the thought; None without one."""
         return thought_of(self.thought)
@@ -114,6 +133,26 @@ class Parts:
 def thought_of(tokens: Sequence[Token]) -> Thought | None:
     """Length and log-probability of the tokens of a thought; None without any."""
     return Thought(len(tokens), sum(token.logprob for token in tokens) / len(tokens)) if tokens else None
+
+
+def up_to_stop(parts: Parts, answer: str, *, is_cut: bool) -> Parts:
+    """The tokens that spell an answer, without those behind them where one of the texts of `until` has ended it.
+
+    Args:
+        parts: of all that was written.
+        answer: without the text that ended it. Of an empty one the first token stands for the end.
+        is_cut: whether that text was found in the answer; else it has ended the answer where no end token does.
+
+    Example:
+        >>> written = Parts((), (Token(b"left", -0.5), Token(b"\\n", -0.1), Token(b"Q", -4.0)))
+        >>> up_to_stop(written, "left", is_cut=True).mean_logprob
+        -0.5
+    """
+    tokens = parts.answer
+    if tokens[-1].control and not is_cut:
+        return parts
+    own = tokens[: _count_spelling(tokens, answer)]
+    return Parts(parts.thought, own or (tokens[0]._replace(control=True),), stopped=True)
 
 
 def split_tokens(
@@ -142,7 +181,7 @@ def split_tokens(
     if isinstance(begin, str):
         return begin
     if answer is not None and not spell(tokens[begin:], answer, whole=whole):
-        last = None if begin else _beginning_of(tokens, answer, reasoning)
+        last = None if begin else _beginning_of(tokens, answer, reasoning, whole=whole)
         if last is None:
             return OTHER_TOKENS
         begin = last
@@ -194,17 +233,19 @@ def _breaks_off(tokens: Sequence[Token]) -> bool:
     return bool(decoder.getstate()[0])
 
 
-def _beginning_of(tokens: Sequence[Token], answer: str, reasoning: str | None) -> int | None:
+def _beginning_of(tokens: Sequence[Token], answer: str, reasoning: str | None, *, whole: bool) -> int | None:
     """The token at which the answer begins, where those before it are the thought; None where that is not so."""
-    if not reasoning or not answer.strip():
+    begin = _count_spelling(tokens, reasoning or "")
+    if not reasoning or not answer.strip() or not spell(tokens[:begin], reasoning):
         return None
-    longest = _MOST_BYTES * (len(answer) + 1)
-    for i in range(len(tokens) - 1, 0, -1):
-        if spell(tokens[i:], answer, whole=True):
-            return i if spell(tokens[:i], reasoning, whole=True) else None
-        if (longest := longest - len(tokens[i].spelled)) < 0:
-            return None
-    return None
+    while begin < len(tokens) and (tokens[begin].control or _is_blank(tokens[begin].spelled)):
+        begin += 1
+    return begin if spell(tokens[begin:], answer, whole=whole) else None
+
+
+def _count_spelling(tokens: Sequence[Token], text: str) -> int:
+    """The number of tokens that a text needs, all where they spell another one."""
+    return bisect_left(range(len(tokens)), True, key=lambda n: spell(tokens[:n], text, whole=False))
 
 
 # --- do the tokens spell the text? ------------------------------------------------------------------------------------

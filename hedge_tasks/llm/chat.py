@@ -19,7 +19,7 @@ from loguru import logger
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
 from hedge_tasks.llm.border import HttpClient, HttpReply, RedirectedAway
-from hedge_tasks.llm.completion import Completion, read_choices, read_completion
+from hedge_tasks.llm.completion import Completion, read_choices, read_completion, shows_thought
 from hedge_tasks.llm.dialect import Dialect, spell
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
@@ -32,6 +32,9 @@ OPENAI = "https://api.openai.com/v1"
 
 Messages = Sequence[Mapping[str, Any]] | bytes
 """As `to_openai` makes them, or the same as JSON (`encoded`), for several requests."""
+
+Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
+"""Makes a request with these fields of its body besides model and messages."""
 
 _AWAY = (502, 503, 504)
 """Replies of gateways for a server that is not there, and of servers that load a model."""
@@ -124,6 +127,7 @@ class ChatClient:
         self._away_since: float | None = None
         self._waits: set[tuple[float, int]] = set()
         self._dialect = Dialect(self.name, self.say_once)
+        self._thinks: bool | None = None
 
     def ask(
         self,
@@ -192,7 +196,7 @@ class ChatClient:
 
         return await self._until_read(self._sender(messages), read, {**settings, "n": n}, (*optional, "n"), stop)
 
-    def _sender(self, messages: Messages) -> Callable[[Mapping[str, Any]], Awaitable[HttpReply]]:
+    def _sender(self, messages: Messages) -> Send:
         conversation = messages if isinstance(messages, bytes) else encoded(messages)
 
         def send(settings: Mapping[str, Any]) -> Awaitable[HttpReply]:
@@ -206,7 +210,7 @@ class ChatClient:
 
     async def _until_read(
         self,
-        send: Callable[[Mapping[str, Any]], Awaitable[HttpReply]],
+        send: Send,
         read: Callable[[Any], Result],
         settings: Mapping[str, Any],
         optional: Collection[str],
@@ -344,12 +348,23 @@ class ChatClient:
         return jitter + (growing if failure.retry_after_s is None else failure.retry_after_s)
 
     async def _ask_once(
-        self,
-        send: Callable[[Mapping[str, Any]], Awaitable[HttpReply]],
-        read: Callable[[Any], Result],
-        settings: Mapping[str, Any],
-        optional: Collection[str],
+        self, send: Send, read: Callable[[Any], Result], settings: Mapping[str, Any], optional: Collection[str]
     ) -> Result:
+        # A text that is to end the answer would end a thought: what is written is cut here, until it is known that the
+        # model does not think.
+        sent = settings if self._thinks is False else {k: v for k, v in settings.items() if k != "stop"}
+        body = await self._body(send, sent, optional)
+        try:
+            if not self._thinks and (thinks := shows_thought(body)) is not None:
+                self._thinks = thinks
+            if not (self._thinks and "stop" in sent):
+                return read(body)
+        except RequestFailed as failure:
+            raise RequestFailed(self.redact.shown(failure), failure.kind) from None
+        return await self._ask_once(send, read, settings, optional)
+
+    async def _body(self, send: Send, settings: Mapping[str, Any], optional: Collection[str]) -> Any:
+        """The parsed body of an answer."""
         while True:
             levels = self._dialect.levels
             try:
@@ -373,10 +388,7 @@ class ChatClient:
                 raise RequestFailed(self.redact.shown(error), "garbled") from None
             self._note_reply()
             self._dialect.has_answered()
-            try:
-                return read(body)
-            except RequestFailed as failure:
-                raise RequestFailed(self.redact.shown(failure), failure.kind) from None
+            return body
 
     # --- what went wrong ----------------------------------------------------------------------------------------------
 

@@ -14,11 +14,13 @@ from hedge_tasks.data.thoughts import (
     Parts,
     Token,
     answer_of,
+    cut,
     has_thought,
     spell,
     split_tokens,
     texts_of,
     thought_of,
+    up_to_stop,
 )
 from hedge_tasks.io.outside import clean
 from hedge_tasks.llm.failures import RequestFailed
@@ -53,6 +55,9 @@ _FINISHES: Mapping[str, Finish] = {
     "content_filter": "filtered",
     "safety": "filtered",
 }
+
+_REASONING = ("reasoning_content", "reasoning")
+"""Fields of a message in which servers with a parser tell a thought."""
 
 _LONGEST_NAME = 200
 
@@ -146,6 +151,17 @@ def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | R
     return completions
 
 
+def shows_thought(body: object) -> bool | None:
+    """Whether a chat completion has a thought, in its text or beside it; None where it was cut before that shows."""
+    choice = _first_choice(body)
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
+        return None
+    if any(map(message.get, _REASONING)) or has_thought(_text(message.get("content")) or "") or _counted_thought(body):
+        return True
+    return None if choice.get("finish_reason") in ("length", "max_tokens") else False
+
+
 def _index_of(choice: object) -> int:
     index = choice.get("index") if isinstance(choice, Mapping) else None
     return index if isinstance(index, int) else 0
@@ -161,12 +177,11 @@ def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = 
         text = _text(message.get("refusal"))
     if text is None:
         raise _no_content(choice)
-    for stop in until:
-        text = text.split(stop)[0]
-    finish = _finish(choice)
+    finish, reasoning = _finish(choice), next(filter(None, map(_text, map(message.get, _REASONING))), None)
+    text = text.lstrip() if reasoning else text
     entries = _entries(choice)
-    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-    answer_text, parts = _split_answer(entries, text, reasoning, whole=not until, finished=finish == "stop")
+    answer_text, parts, is_cut = _split_answer(entries, text, reasoning, until, finish)
+    text, finish = cut(text, until), "stop" if is_cut else finish
     answer = replace(_answer(entries, answer_text, parts, body), finish=finish, served=_served(body))
     if finish == "length":
         answer = replace(answer, end_logprob=None)  # a control token that it was cut behind
@@ -176,37 +191,37 @@ def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = 
 
 
 def _split_answer(
-    entries: Sequence[_Entry], text: str, reasoning: str | None, *, whole: bool, finished: bool
-) -> tuple[str, Parts | str | None]:
-    """The answer's text, and its tokens, or why these are not known; None where there are none at all.
-
-    Args:
-        whole: no text has ended the answer, whose tokens would follow.
-        finished: the model itself ended the answer.
+    entries: Sequence[_Entry], text: str, reasoning: str | None, until: Sequence[str], finish: Finish | None
+) -> tuple[str, Parts | str | None, bool]:
+    """The answer's text, its tokens, or why these are not known (None where there are none at all), and whether one of
+    the texts of `until` was found in it.
     """
-    answer = answer_of(text)
+    written = cut(text, until)
+    answer = answer_of(written)
     if not entries:
-        return answer, None
-    strict, loose = ([_token(entry, like) for entry in entries] for like in (_SPECIAL, _LIKE_CONTROL))
-    if finished and not (entries[-1].text or entries[-1].spelled):
-        # llama.cpp spells its end token as nothing. Elsewhere an empty token is part of a character.
-        strict[-1], loose[-1] = strict[-1]._replace(control=True), loose[-1]._replace(control=True)
+        return answer, None, written != text
+    strict, loose = (_tokens(entries, like, finish) for like in (_SPECIAL, _LIKE_CONTROL))
+    # Tokens of a text that ended the answer mostly follow it.
+    whole = not until
     parts = split_tokens(strict, answer, reasoning=reasoning, whole=whole)
     if parts == OTHER_TOKENS and loose != strict:
         parts = split_tokens(loose, answer, reasoning=reasoning, whole=whole)
     if isinstance(parts, str) and reasoning is None and not has_thought(text) and spell(loose, text, whole=whole):
         # Where the marks are control tokens, a server without a parser leaves them out, and thought and answer are one.
         parts = split_tokens(loose)
-        answer = "".join(texts_of(parts.counted if isinstance(parts, Parts) else loose)).strip()
-    return answer, parts
+        text = "".join(texts_of(parts.counted if isinstance(parts, Parts) else loose)).lstrip()
+        written = cut(text, until)
+        answer = written.strip()
+    if until and isinstance(parts, Parts) and (written != text or finish != "length"):
+        parts = up_to_stop(parts, answer, is_cut=written != text)
+    return answer, parts, written != text
 
 
 def _answer(entries: Sequence[_Entry], text: str, parts: Parts | str | None, body: object) -> Answer:
     """The answer's text, with its log-probability or why there is none."""
     if isinstance(parts, Parts):
-        end = parts.answer[-1].logprob if parts.answer[-1].control else None
         thought = parts.thoughts or _counted_thought(body)
-        return Answer(text, parts.mean_logprob, len(parts.counted), end_logprob=end, thought=thought)
+        return Answer(text, parts.mean_logprob, len(parts.counted), end_logprob=parts.end_logprob, thought=thought)
     open_thought = thought_of([_token(entry, _SPECIAL) for entry in entries]) if parts == NO_END else None
     thought = open_thought or _counted_thought(body)
     return Answer(text, thought=thought, no_logprob=parts)
@@ -284,6 +299,14 @@ def _usable_logprob(token: Mapping[str, Any]) -> float | None:
     return min(float(value), 0.0)
 
 
+def _tokens(entries: Sequence[_Entry], control: re.Pattern[str], finish: Finish | None) -> list[Token]:
+    tokens = [_token(entry, control) for entry in entries]
+    if finish == "stop" and not (entries[-1].text or entries[-1].spelled):
+        # llama.cpp spells its end token as nothing. Elsewhere an empty token is part of a character.
+        tokens[-1] = tokens[-1]._replace(control=True)
+    return tokens
+
+
 def _token(entry: _Entry, control: re.Pattern[str]) -> Token:
     is_control = _SPECIAL.fullmatch(entry.text) or control.fullmatch(entry.text)
     return Token(entry.spelled, entry.logprob, is_control is not None)
@@ -306,7 +329,7 @@ def _in_tokens(entries: Sequence[_Entry], parts: Parts) -> tuple[Written, tuple[
     """The text that each token of the answer adds, with its log-probability, and the others in its place."""
     texts = map(clean, texts_of(parts.counted))
     pieces = tuple((text, token.logprob) for text, token in zip(texts, parts.counted, strict=True))
-    behind = zip(entries[len(parts.thought) :], parts.answer, strict=True)
+    behind = zip(entries[len(parts.thought) :], parts.answer, strict=False)  # without those behind what has ended it
     others = tuple(entry.others for entry, token in behind if not token.control)
     return pieces, (others if any(others) else None)
 

@@ -65,8 +65,8 @@ def _finding(run: Run) -> RunFinding | str:
     if id(run) not in _findings:
         try:
             _findings[id(run)] = finding_of(run)
-        except HedgeError as error:
-            _findings[id(run)] = str(error)
+        except Exception as error:  # the table and the run file are there without it
+            _findings[id(run)] = str(error) if isinstance(error, HedgeError) else f"{type(error).__name__}: {error}"
     return _findings[id(run)]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from lmms_eval.api.instance import Instance
 from loguru import logger
 
 from hedge_tasks.clustering.model_outputs import ModelOutputs
-from hedge_tasks.data.answers import AnswerSet, FailedDocument
+from hedge_tasks.data.answers import AnswerSet, FailedDocument, Unaskable
 from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.judging import Case, Judge, Verdict, verdict_record
@@ -45,6 +46,21 @@ class Results:
     outcome: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
 
+    def note(self, task: str, name: str, make: Callable[[], Mapping[str, Any]]) -> None:
+        """Record facts that the answers do not depend on: one that fails, or that no file can hold, costs no run.
+
+        Args:
+            name: of the facts, under which a failure stands among `missing`.
+            make: must not gather.
+        """
+        try:
+            facts = make()
+            json.dumps(facts)
+        except Exception as error:  # whatever it is, the answers are paid for
+            facts = {"missing": {**self.outcome.get("missing", {}), name: f"{type(error).__name__}: {error}"}}
+            logger.warning("{}: the run is kept without its {} ({!r})", task, name, error)
+        self.outcome.update(facts)
+
     def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
         """Record how the model behaved: decoding sent, findings of the probe, use of the picture."""
         every_report = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
@@ -72,10 +88,11 @@ class Results:
         Raises:
             DrawsFailed: together they are more than the plan allows.
         """
-        everywhere = [(f.id, f.reason) for f in failed]
-        self.failed = [{"id": id_, "reason": reason} for id_, reason in gather(everywhere)]
+        everywhere = gather(failed)
+        self.failed = [{"id": f.id, "reason": str(f.reason)} for f in everywhere]
         n_documents = sum(gather([n_here]))
-        if len(self.failed) > plan.allowed_failures(n_documents):
+        n_lost = sum(not isinstance(f.reason, Unaskable) for f in everywhere)
+        if n_lost > plan.allowed_failures(n_documents) or 0 < n_documents == len(everywhere):
             raise DrawsFailed(
                 f"{task}: draws of {len(self.failed)} of {n_documents} documents failed, more than "
                 f"max_failed={plan.max_failed:g} allows. First reason: {self.failed[0]['reason']}"
@@ -100,7 +117,7 @@ class Results:
                 shares[ensemble.name] = sum(zero) / len(zero)
         if shares and is_first():
             self.outcome["zero_entropy"] = shares
-            self.outcome["health"] = {**self.outcome["health"], "zero_entropy": shares}
+            self.outcome["health"] = {**self.outcome.get("health", {}), "zero_entropy": shares}
 
     def note_claims(self, judged: Mapping[str, Any]) -> None:
         """Keep what was judged of the claims of answers, by document id: part of their verdicts."""
@@ -116,7 +133,7 @@ class Results:
         everything = sorted(gather(numbered), key=lambda row: row[0])
         if is_first():
             sampled = self.outcome.get("sampled") or {}
-            self.outcome.update(report_outcome(task, judge, everything, sampled, len(self.failed)))
+            self.note(task, "health", lambda: report_outcome(task, judge, everything, sampled, len(self.failed)))
         return everything
 
     def save(

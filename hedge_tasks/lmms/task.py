@@ -84,7 +84,9 @@ class HedgeTask(TaskResults):
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
         protocol = protocol_of(self._settings.protocol)
-        framework["generation_kwargs"] = {**protocol.sampling, **(framework.get("generation_kwargs") or {})}
+        own = framework.get("generation_kwargs") or {}
+        # Where a task names none, lmms-eval would end answers at an empty line.
+        framework["generation_kwargs"] = {"until": [], **protocol.sampling, **own}
         if framework.get("filter_list"):
             framework["filter_list"] = chosen_filters(protocol.pipelines(framework["filter_list"]))
         super().__init__(config=framework, model_name=model_name)

@@ -112,10 +112,11 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         everything = results.gather(task, self.judge.name, instances, labelled)
         if passes := sum(answers.n_forced for _, answers, _ in everything):
             cost["forced"] = {"passes": passes}
-        columns = self._kept_columns(instances, labelled)
-        outputs = self._keep_outputs()
+        columns: Mapping[str, Any] = {}
         evidence = KeptEvidence()
         try:
+            columns = self._kept_columns(instances, labelled)
+            outputs = self._keep_outputs()
             self._find_claims(labelled, everything)
             self._look_inside()
             for ensemble in self._filters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from loguru import logger
 from numpy.typing import NDArray
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Judge, judge_from
 from hedge_tasks.judging.config import verdict_record
 from hedge_tasks.llm.account import asked
-from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.run_files import Run, load_runs, run_paths
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.blocks import Contents, contents_of, read_block
 from hedge_tasks.sampling.definition import Definition
@@ -40,7 +41,25 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
             "{}: partial, {} documents have not all their answers yet and are left out",
             *(folder, len(exported.incomplete)),
         )
-    return _labelled(folder, chosen, exported, judge_from(judge))
+    run = _labelled(folder, chosen, exported, judge_from(judge))
+    return replace(run, settings={**run.settings, "sampled": dict(store.reports.get(chosen.id, {}))})
+
+
+def runs_so_far(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
+    """The runs at a path, as `load_runs` has them; where none is finished, those of an answer store, by the rule judge.
+
+    Raises:
+        DataError: there is neither, or a file is damaged.
+    """
+    try:
+        run_paths(path)
+    except DataError as no_run:
+        try:
+            definitions = archive.open_store(path).definitions
+        except DataError as no_store:
+            raise DataError(f"{no_run}; {no_store}") from None
+        return [run_from_store(path, id, "rule") for id, d in definitions.items() if task in (None, d.task)]
+    return load_runs(path, task, trust=trust)
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ def measure_health(
         probe=sampled.get("probe") or {},
         server=sampled.get("server") or {},
         image_use=sampled.get("image_use") or {},
-        no_logprob=Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None),
+        no_logprob=dict(Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None)),
         served=served,
         draws_verdict=draws_verdict,
         setting_verdicts=setting_verdicts(sampled, draws_verdict, served, answer_sets),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hedge_tasks.data.answers import Unaskable
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling.jobs import Job
 
@@ -30,11 +31,12 @@ class FailureTally:
         self.first = ""
 
     def add(self, key: str, reason: str) -> None:
-        """Count a failed draw."""
+        """Count a failed draw. A document that cannot be asked is left out whatever the plan allows."""
         job = self._of_draw[key]
         self.first = self.first or f"First reason: {reason[:_LONGEST_REASON]}"
         self._failed.add(key)
-        self._lost[job.definition.task].add(job.request.key)
+        if not isinstance(reason, Unaskable):
+            self._lost[job.definition.task].add(job.request.key)
 
     def check(self) -> None:
         """Go on only while every task may leave out the documents that it has lost.

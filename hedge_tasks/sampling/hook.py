@@ -8,14 +8,15 @@ takes finished draws from the answer store and asks the model for the others: an
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from loguru import logger
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
+from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused, Unaskable
+from hedge_tasks.data.thoughts import cut
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.chunks import chunks
 from hedge_tasks.llm.secrets import Redactor
@@ -129,7 +130,7 @@ def _response(
     """The result that goes back to lmms-eval for one document."""
     reasons = [failed[key] for each_job in (job, *follow_ups) for key in each_job.draws if key in failed]
     if reasons or answers is None:
-        return FailedDocument(job.request.id, str(reasons[0])[:_LONGEST_REASON]).to_json(report)
+        return FailedDocument(job.request.id, type(reasons[0])(reasons[0][:_LONGEST_REASON])).to_json(report)
     further_sets = [further.answer_set().with_forced(forced_answers(further)) for further in follow_ups]
     return answers.with_follow_ups(further_sets).to_json(report)
 
@@ -276,12 +277,12 @@ def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
         "temperature": plan.temperature,
         "baseline_temperature": plan.baseline_temperature,
     }
-    # Where draws are cut or constrained, log-probabilities are of the raw distribution all the same: such draws are no
-    # samples of it. Where they are contrasted, both are of the contrasted one, which is not the model's own.
-    cut = plan.guided or plan.until or any(value is not None for value in (plan.top_p, plan.top_k, plan.min_p))
+    # Where tokens are left out or constrained, log-probabilities are of the raw distribution all the same: such draws
+    # are no samples of it. Where they are contrasted, both are of the contrasted one, which is not the model's own.
+    narrowed = plan.guided or any(value is not None for value in (plan.top_p, plan.top_k, plan.min_p))
     contrasts = (getattr(getattr(model, name, None), "settings", None) for name in ("contrast", "decoding"))
     method = next((settings for settings in contrasts if settings is not None), None)
-    restricted: dict[str, Any] = {"restricted": True} if cut or method is not None else {}
+    restricted: dict[str, Any] = {"restricted": True} if narrowed or method is not None else {}
     restricted |= {"method": dict(method)} if isinstance(method, Mapping) else {}
     itself = {"sampled_here": True} if samples_itself(model) else {}
     return {**facts, **restricted, **itself, "sent": effective(limits) if effective else None}
@@ -336,11 +337,14 @@ def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
     """The outcomes of draws as they finish, by whatever way the model is asked. Nothing is stored, nor asked again.
 
     A picture that cannot be read ends what an adapter is at. Its document's draws have failed then for good, and the
-    adapter is asked for the others. Keys in the answers' texts are taken out before anybody has them.
+    adapter is asked for the others. Keys in the answers' texts are taken out before anybody has them. Documents that
+    the model cannot be asked are not put to it.
     """
     redact = Redactor()
     make = _own_draws if hasattr(model, "generate_draws") else _foreign_draws
-    left = dict(pending)
+    if refused := _unaskable(pending, getattr(model, "control_marks", ())):
+        yield list(refused.items())
+    left = {key: draw_and_store for key, draw_and_store in pending.items() if key not in refused}
     while left:
         done: set[str] = set()
         try:
@@ -355,6 +359,20 @@ def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
                 raise
             left = {key: draw_and_store for key, draw_and_store in left.items() if key not in gone}
             yield [(key, Refused(error)) for key in gone]
+
+
+def _unaskable(pending: _Pending, marks: Collection[str]) -> dict[str, Unaskable]:
+    """Draws, by key, whose text holds a mark of the model's own: it would be read as a picture more, or the turn's end.
+
+    Args:
+        marks: of the model.
+    """
+    refused = {}
+    for key, (draw, _) in pending.items():
+        if held := [mark for mark in marks if mark in draw.request.text]:
+            reason = f"its text holds {max(held, key=len)!r}, which the model reads as a mark of its own"
+            refused[key] = Unaskable(f"document {draw.request.id} cannot be asked: {reason}")
+    return refused
 
 
 def without_keys(answer: Answer | str, redact: Redactor) -> Answer | str:
@@ -382,7 +400,8 @@ def _foreign_draws(model: Any, pending: _Pending) -> Iterator[_Outcome]:
             with _seeded(draws):
                 outputs = model.generate_until([_instance(model, draw, pictures) for draw in draws])
             texts = [unwrap_generation_output(output)[0] for output in outputs]
-            yield [(key, _read_reply(text)) for key, text in zip(keys, texts, strict=True)]
+            replies = zip(keys, texts, draws, strict=True)
+            yield [(key, _read_reply(text, draw.request.plan.until)) for key, text, draw in replies]
 
 
 def _decode_ahead(draws: Sequence[DrawRequest]) -> None:
@@ -395,12 +414,12 @@ def _decode_ahead(draws: Sequence[DrawRequest]) -> None:
         draw.row_of_data()
 
 
-def _read_reply(text: object) -> Answer | str:
+def _read_reply(text: object, until: Sequence[str]) -> Answer | str:
     if not isinstance(text, str):
         return f"the adapter returned {type(text).__name__} instead of text"
     if _BUDGET in text:
         return _BUDGET
-    return text.strip() if _FAILURE.match(text.lstrip()) else Answer(text.strip())
+    return text.strip() if _FAILURE.match(text.lstrip()) else Answer(cut(text, until).strip())
 
 
 def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
@@ -415,9 +434,8 @@ def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
     limits = request.plan.limits()
     # Of pure sampling the one field that every adapter knows; nobody but ours knows the word.
     pure = {"top_p": 1.0} if limits.pop("decoding") == "pure" else {}
+    limits.pop("until", None)  # it would end a thought: the answer is cut here
     settings = {"temperature": draw.draw.temperature, "do_sample": draw.draw.temperature > 0, **pure, **limits}
-    if "until" in settings:
-        settings["until"] = list(settings["until"])
 
     def images(document: Mapping[str, Any]) -> list[Any]:
         return pictures.images(draw, document)

@@ -65,7 +65,8 @@ class SamplingPlan:
         decoding: "pure" is sampling at the temperature and nothing else; "model" is what the model's own
             `generation_config` says of top_p, top_k, min_p and penalties (hedge §4.4: "each model's default decoding
             parameters"). Either way a repetition penalty that the model documents stays, since it is part of the model.
-        max_new_tokens, until: limits handed to the model.
+        max_new_tokens, until: limits of the answer, not of a thought before it in case of `until`. `\\n` and `\\t` in a
+            text of `until` are a line break and a tab.
         top_p, top_k, min_p: in place of what `decoding` says. None leaves that.
         max_failed: documents that may be left out because a draw of theirs is refused for good: a number, or a share
             (below 1) of the task's documents. More of them end the run.
@@ -159,9 +160,8 @@ class SamplingPlan:
         names = {f.name for f in fields(cls)}
         settings = {key: value for key, value in kwargs.items() if key not in _IGNORED}
         check_names("generation setting", settings, names | set(_IGNORED))
-        if isinstance(settings.get("until"), str):
-            settings["until"] = (settings["until"],)
-        settings["until"] = tuple(settings.get("until") or ())
+        until = settings.get("until") or ()
+        settings["until"] = tuple(map(_unescaped, filter(None, (until,) if isinstance(until, str) else until)))
         return cls(**settings)
 
     @property
@@ -205,6 +205,11 @@ class SamplingPlan:
         self, document: str, condition: Condition, index: int, temperature: float, noise: str | None = None
     ) -> Draw:
         return Draw(condition, index, temperature, draw_seed(self.seed, document, condition, index), noise)
+
+
+def _unescaped(stop: str) -> str:
+    """Return a text that ends answers with the blanks that a command line cannot hold: `\\n` is a line break."""
+    return stop.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t")
 
 
 def draw_seed(base: int, document: str, condition: str, index: int | str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from PIL import Image
@@ -79,6 +80,12 @@ class SampleRequest:
     @property
     def wording(self) -> Wording:
         return Wording(self.question, self.context, self.distractor, self.reference or "")
+
+    @cached_property
+    def text(self) -> str:
+        """All texts that the model is shown before any perturbation."""
+        turns = self.prompt.messages(self.wording, ()) if self.conversation is None else self.conversation.turns
+        return "\n".join(part["text"] for turn in turns for part in turn["content"] if part["type"] == "text")
 
 
 @dataclass(frozen=True)

@@ -117,8 +117,11 @@ def with_power(verdict: DrawsVerdict, draws: Sequence[Sequence[Answer]], alpha: 
 
 
 def _spelled(answer: Answer) -> Hashable:
-    """Return all that is known of an answer's tokens but their log-probability."""
-    return answer.text, answer.n_tokens, answer.finish, answer.thought is None
+    """Return all that is known of an answer's tokens but their log-probability.
+
+    One that a stop text ended has no end token, and is another one than the same text that the model ended.
+    """
+    return answer.text, answer.n_tokens, answer.finish, answer.thought is None, answer.end_logprob is None
 
 
 def _by_key(pair: tuple[Hashable, float]) -> tuple[str, float]:

@@ -1,0 +1,145 @@
+"""Replies that are no plain answers, and a document that cannot be asked: evaluations end with their table and run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from evaluation import evaluate
+from openai_server import Response, completion, error, serve, texts_of
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END
+from hedge_tasks.lmms.results import Results
+from hedge_tasks.runs.run_files import load_run
+
+pytestmark = [pytest.mark.framework, pytest.mark.slow]
+
+END = "</s>"
+REPLIES: dict[str, tuple[str, ...]] = {
+    "cut": ("<think>", "Is it", " the left?"),
+    "boundary": ("<think>", "Yes.", "</think", ">left", END),
+    "refusal": ("I cannot", " help with that.", END),
+    "empty": (END,),
+    "filtered": ("le",),
+    "doubled": ("left", "left", END),
+    "plain": ("left", END),
+}
+MARKED = "Which side does <image> show in </s>?"
+QUESTIONS = {f"Is it {name}?": tokens for name, tokens in REPLIES.items()}
+MAXIMUM = "n=2,perturbation=none,probe=false,max_new_tokens=9,until=\\n"
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = [{"question": question, "answer": "left"} for question in (*QUESTIONS, MARKED)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEDGE_FILTERS", "embed")
+    assert main(["init", "odd", "rows.jsonl", "--image", "none", "--group", "none"]) == 0
+    return tmp_path / "odd-task"
+
+
+def run(task: Path, *arguments: str) -> Any:
+    """Evaluate; the table and the run file are there."""
+    made = evaluate(task.parent / "out", "--tasks", "odd", "--include_path", str(task), *arguments)
+    assert any(name.startswith("se_auroc") for name in made.values("odd"))
+    finished = load_run(task.parent / "out")
+    assert finished.settings["sampling"]["until"] == ["\n"]
+    return finished
+
+
+def test_init_names_the_row(capsys: pytest.CaptureFixture[str], task: Path) -> None:
+    assert f"1 of {len(QUESTIONS) + 1} rows hold a mark that some models keep" in (said := capsys.readouterr().err)
+    assert f"row {len(QUESTIONS) + 1}: <image>" in said
+
+
+def test_a_model_in_this_process(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hedge_tasks.models.hedge_hf import HedgeHF
+    from hedge_tasks.models.token_sampling import AnswerReader
+
+    def sample(self: Any, draws: Any, messages: Any, owners: Any) -> list[Any]:
+        self._inputs([messages[owner] for owner in owners])  # what cannot be asked ends all others here
+        return [read(QUESTIONS[draw.request.question], draw.request.plan.until) for draw in draws]
+
+    def read(tokens: tuple[str, ...], until: tuple[str, ...]) -> Any:
+        def decode(ids: Any, *, skip_special_tokens: bool) -> str:
+            return "".join(tokens[i] for i in ids if not (skip_special_tokens and tokens[i] == END))
+
+        ends = [i for i, token in enumerate(tokens) if token == END]
+        tokenizer = SimpleNamespace(decode=decode, all_special_ids=ends, eos_token_id=ends)
+        reader = AnswerReader(tokenizer, SimpleNamespace(eos_token_id=ends), until)  # type: ignore[arg-type]
+        return reader.read(range(len(tokens)), [-0.5] * len(tokens))
+
+    monkeypatch.setattr(HedgeHF, "_sample", sample)
+    finished = run(task, "--model", "hedge_tiny", "--gen_kwargs", MAXIMUM)
+    assert len(finished.answer_sets) == len(QUESTIONS)
+    [failed] = finished.settings["failed"]
+    assert failed == {
+        "id": str(len(QUESTIONS)),
+        "reason": f"document {len(QUESTIONS)} cannot be asked: its text holds '<image>', which the model reads as a "
+        "mark of its own",
+    }
+    assert finished.settings["outcome"]["health"]["no_logprob"] == {NO_END: 5, NO_BOUNDARY: 5}
+
+
+def test_a_server(task: Path) -> None:
+    def reply(body: dict[str, Any]) -> Response:
+        question = next(text for text in reversed(texts_of(body)) if "?" in text)
+        if MARKED in question:
+            return error(400, "the prompt has a placeholder without a picture")
+        tokens = next(tokens for asked, tokens in QUESTIONS.items() if asked in question)
+        finish = {"cut": "length", "filtered": "content_filter"}.get(question.split()[-1].strip("?"), "stop")
+        text = "".join(tokens).removesuffix(END)
+        return Response(completion(text, [(token, -0.5) for token in tokens], finish_reason=finish))
+
+    with serve(reply) as url:
+        settings = f"{MAXIMUM},max_failed=1,on_filtered=record"
+        finished = run(
+            task, "--model", "hedge_openai", "--model_args", f"model=m,base_url={url}", "--gen_kwargs", settings
+        )
+    assert len(finished.answer_sets) == len(QUESTIONS)
+    assert "placeholder without a picture" in finished.settings["failed"][0]["reason"]
+    assert finished.settings["outcome"]["health"]["no_logprob"] == {NO_END: 5, NO_BOUNDARY: 5}
+
+
+def test_a_script(task: Path) -> None:
+    script = {str(i): "".join(tokens).removesuffix(END) for i, tokens in enumerate([*QUESTIONS.values(), ("left",)])}
+    (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
+    arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
+    assert len(run(task, *arguments, "--gen_kwargs", MAXIMUM).answer_sets) == len(QUESTIONS) + 1
+
+
+def test_a_fact_that_fails_or_no_file_can_hold_is_named_and_costs_no_run(
+    task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hedge_tasks.lmms.results.report_outcome", lambda *_: {"health": {("a", 1): 1}})
+    script = {str(i): "left" for i in range(len(QUESTIONS) + 1)}
+    (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
+    arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
+    finished = run(task, *arguments, "--gen_kwargs", MAXIMUM)
+    assert "TypeError" in finished.settings["outcome"]["missing"]["health"]
+    results = Results()
+    results.note("odd", "other", lambda: {"other": [1]})
+    assert results.outcome == {"other": [1]}
+
+
+def test_a_killed_evaluation_can_be_checked(task: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    script = {str(i): "left" for i in range(len(QUESTIONS) + 1)}
+    (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
+    arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
+    run(task, *arguments, "--gen_kwargs", MAXIMUM)
+    [file] = (task.parent / "out").rglob("run-*.jsonl")
+    capsys.readouterr()
+    assert main(["health", str(task.parent / "out")]) in (0, 1)
+    finished = capsys.readouterr().out
+    file.unlink()
+    assert main(["health", str(task.parent / "out"), "--task", "odd"]) in (0, 1)
+    checked = capsys.readouterr().out
+    for line in ("documents", "draws", "without logprob"):
+        assert next(x for x in checked.splitlines() if x.startswith(line)) in finished.splitlines()
+    assert main(["health", str(task)]) == 2
+    assert "no answer store" in capsys.readouterr().err
