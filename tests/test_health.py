@@ -203,7 +203,9 @@ def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: A
     save_run(replace(run, verdicts={a.id: {"label": a.label} for a in run.answer_sets}), good)
     save_run(run_of(*(asked(str(i), "a", "a") for i in range(50))), bad)
     assert main(["health", str(good)]) == 0
-    assert "Trust: green, no objection" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Trust: not checked" in shown
+    assert "draws against their log-probabilities" in shown
     assert main(["health", str(bad)]) == 1
     assert "red: The numbers of this run are unreliable. 100 % of the documents" in capsys.readouterr().out
     assert main(["health", str(bad), "--json"]) == 1
@@ -237,6 +239,22 @@ def test_readings_are_counted_by_firmness_and_refusals_are_a_finding() -> None:
     parts = "15 declined, 1 unconfirmed, 1 judge unread, 1 cut off"
     text = f"90.0 % of the answers have no label ({parts}) and are in no AUROC"
     assert Finding(text, unreliable=True) in found.findings
+
+
+@pytest.mark.parametrize(("unread", "is_told"), [(5, False), (6, True)])
+@pytest.mark.parametrize("kind", ["objects", "sampled"])
+def test_unread_rechecks_and_draws_are_counted(unread: int, is_told: bool, kind: str) -> None:
+    def entry(i: int) -> Any:
+        if kind == "sampled":
+            return "unreadable" if i < unread else "yes"
+        return {"kind": None if i < unread else "described"}
+
+    verdicts = [{"label": i % 2, kind: [entry(2 * i), entry(2 * i + 1)]} for i in range(50)]
+    found = measure_health([asked(str(i), "a", "b", label=i % 2) for i in range(50)], {}, 0, verdicts)
+    assert found.unread_replies == unread / 100
+    told = [f for f in found.findings if "rechecks and sampled replies" in f.text]
+    assert bool(told) is is_told
+    assert not any(f.unreliable for f in told)
 
 
 @pytest.mark.parametrize("options", [[], ["--trust-run"]])

@@ -54,6 +54,23 @@ def test_with_fewer_than_five_of_a_class_there_is_no_auroc(wrong: int, n: int) -
     assert finding.trust.level != "green"
 
 
+@pytest.mark.parametrize(("undecided", "bounded"), [(4, False), (5, True)])
+def test_with_more_than_five_percent_undecided_there_are_counts_and_bounds(undecided: int, bounded: bool) -> None:
+    run = with_wrong(RUN, 20, 80)
+    verdicts = {id: {**verdict, "label": 0} for id, verdict in run.verdicts.items()}
+    last = [a.id for a in run.answer_sets[-undecided:]]
+    verdicts |= {id: {"label": None, "judge": "rule 1", "reason": "open question"} for id in last}
+    sets = tuple(a.with_label(None) if a.id in last else a for a in run.answer_sets)
+    text = finding_of(replace(run, answer_sets=sets, verdicts=verdicts)).text
+    counts = "Of 80 answers 20 are wrong, 55 right and 5 undecided: between 25 and 31 % are wrong."
+    assert (counts in text) is bounded
+    assert ("judged answers are wrong" in text) is not bounded
+    assert ("hedge judge --judge llm" in text) is bounded
+    # What the model declined is decided, and is none of the answers.
+    verdicts |= {id: {"label": None, "judge": "rule 1", "basis": "refusal", "category": "no_answer"} for id in last}
+    assert "undecided" not in finding_of(replace(run, answer_sets=sets, verdicts=verdicts)).text
+
+
 def test_without_labels_nothing_is_said_of_wrong_answers() -> None:
     run = replace(RUN, answer_sets=tuple(a.with_label(None) for a in RUN.answer_sets), verdicts={})
     finding = finding_of(run)
@@ -80,7 +97,7 @@ def test_an_unreliable_run_is_red_and_says_why_first() -> None:
     assert trust.reasons[0].level == "red"
     assert "greedily" in trust.short
     assert [r.level for r in trust.reasons] == sorted(
-        (r.level for r in trust.reasons), key=["red", "yellow", "note"].index
+        (r.level for r in trust.reasons), key=["red", "yellow", "not checked", "note"].index
     )
 
 

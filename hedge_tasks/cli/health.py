@@ -59,7 +59,7 @@ def _text(run: Run, health: Health, trust: TrustState) -> str:
     from hedge_tasks.runs.health import draws_line
     from hedge_tasks.runs.setting_verdicts import mitigation_line
 
-    shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled", "unreadable")
+    shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled", "unreadable", "unread_replies")
     values: dict[str, object] = {
         "documents": health.documents,
         **_groups(health),
@@ -84,4 +84,5 @@ def _text(run: Run, health: Health, trust: TrustState) -> str:
         decoding.append(f"readings: {readings}")
     if health.draws_verdict is not None:
         decoding.append(f"draws against their own log-probabilities: {draws_line(health.draws_verdict)}")
+    decoding += [f"{check.name}: {check.state}" for check in health.checks]
     return "\n".join([run.title, *rows, *decoding, "", trust.text])

@@ -6,38 +6,29 @@ do: equal texts of other tokens now and then, numbers of half precision, draws t
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import gcd
 from typing import Any
 
 import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.data.answers import Answer, AnswerSet, log_probability
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.leaderboard.stated import present
 from hedge_tasks.numbers import THREE_DIGITS
+from hedge_tasks.runs.answer_checks import answer_checks
 from hedge_tasks.statistics.base import BoolArray, FloatArray
 from hedge_tasks.statistics.draws import verdict_on
 from hedge_tasks.statistics.roc import auroc
 
-_TELLING = 3
-"""Different answers to a question with which two sets of draws can be told from each other."""
-
 _FEWEST_TELLING = 10
 """Documents, or texts, below which nothing is told."""
 
-_BOTH_EVEN, _ALL_EVEN, _SELDOM = 0.8, 0.4, 1e-4
-_MOST_COPIES = 0.5
+_SELDOM = 1e-4
 _ONE_TEXT = 0.1
 """Nats a token by which one text may differ on one picture: batches and kernels of half precision change hundredths."""
 _MOST_OTHERWISE, _MOST_SPELLED, _MOST_COUNTED = 0.2, 0.5, 0.1
-_DIGITS = 4
-_SLACK, _STAKES = 1.1, (0.05, 0.1, 0.2, 0.4, 0.8)
-_MOST_COUNT, _MOST_NATS = 100.0, 50.0
-"""A rare spelling of a text in other tokens would count too much."""
 _FEWEST_OF_CLASS, _MOST_GAIN, _UNLIKELY, _PERMUTATIONS = 5, 0.01, 1e-3, 5000
 """Answers of the rarer class, gain in AUROC, p value and permutations of a test whether noise knows the label."""
 
@@ -53,136 +44,17 @@ def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *
     yield from _thoughts_apart(answer_sets)
     if read:
         return
-    if any(a.noisy for a in answer_sets):
-        yield from _copies(answer_sets)
-        yield from _noisy_against_logprobs(answer_sets, decoding)
-    yield from _doubled(answer_sets)
+    yield from (check.text for check in answer_checks(answer_sets, decoding) if check.unreliable)
     yield from _baseline_against_draws(answer_sets)
     yield from _baseline_by_label(answer_sets)
-    yield from _baseline_as_drawn(answer_sets, decoding)
     yield from _texts_against_logprobs(answer_sets)
     yield from _token_counts(answer_sets)
     yield from _draws_by_label(answer_sets, decoding)
 
 
-def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Yield where noisy answers are the clean ones again. They are drawn on other pictures, so their log-probabilities
-    differ, and mostly their texts."""
-    telling = present(map(_are_noisy_copies, answer_sets))
-    if len(telling) >= _FEWEST_TELLING and sum(telling) > _MOST_COPIES * len(telling):
-        yield f"the noisy answers are the clean ones again in {sum(telling)} of {len(telling)} documents that tell"
-
-
-def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Yield where fewer draws are there several times. Honest draws repeat themselves, but seldom all equally often.
-
-    Of two different answers both counts are even (or share another divisor) in up to four fifths of honest questions,
-    of three and more in less than two fifths.
-    """
-    for name in ("clean", "noisy"):
-        counts = [Counter(map(_mark, getattr(a, name))) for a in answer_sets]
-        pairs = [gcd(*counter.values()) > 1 for counter in counts if len(counter) == 2]
-        several = [gcd(*counter.values()) > 1 for counter in counts if len(counter) > 2]
-        mostly = len(several) >= _FEWEST_TELLING and sum(several) > _MOST_COPIES * len(several)
-        chance = _BOTH_EVEN ** len(pairs) * _ALL_EVEN ** len(several)
-        if mostly or (all(pairs) and all(several) and chance < _SELDOM):
-            flags = several if mostly else [*pairs, *several]
-            yield f"every {name} answer is there several times in {sum(flags)} of {len(flags)} documents that tell"
-
-
-def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
-    """Each noisy answer is drawn from another distribution, which nobody knows; its own probability p is stated. A text
-    that is named beforehand comes with probability p and then counts 1 / p: once a draw in the mean, whatever p is.
-    Texts that come more often than they are likely count more, and bets on that win."""
-    if not _is_pure(decoding):
-        return
-    for label, which in ((0, "right"), (1, "wrong")):
-        of_class = [a for a in answer_sets if a.label == label]
-        for whose, named in (
-            ("answers with the baseline answer's text", [{_path(a.baseline)} for a in of_class]),
-            (
-                "answers with other clean answers' texts",
-                [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of_class],
-            ),
-        ):
-            counts = present(_counted(a.noisy, texts) for a, texts in zip(of_class, named, strict=True))
-            if _is_won(counts):
-                yield (
-                    f"the noisy answers about {which} baseline answers contradict their log-probabilities: {whose} "
-                    f"come {THREE_DIGITS(sum(counts) / len(counts))} times as often as they are likely"
-                )
-
-
-def _baseline_as_drawn(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
-    """The baseline answer's text is named before the clean draws: it comes among them as often as it is likely. So one
-    that was drawn again is not as good as impossible, and one that was not is not nearly certain."""
-    if not _is_pure(decoding):
-        return
-    for label, which in ((0, "right"), (1, "wrong")):
-        of_class = [a for a in answer_sets if a.label == label]
-        often = present(_counted(a.clean, {_path(a.baseline)}) for a in of_class)
-        if _is_won(often):
-            yield (
-                f"the texts of {which} baseline answers contradict their log-probabilities: they are drawn clean "
-                f"{THREE_DIGITS(sum(often) / len(often))} times as often as they are likely"
-            )
-        if _is_won(seldom := present(map(_counted_absence, of_class))):
-            yield (
-                f"the texts of {which} baseline answers contradict their log-probabilities: that none is drawn clean "
-                f"happens {THREE_DIGITS(sum(seldom) / len(seldom))} times as often as it is likely"
-            )
-
-
-def _counted_absence(answers: AnswerSet) -> float | None:
-    """That no clean draw is the baseline answer's text, counted one by its probability: 1 in the mean."""
-    logprob = log_probability(answers.baseline)
-    if logprob is None or not answers.baseline.text or not all(map(_telling, answers.clean)):
-        return None
-    if any(a.text == answers.baseline.text for a in answers.clean):
-        return 0.0
-    absent = -math.expm1(min(logprob, -1 / _MOST_COUNT))
-    return min(absent ** -len(answers.clean), _MOST_COUNT)
-
-
-def _is_pure(decoding: Mapping[str, Any]) -> bool:
-    """Whether draws come as often as their log-probabilities say."""
-    return decoding.get("asked") == "pure" and decoding.get("temperature") == 1 and not decoding.get("restricted")
-
-
-def _is_won(counts: Sequence[float]) -> bool:
-    """Whether bets win that counts are at most 1 in the mean."""
-    won = [float(np.log1p(stake * (np.array(counts) - _SLACK)).sum()) for stake in _STAKES]
-    return bool(counts) and float(np.logaddexp.reduce(won)) - math.log(len(_STAKES)) > -math.log(_SELDOM)
-
-
 def _path(answer: Answer) -> Hashable:
     """Return what is known of an answer's tokens."""
     return answer.text, answer.n_tokens, answer.finish
-
-
-def _counted(draws: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
-    """The answers that are one of some texts, each counted 1 / p, by draw and text: at most 1 in the mean."""
-    usable = [a for a in draws if _telling(a) and a.n_tokens is not None]
-    if not texts or not usable:
-        return None
-    nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in usable if _path(a) in texts]
-    return sum(min(math.exp(min(-value, _MOST_NATS)), _MOST_COUNT) for value in nats) / (len(usable) * len(texts))
-
-
-def _are_noisy_copies(answers: AnswerSet) -> bool | None:
-    """Whether most noisy answers are clean ones again; None where all answers are nearly the same in any case."""
-    clean, noisy = (Counter(map(_mark, draws)) for draws in (answers.clean, answers.noisy))
-    if not noisy or len(clean) < _TELLING or not any(mark for mark, _ in clean):
-        return None
-    if all(logprob is None for _, logprob in clean):
-        return clean == noisy
-    return bool(sum(n for mark, n in noisy.items() if mark in clean) > _MOST_COPIES * sum(noisy.values()))
-
-
-def _mark(answer: Answer) -> tuple[object, float | None]:
-    """Return what tells an answer from others: its words where they are there, and its log-probability."""
-    logprob = None if answer.mean_logprob is None else round(answer.mean_logprob, _DIGITS)
-    return answer.text or logprob, logprob
 
 
 def _baseline_against_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.judging.outcomes import declined_in
+from hedge_tasks.judging.reliability import LIMIT
 from hedge_tasks.measures.blind import SIGNIFICANT, BlindRow, against_blind
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.detector_table import differences
@@ -69,6 +70,7 @@ class RunFinding:
         trust: how far its numbers can be trusted.
         rate: share of the judged answers that are wrong; None without labels.
         declined: answers that the model declined.
+        undecided: answers that were not declined and have no label.
         lead: the best detector; None where none has a ROC-AUC.
         why_none: why there is no `lead`.
         free: detector that needs no sample, and its ROC-AUC; None where the run has none.
@@ -86,6 +88,7 @@ class RunFinding:
     trust: TrustState
     rate: Number | None
     declined: int
+    undecided: int
     lead: LeadingDetector | None
     why_none: str = ""
     free: tuple[str, Number] | None = None
@@ -126,12 +129,24 @@ class RunFinding:
         declined = f" The model declined {count_of(self.declined, 'question')}." if self.declined else ""
         if self.rate is None or self.rate.value is None:
             return f"No answer has a label, so nobody knows how many of them are wrong.{declined}"
+        if self.undecided > LIMIT * (self.rate.n + self.undecided):
+            return f"{self._bounds(self.rate)}{declined}"
         if self.rate.value in (0.0, 1.0):
             share = "None" if self.rate.value == 0 else "All"
             wrong = f"{share} of the {self.rate.n} judged answers are wrong"
             return f"{wrong}, so detectors have nothing to tell apart.{declined}"
         share = f"{WHOLE_PERCENT(self.rate.value)} of {self.rate.n} judged answers are wrong"
         return f"{share}{interval_text(self.rate.interval)}.{declined}"
+
+    def _bounds(self, rate: Number) -> str:
+        """What is missing is not like the rest: counts, and the share with all that is undecided right or wrong."""
+        wrong, total = round((rate.value or 0.0) * rate.n), rate.n + self.undecided
+        low, high = WHOLE_PERCENT.bare(wrong / total), WHOLE_PERCENT((wrong + self.undecided) / total)
+        return (
+            f"Of {total} answers {wrong} are wrong, {rate.n - wrong} right and {self.undecided} undecided: between "
+            f"{low} and {high} are wrong. A model as judge decides more (`hedge judge --judge llm:model=...`), as do "
+            "experts (`hedge audit plan`)."
+        )
 
     def _lead(self) -> str:
         if self.lead is None:
@@ -226,7 +241,8 @@ def finding_of(
     }
     fields: dict[str, Any] = {
         "rate": hallucination_rate(run.answer_sets),
-        "declined": declined_in(run.verdicts.values()),
+        "declined": (declined := declined_in(run.verdicts.values())),
+        "undecided": sum(a.label is None for a in run.answer_sets) - declined,
         "suite": suite,
         "audit": audit,
         "estimates": estimates,

@@ -1,7 +1,8 @@
 """How far a run's numbers can be trusted: one state with its reasons, for every place that shows them.
 
-Red: the numbers cannot be relied on. Yellow: something a reader must know before quoting them. Green: nothing was
-found. Notes say what is not known or how a number came about; they change no colour.
+Red: the numbers cannot be relied on. Yellow: something a reader must know before quoting them. Not checked: nothing was
+found, and not everything could be tested. Green: everything was tested, and nothing was found. Notes say what is not
+known or how a number came about; they change no colour.
 """
 
 from __future__ import annotations
@@ -28,9 +29,14 @@ _NOTABLE = 0.05
 
 _MOST_NAMED = 6
 
-TrustLevel = Literal["green", "yellow", "red"]
-WORDS: Mapping[TrustLevel, str] = {"green": "no objection", "yellow": "with reservations", "red": "unreliable"}
-_ORDER = ("note", "yellow", "red")
+TrustLevel = Literal["green", "not checked", "yellow", "red"]
+WORDS: Mapping[TrustLevel, str] = {
+    "green": "no objection",
+    "not checked": "no objection where something could be tested",
+    "yellow": "with reservations",
+    "red": "unreliable",
+}
+_ORDER = ("note", "not checked", "yellow", "red")
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class TrustReason:
     """
 
     text: str
-    level: Literal["note", "yellow", "red"] = "yellow"
+    level: Literal["note", "not checked", "yellow", "red"] = "yellow"
 
     @property
     def head(self) -> str:
@@ -70,7 +76,7 @@ class TrustState:
     def level(self) -> TrustLevel:
         """The gravest level of any reason."""
         levels = {reason.level for reason in self.reasons}
-        return "red" if "red" in levels else "yellow" if "yellow" in levels else "green"
+        return next((level for level in ("red", "yellow", "not checked") if level in levels), "green")
 
     @property
     def objections(self) -> list[str]:
@@ -143,6 +149,8 @@ def _about_health(run: Run) -> Iterator[TrustReason]:
             yield TrustReason(f"The numbers of this run are unreliable. {text}", "red")
         else:
             yield TrustReason(text, "note" if finding.accounted else "yellow")
+    if health.unchecked:
+        yield TrustReason(f"Not checked: {'; '.join(health.unchecked)}.", "not checked")
     if health.setting_verdicts:
         yield TrustReason(f"Settings: {summary_of(health.setting_verdicts)}.", "note")
 

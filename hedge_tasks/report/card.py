@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 1200, 630
 _DPI = 100
 _INK, _QUIET, _LINE, _PAPER = "#1b1f26", "#5b6472", "#d9dde3", "#ffffff"
-_TRUST = {"green": TONES["supported"], "yellow": "#d99a00", "red": TONES["hallucinated"]}
+_TRUST = {"green": TONES["supported"], "not checked": _QUIET, "yellow": "#d99a00", "red": TONES["hallucinated"]}
 _SENTENCES = 3
 _LONGEST = 90
 """Characters of a line of the finding."""

@@ -27,7 +27,10 @@ from hedge_tasks.judging.outcomes import (
     readings_of,
 )
 from hedge_tasks.judging.reliability import reliability
+from hedge_tasks.judging.reply_judge import reads_replies
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
+from hedge_tasks.replies.reading import UNREADABLE
+from hedge_tasks.runs.answer_checks import AnswerCheck, answer_checks
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.setting_verdicts import (
@@ -51,6 +54,7 @@ _FILTERED = (0.01, 0.25)
 _FAILED = (0.0, 0.05)
 _UNREADABLE = 0.01
 _NO_LABEL = (0.05, 0.5)
+_UNREAD_REPLIES = 0.05
 _BLIND = 0.8
 """Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
 
@@ -103,6 +107,8 @@ class Health:
         labels: documents by label, "supported" and "hallucinated".
         readings: documents by how firmly their reply was read, and by what that rests on, as
             `adjudication.outcomes.readings_of` has it; empty where none was read.
+        unread_replies: share of the rechecks of objects, and of the draws that are read as options, that nobody could
+            read; None where there are none.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
             clustered.
         decoding: what was asked for, and what the model's adapter sent.
@@ -111,6 +117,7 @@ class Health:
         image_use: how many answers stayed the same on a blank and on another document's picture.
         served: models and servers that answered: by field of `Served`, how many answers each value has.
         draws_verdict: of the clean draws against their own log-probabilities.
+        checks: of the answers against each other.
         setting_verdicts: whether each setting was what was asked for; empty where nobody said what was asked.
         independence: how many groups the documents are.
         findings: for people, the serious ones first.
@@ -128,6 +135,7 @@ class Health:
     impossible_logprob: int
     unlabelled: float | None
     unreadable: float | None = None
+    unread_replies: float | None = None
     outcomes: Mapping[str, int] = field(default_factory=dict)
     labels: Mapping[str, int] = field(default_factory=dict)
     readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -139,6 +147,7 @@ class Health:
     no_logprob: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     draws_verdict: DrawsVerdict | None = None
+    checks: tuple[AnswerCheck, ...] = ()
     setting_verdicts: tuple[SettingVerdict, ...] = ()
     independence: Independence | None = None
     findings: tuple[Finding, ...] = ()
@@ -147,6 +156,15 @@ class Health:
     def unreliable(self) -> str | None:
         """Why the run's numbers cannot be relied on, None where nothing speaks against it."""
         return "; ".join(f.text for f in self.findings if f.unreliable) or None
+
+    @property
+    def unchecked(self) -> list[str]:
+        """What could not be tested where something was sampled, and why."""
+        draws = self.draws_verdict if self.checks else None
+        verdicts = (
+            [AnswerCheck("draws against their log-probabilities", draws.state, draws.reason or "")] if draws else []
+        )
+        return [f"{c.name} ({c.text})" for c in (*verdicts, *self.checks) if c.state == "not verifiable"]
 
     def to_dict(self) -> dict[str, Any]:
         values = {**asdict(self), "setting_verdicts": [verdict.to_dict() for verdict in self.setting_verdicts]}
@@ -166,8 +184,9 @@ def health_of(run: Run) -> Health:
     decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
     entropies = (run.settings.get("outcome") or {}).get("zero_entropy") or {}
     shares = {name: share for name, share in entropies.items() if share is not None}
-    grouping = (run.settings.get("documents") or {}).get("grouping") or {}
-    return measure_health(run.answer_sets, sampled, n_failed, decided, shares, grouping)
+    documents = run.settings.get("documents") or {}
+    read = reads_replies(documents.get("judge"))
+    return measure_health(run.answer_sets, sampled, n_failed, decided, shares, documents.get("grouping"), read=read)
 
 
 def measure_health(
@@ -177,8 +196,10 @@ def measure_health(
     verdicts: Sequence[Mapping[str, Any] | None] | None = None,
     zero_entropy: Mapping[str, float] | None = None,
     grouping: Mapping[str, Any] | None = None,
+    *,
+    read: bool = False,
 ) -> Health:
-    """Health of answers that are in no run yet; see `health_of`."""
+    """Health of answers that are in no run yet; see `health_of`. `read`: the texts are what was read in replies."""
     answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
     distinct = [len({answer.text for answer in a.clean}) for a in answer_sets if len(a.clean) > 1]
     draws = [a.clean for a in answer_sets]
@@ -197,6 +218,7 @@ def measure_health(
         impossible_logprob=sum(answer.mean_logprob == -float("inf") for answer in answers),
         unlabelled=_share([a.label is None for a in answer_sets]),
         unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
+        unread_replies=_unread_replies(verdicts or []),
         outcomes=_outcomes(verdicts or []),
         labels={name: sum(a.label == label for a in answer_sets) for label, name in enumerate(_LABELS)},
         readings=readings_of(verdicts or []),
@@ -208,11 +230,13 @@ def measure_health(
         no_logprob=dict(Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None)),
         served=served,
         draws_verdict=draws_verdict,
+        checks=tuple(answer_checks(answer_sets, sampled.get("decoding") or {}, read=read)),
         setting_verdicts=setting_verdicts(sampled, draws_verdict, served, answer_sets),
         independence=independence_of(answer_sets),
     )
     findings = [
         *_sample_findings(counts),
+        *(Finding(c.text, c.unreliable) for c in counts.checks if c.state == "contradicted"),
         *_server_findings(counts),
         *_answer_findings(counts),
         *_label_findings(counts, verdicts),
@@ -299,6 +323,8 @@ def _label_findings(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | No
         yield Finding(reason.removeprefix("unreliable: "), unreliable=True)
     if h.unreadable is not None and h.unreadable > _UNREADABLE:
         yield Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
+    if h.unread_replies is not None and h.unread_replies > _UNREAD_REPLIES:
+        yield Finding(f"{PERCENT(h.unread_replies)} of the rechecks and sampled replies could not be read")
     labelled = sum(h.labels.values())
     if few is not None and labelled and (n := h.labels[few]) < _FEWEST_LABELS:
         consequence = "every AUROC is undefined" if n == 0 else "AUROCs tell next to nothing"
@@ -382,6 +408,14 @@ def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
     category, reason = verdict.get("category"), verdict.get("reason")
     has_unread_reply = isinstance(verdict.get("raw"), str) and category is None
     return has_unread_reply or category == "unreadable" or (isinstance(reason, str) and reason.startswith("unreadable"))
+
+
+def _unread_replies(verdicts: Sequence[Mapping[str, Any] | None]) -> float | None:
+    """Share of unread replies among the rechecks of objects and the draws that are read, as suites record them."""
+    present = [verdict for verdict in verdicts if verdict]
+    rechecks = [entry["kind"] is None for verdict in present for entry in verdict.get("objects") or ()]
+    draws = [text == UNREADABLE for verdict in present for text in verdict.get("sampled") or ()]
+    return _share([*rechecks, *draws])
 
 
 def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:

@@ -1,0 +1,303 @@
+"""Server faults and honest models, simulated: every fault is seen, no honest model is called unreliable."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer, AnswerSet, Served
+from hedge_tasks.measures.trust_state import trust_of
+from hedge_tasks.runs.answer_checks import MANY, SOME, AnswerCheck, _likeness, _p_at_least, _share_check
+from hedge_tasks.runs.health import Health, measure_health
+from hedge_tasks.runs.run_files import Run, save_run
+
+DECODING = {"asked": "pure", "temperature": 1.0}
+PLACES = ("left", "right", "upper", "lower", "middle", "outer")
+ORGANS = ("lung", "kidney", "liver", "heart", "spleen", "aorta", "carina", "pleura")
+SIGNS = ("nodule", "effusion", "fracture", "cyst", "mass", "opacity", "calcification", "tube")
+N, DRAWS = 80, 6
+
+Sets = list[AnswerSet]
+Words = Mapping[str, float]
+
+
+def options_of(dice: random.Random, sure: float) -> Words:
+    """What a model may answer about one document, with its probabilities."""
+    texts = [f"{dice.choice(PLACES)} {dice.choice(ORGANS)} {dice.choice(SIGNS)}" for _ in range(4)]
+    return shares(texts, dice, sure)
+
+
+def shares(texts: Sequence[str], dice: random.Random, sure: float = 1.0) -> Words:
+    weights = [dice.uniform(0.1, 1.0) ** sure for _ in texts]
+    summed: dict[str, float] = {}
+    for text, weight in zip(texts, weights, strict=True):
+        summed[text] = summed.get(text, 0.0) + weight / sum(weights)
+    return summed
+
+
+def drawn(words: Words, dice: random.Random) -> Answer:
+    [text] = dice.choices(list(words), list(words.values()))
+    n = len(text.split())
+    return Answer(text, math.log(words[text]) / n, n, "stop", end_logprob=0.0)
+
+
+def simulated(
+    options: Callable[[random.Random], Words],
+    *,
+    noise: float = 1.0,
+    question: Callable[[int], str] = lambda i: f"What does picture {i} show here?",
+    seed: int = 0,
+    n: int = N,
+) -> Sets:
+    """Answers of a model that draws from its own distribution, which `noise` changes on noisy pictures."""
+    dice = random.Random(seed)
+    sets = []
+    for i in range(n):
+        words = options(dice)
+        baseline = max((drawn(words, dice) for _ in range(4)), key=lambda a: (a.mean_logprob or 0) * (a.n_tokens or 0))
+
+        def noisy(words: Words = words) -> Answer:
+            parts = {text: share * math.exp(noise * dice.gauss(0, 1)) for text, share in words.items()}
+            return drawn({text: part / sum(parts.values()) for text, part in parts.items()}, dice)
+
+        clean = tuple(drawn(words, dice) for _ in range(DRAWS))
+        label = int(baseline.text != max(words, key=lambda text: words[text]))
+        sets.append(AnswerSet(f"q{i}", baseline, clean, tuple(noisy() for _ in range(DRAWS)), question(i), "-", label))
+    return sets
+
+
+def open_questions(seed: int = 0) -> Sets:
+    return simulated(lambda dice: options_of(dice, 1.0), seed=seed)
+
+
+def of_shared(texts: Sequence[str], sure: float = 1.0) -> Callable[[random.Random], Words]:
+    """Documents that have the same answers to choose from, each with its own preferences."""
+    return lambda dice: shares(texts, dice, sure)
+
+
+SAME = {"a left lung nodule": 0.4, "no finding": 0.3, "a cyst": 0.3}
+
+HONEST: dict[str, Callable[[int], Sets]] = {
+    "open questions": open_questions,
+    "blind": lambda seed: simulated(lambda dice: options_of(dice, 1.0), noise=0.0, seed=seed),
+    "sure of most answers": lambda seed: simulated(lambda dice: options_of(dice, 4.0), noise=0.2, seed=seed),
+    "nearly greedy": lambda seed: simulated(lambda dice: options_of(dice, 8.0), noise=0.0, seed=seed),
+    "yes or no": lambda seed: simulated(of_shared(("yes", "no"), 3.0), seed=seed),
+    "yes or no, blind": lambda seed: simulated(of_shared(("yes", "no"), 3.0), noise=0.0, seed=seed),
+    "letters": lambda seed: simulated(of_shared("ABCD", 3.0), seed=seed),
+    "letters, blind": lambda seed: simulated(of_shared("ABCD", 3.0), noise=0.0, seed=seed),
+    "always yes, now and then no": lambda seed: simulated(lambda dice: {"yes": 0.55, "no": 0.45}, noise=0.0, seed=seed),
+    "one question, one distribution": lambda seed: simulated(
+        lambda dice: SAME, noise=0.0, question=lambda i: "What does this picture show?", seed=seed
+    ),
+    "sentences": lambda seed: simulated(
+        lambda dice: {f"The picture shows a {text}.": p for text, p in options_of(dice, 1.0).items()}, seed=seed
+    ),
+    "noise makes it see nothing": lambda seed: [
+        replace(s, noisy=(*s.noisy[:4], *(replace(a, text="I cannot tell.") for a in s.noisy[4:])))
+        for s in open_questions(seed)
+    ],
+    "no log-probabilities": lambda seed: bare(open_questions(seed)),
+}
+
+
+def bare(sets: Sets) -> Sets:
+    return on_all(lambda a: Answer(a.text, finish=a.finish))(sets)
+
+
+def on_all(change: Callable[[Answer], Answer]) -> Callable[[Sets], Sets]:
+    def changed(sets: Sets) -> Sets:
+        return [
+            replace(
+                s, baseline=change(s.baseline), clean=tuple(map(change, s.clean)), noisy=tuple(map(change, s.noisy))
+            )
+            for s in sets
+        ]
+
+    return changed
+
+
+def on_draws(change: Callable[[Answer], Answer], *names: str) -> Callable[[Sets], Sets]:
+    def changed(sets: Sets) -> Sets:
+        return [replace(s, **{name: tuple(map(change, getattr(s, name))) for name in names}) for s in sets]
+
+    return changed
+
+
+def moved(name: str, by: int = 1) -> Callable[[Sets], Sets]:
+    """The draws of another document."""
+    return lambda sets: [replace(s, **{name: getattr(sets[(i - by) % len(sets)], name)}) for i, s in enumerate(sets)]
+
+
+def shuffled(name: str) -> Callable[[Sets], Sets]:
+    def changed(sets: Sets) -> Sets:
+        pool = [a for s in sets for a in getattr(s, name)]
+        random.Random(1).shuffle(pool)
+        return [replace(s, **{name: tuple(pool[DRAWS * i : DRAWS * (i + 1)])}) for i, s in enumerate(sets)]
+
+    return changed
+
+
+def resampled(power: float) -> Callable[[Sets], Sets]:
+    """Clean draws at another temperature than was asked for, with the log-probabilities of temperature 1."""
+
+    def changed(sets: Sets) -> Sets:
+        dice = random.Random(2)
+
+        def again(s: AnswerSet) -> tuple[Answer, ...]:
+            distinct = list({a.text: a for a in s.clean}.values())
+            weights = [math.exp(power * (a.mean_logprob or 0) * (a.n_tokens or 0)) for a in distinct]
+            return tuple(dice.choices(distinct, weights, k=DRAWS))
+
+        return [replace(s, clean=again(s)) for s in sets]
+
+    return changed
+
+
+REFUSAL = "I'm sorry, I can't help with that."
+CLEAN_AND_NOISY = ("clean", "noisy")
+FAULTS: dict[str, Callable[[Sets], Sets]] = {
+    "clean draws of the document before": moved("clean"),
+    "noisy draws of the document before": moved("noisy"),
+    "all draws of the document before": lambda sets: moved("noisy")(moved("clean")(sets)),
+    "clean draws dealt out at random": shuffled("clean"),
+    "noisy draws refused": on_draws(lambda a: replace(a, text=REFUSAL), "noisy"),
+    "all draws refused": on_draws(lambda a: replace(a, text=REFUSAL), *CLEAN_AND_NOISY),
+    "noisy draws empty": on_draws(lambda a: Answer("", finish="stop"), "noisy"),
+    "noisy draws an error text": on_draws(lambda a: replace(a, text="upstream image decoder: code 17"), "noisy"),
+    "noisy equal to clean": lambda sets: [replace(s, noisy=s.clean) for s in sets],
+    "noisy the clean ones in another order": lambda sets: [replace(s, noisy=s.clean[::-1]) for s in sets],
+    "draws are the baseline answer": lambda sets: [replace(s, clean=(s.baseline,) * DRAWS) for s in sets],
+    "each draw there twice": lambda sets: [replace(s, clean=s.clean[:3] * 2) for s in sets],
+    "the prompt repeated": lambda sets: [
+        on_all(lambda a: replace(a, text=f"{s.question} {a.text}"))([s])[0]  # noqa: B023
+        for s in sets
+    ],
+    "the prompt in place of draws": lambda sets: [
+        on_draws(lambda a: replace(a, text=s.question or ""), "clean")([s])[0]  # noqa: B023
+        for s in sets
+    ],
+    "clean draws cut to a letter": on_draws(lambda a: replace(a, text=a.text[:1]), "clean"),
+    "noisy draws cut to a letter": on_draws(lambda a: replace(a, text=a.text[:1]), "noisy"),
+    "draws cut by the limit": on_draws(lambda a: replace(a, finish="length"), *CLEAN_AND_NOISY),
+    "draws filtered": on_draws(lambda a: Answer("", finish="filtered"), "noisy"),
+    "log-probabilities of zero": on_all(lambda a: replace(a, mean_logprob=0.0)),
+    "cooler than told": resampled(4.0),
+    "two models behind one name": on_draws(lambda a: replace(a, served=Served(f"m{len(a.text) % 2}")), "clean"),
+    "one text for every document": lambda sets: [
+        replace(s, baseline=sets[0].baseline, clean=sets[0].clean, noisy=sets[0].noisy) for s in sets
+    ],
+}
+NEEDS_LOGPROBS = {
+    "log-probabilities of zero",
+    "cooler than told",
+    "clean draws dealt out at random",
+    "one text for every document",
+}
+
+
+def health(sets: Sets) -> Health:
+    return measure_health(sets, {"decoding": DECODING})
+
+
+def state(sets: Sets) -> Any:
+    verdicts = {s.id: {"label": s.label, "judge": "labels", "reason": ""} for s in sets}
+    return trust_of(Run("t", "m", tuple(sets), verdicts, {"sampled": {"decoding": DECODING}}, "2026-01-02"), {})
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", HONEST)
+def test_no_honest_model_is_unreliable(kind: str, seed: int) -> None:
+    found = health(HONEST[kind](seed))
+    assert [c for c in found.checks if c.state == "contradicted" and c.unreliable] == []
+
+
+def test_twenty_two_faults() -> None:
+    assert len(FAULTS) == 22
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_is_seen(fault: str) -> None:
+    sets = FAULTS[fault](open_questions())
+    assert health(sets).unreliable
+    without = health(bare_but_served(sets))
+    assert without.unreliable or (fault in NEEDS_LOGPROBS and without.unchecked)
+
+
+def bare_but_served(sets: Sets) -> Sets:
+    return on_all(lambda a: Answer(a.text, finish=a.finish, served=a.served))(sets)
+
+
+def test_green_is_where_everything_could_be_tested() -> None:
+    sets = simulated(lambda dice: options_of(dice, 1.0), n=150)
+    assert state(sets).level == "green", state(sets).text
+    without = state(bare(sets))
+    assert "no log-probabilities" in without.text, without.text
+    same = state(simulated(lambda dice: SAME, noise=0.0, n=150))
+    assert same.level == "not checked", same.text
+    assert "no more alike than to others" in same.text
+    # Where nothing was sampled there is nothing to test.
+    assert measure_health([replace(s, clean=(), noisy=()) for s in sets], {}).unchecked == []
+
+
+def test_a_wrong_document_is_seen_through_the_command(tmp_path: Path, capsys: Any) -> None:
+    settings = {"sampled": {"decoding": DECODING}}
+    sets = bare(moved("clean")(open_questions()))
+    verdicts = {s.id: {"label": s.label, "judge": "rule 1", "reason": ""} for s in sets}
+    save_run(Run("t", "m", tuple(sets), verdicts, settings, "2026-01-02T03:04:05+00:00"), tmp_path)
+    assert main(["health", str(tmp_path)]) == 1
+    shown = capsys.readouterr().out
+    assert "Trust: red" in shown
+    assert "the clean answers are not about their own documents" in shown.lower()
+    assert "noisy answers belong to their documents: not contradicted" in shown
+
+
+def test_likeness_is_that_of_all_pairs() -> None:
+    usable = [("a b", ["a", "b c", "a"]), ("c", ["c", "b"]), ("d a", ["d", "d a"])]
+
+    def cosine(one: str, other: str) -> float:
+        first, second = set(one.split()), set(other.split())
+        return len(first & second) / math.sqrt(len(first) * len(second))
+
+    def mean(values: list[float]) -> float:
+        return sum(values) / len(values)
+
+    to_baseline, within = _likeness(usable)
+    for i, (baseline, draws) in enumerate(usable):
+        others = [d for j, (_, d) in enumerate(usable) if j != i]
+        own = mean([cosine(baseline, d) for d in draws])
+        assert to_baseline[i] == pytest.approx(own - mean([mean([cosine(baseline, d) for d in o]) for o in others]))
+        pairs = mean([cosine(d, e) for k, d in enumerate(draws) for m, e in enumerate(draws) if k != m])
+        apart = mean([mean([cosine(d, e) for d in draws for e in o]) for o in others])
+        assert within[i] == pytest.approx(pairs - apart)
+
+
+@pytest.mark.parametrize(
+    ("n", "state", "unreliable"),
+    [
+        (int(100 * SOME), "not contradicted", False),
+        (int(100 * SOME) + 1, "contradicted", False),
+        (int(100 * MANY), "contradicted", False),
+        (int(100 * MANY) + 1, "contradicted", True),
+    ],
+)
+def test_shares_are_judged_at_their_borders(n: int, state: str, unreliable: bool) -> None:
+    check = _share_check("x", [i < n for i in range(100)], "odd")
+    assert (check.state, check.unreliable) == (state, unreliable)
+    assert _share_check("x", [True] * 19, "odd") == AnswerCheck("x", "not verifiable", "only 19 documents tell")
+
+
+def test_trials_with_their_own_chances() -> None:
+    assert _p_at_least(2, [0.5, 0.25, 1.0]) == pytest.approx(1 - 0.5 * 0.75)
+    assert _p_at_least(3, [0.5, 0.5]) == 0
+    assert _p_at_least(0, [0.5]) == pytest.approx(1)
+    honest = np.mean([_p_at_least(k, [0.1] * 50) for k in range(3)])
+    assert honest > 0.5
