@@ -86,7 +86,7 @@ _FIRST_TOKENS = (20, 5)
 
 _LONGEST_REASON = 300
 
-_SEEDS_IN_A_ROW = ("vllm",)
+_SEEDS_IN_A_ROW = ("vllm", "llamacpp")
 """Owners of models, by which engines give themselves away, that draw the i-th of n answers with the i-th seed."""
 
 
@@ -123,10 +123,10 @@ class _Question:
     with_thoughts: bool = False
     patient: bool = True
 
-    def single(self, i: int) -> _Question:
-        """Return the request for the i-th of its outcomes alone."""
-        settings = {**self.settings, "seed": self.settings["seed"] + i} if i else self.settings
-        return replace(self, positions=(self.positions[i],), settings=settings)
+    def part(self, begin: int, end: int | None = None) -> _Question:
+        """Return the request for some of its outcomes, by default for all from one on."""
+        settings = {**self.settings, "seed": self.settings["seed"] + begin} if begin else self.settings
+        return replace(self, positions=self.positions[begin:end], settings=settings)
 
 
 class HedgeOpenAI(ChatAdapter):
@@ -146,7 +146,7 @@ class HedgeOpenAI(ChatAdapter):
         repetition_penalty: Of the model's generation configuration, where that cannot be read here.
         wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
         draws_per_request: Most clean draws of a document that one request asks for (`n`). By default as many as there
-            are where the server is vLLM, whose seeds then are those of single requests, and else 1.
+            are where the server is vLLM or llama.cpp, whose seeds then are those of single requests, and else 1.
         picture_workers: Processes that perturb and encode large pictures, by default one a core; 0 does it here.
 
     Raises:
@@ -521,7 +521,7 @@ class HedgeOpenAI(ChatAdapter):
 
     def _answers(self, questions: Sequence[_Question]) -> Iterator[list[tuple[int, Answer | str]]]:
         async def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
-            return await self._answer_all(questions[i], stop)
+            return await self._answer_all(questions[i], await questions[i].messages(), stop)
 
         if any(question.pure for question in questions):
             _ = self._penalty  # may ask the server, which waits, and the event loop must not
@@ -547,11 +547,13 @@ class HedgeOpenAI(ChatAdapter):
         has_seeds_in_a_row = any(model.get("owned_by") in _SEEDS_IN_A_ROW for model in self._listed)
         return LONGEST if has_seeds_in_a_row else 1
 
-    async def _answer_all(self, question: _Question, stop: threading.Event) -> list[Answer | RequestFailed]:
-        """The outcomes of a request for several draws; those that the server does not send are asked for singly."""
-        n, messages = len(question.positions), await question.messages()
-        if n == 1 or not self._has_n:
-            return [await self._answer(question.single(i), messages, stop) for i in range(n)]
+    async def _answer_all(
+        self, question: _Question, messages: bytes, stop: threading.Event
+    ) -> list[Answer | RequestFailed]:
+        """The outcomes of a request for several draws; those that the server does not send are asked for again."""
+        n = len(question.positions)
+        if n <= 1 or not self._has_n:
+            return [await self._answer(question.part(i, i + 1), messages, stop) for i in range(n)]
         settings = self._with_configuration(question)
         outcome = await self._client.ask_several_async(messages, settings, n, optional=question.optional, stop=stop)
         complete_settings = self._with_configuration(question)
@@ -562,12 +564,11 @@ class HedgeOpenAI(ChatAdapter):
             )
         if isinstance(outcome, RequestFailed):
             return [self._read(question, outcome)] * n
-        if len(outcome) < n:
+        if len(outcome) == 1:
             self._has_n = False
             self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
         answers = [self._read(question, completion) for completion in outcome]
-        singles = [await self._answer(question.single(i), messages, stop) for i in range(len(answers), n)]
-        return [*answers, *singles]
+        return [*answers, *(await self._answer_all(question.part(len(answers)), messages, stop))]
 
     async def _answer(self, question: _Question, messages: bytes, stop: threading.Event) -> Answer | RequestFailed:
         """Ask until there is an answer or the retries are used up.

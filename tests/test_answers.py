@@ -79,11 +79,11 @@ def test_without_samples_the_logprob_of_the_baseline_counts() -> None:
         (changed(baseline={"text": 3}), "baseline.text: expected a text, got 3"),
         (
             changed(noisy=[{"text": "a", "mean_logprob": math.nan}]),
-            "noisy[0].mean_logprob: nan is no log-probability, which is at most 0",
+            "noisy[0].mean_logprob: log-probability: expected a finite number, got nan",
         ),
         (
             changed(noisy=[{"text": "a", "mean_logprob": 0.1}]),
-            "noisy[0].mean_logprob: 0.1 is no log-probability, which is at most 0",
+            "noisy[0].mean_logprob: log-probability: 0.1 is no log-probability, which is at most 0",
         ),
         (
             changed(noisy=[{"text": "a", "finish": "tired"}]),
@@ -91,7 +91,7 @@ def test_without_samples_the_logprob_of_the_baseline_counts() -> None:
         ),
         (
             changed(noisy=[{"text": "a", "mean_logprob": math.inf}]),
-            "noisy[0].mean_logprob: inf is no log-probability, which is at most 0",
+            "noisy[0].mean_logprob: log-probability: expected a finite number, got inf",
         ),
         (changed(noisy=[{"text": "a", "mean_logprob": "x"}]), "noisy[0].mean_logprob: expected a number, got 'x'"),
         (changed(label=2), "label: expected 0 (supported), 1 (hallucinated) or null, got 2"),

@@ -171,11 +171,20 @@ def test_answers_of_two_models_are_seen() -> None:
     assert seen >= 18
 
 
-def test_without_the_end_token_only_too_many_repeats_contradict() -> None:
+def test_without_the_end_token_too_few_repeats_contradict_as_well() -> None:
     chance = np.random.default_rng(5)
     found = run_of(chance, told=lambda logp: logp / math.log(10), documents=120, concentration=1.0, end=False)
-    assert (found.state, found.two_sided) == ("not contradicted", False)
+    assert found.state == "contradicted"
+    higher = run_of(chance, told=lambda logp: logp * 0.8, documents=400, concentration=1.0, end=False)
+    assert higher.state == "contradicted"
     assert run_of(chance, top_2, documents=120, concentration=1.0, end=False).state == "contradicted"
+
+
+def test_probabilities_of_different_draws_add_up_to_one_at_most() -> None:
+    """Speculative decoding leaves 0 behind the first token: each of three ways on is told to be as likely as it."""
+    draws = [[Answer(f"left {word}", -0.25, 2) for word in ("lung", "lobe", "side")]] * 3
+    assert verdict_on(draws, {}).state == "contradicted"
+    assert verdict_on(draws[:2], {}).state == "not verifiable"
 
 
 def test_what_cannot_be_verified_says_why() -> None:

@@ -22,7 +22,7 @@ from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import Answer, AnswerSet, Draw, SamplingPlan
 from hedge_tasks.sampling.behaviour import MOST_REQUESTS, UNSEEDED
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.probe import DRAWS
+from hedge_tasks.sampling.probe import DRAWS, probe
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.series import request_seed
@@ -217,7 +217,8 @@ PASSING = {
     "a web page": (Response(b"<html>", headers={"Content-Type": "text/html"}), "the answer: not valid JSON"),
     "a list": (Response(b"[]"), "the answer is list instead of a chat completion"),
     "empty choices": ({**LEFT, "choices": []}, "the answer has no choices"),
-    "error with 200": ({"error": {"message": "backend down"}}, "the answer has no choices ({'message': 'backend down'"),
+    "error with 200": ({"error": {"message": "backend down"}}, "the answer is an error ({'message': 'backend down'"),
+    "error beside choices": ({**LEFT, "error": {"message": "cut"}}, "the answer is an error ("),
     "no message": ({"choices": [{"index": 0}]}, "the first choice has no message"),
     "null content": (completion(None), "the answer has no content (finish_reason 'stop')"),
     "hang-up": (Response(hang_up=True), "no connection ("),
@@ -246,9 +247,73 @@ def test_a_lasting_failure_is_a_failed_draw_and_no_answer(name: str) -> None:
 
 
 def test_retries_are_counted() -> None:
-    script = Script(rate_limited())
-    assert ask(script, max_retries=3) == ["status 429: Rate limit reached"]
+    script = Script(error(500, "on fire"))
+    assert ask(script, max_retries=3) == ["status 500: on fire"]
     assert len(script.bodies) == 4
+
+
+def test_too_many_requests_are_a_speed_and_use_up_no_retries() -> None:
+    assert ask(Script(*[rate_limited()] * 9, LEFT), max_retries=1) == [LEFT_ANSWER]
+    script = Script(rate_limited())
+    assert ask(script, max_retries=1) == ["status 429: Rate limit reached"]
+    assert len(script.bodies) == 11
+
+
+def test_a_server_that_wants_a_day_is_not_waited_for() -> None:
+    with pytest.raises(HedgeError, match=r"86400 s \(24\.0 h, Retry-After"):
+        ask(Script(rate_limited("86400")))
+
+
+def test_an_answer_that_is_late_twice_is_not_asked_for_again() -> None:
+    script = Script(Response(LEFT, pause=5))
+    [outcome] = ask(script, timeout=0.15, max_retries=6)
+    assert "timeout=" in outcome
+    assert len(script.bodies) == 2
+
+
+def test_as_many_draws_as_the_server_has_slots_are_one_request() -> None:
+    """llama.cpp's seeds are in a row, and it takes no more answers at once than it has slots."""
+
+    def reply(body: dict[str, Any]) -> Any:
+        n = body.get("n", 1)
+        if n > 4:
+            return error(400, "n must be between 1 and 4")
+        answers = [completion(f"{body['seed'] + i}")["choices"][0] for i in range(n)]
+        return {**LEFT, "choices": [{**answer, "index": i} for i, answer in enumerate(answers)]}
+
+    script, requests = Script(reply), draws(10)[1:]
+    with serve(script, models=["tiny"], owner="llamacpp") as url:
+        answers = sample(adapter(url, num_concurrent=1), requests)
+    assert [answer.text for answer in answers] == [str(request_seed(draw)) for draw in requests]
+    assert [body.get("n") for body in script.bodies] == [10, 4, 4, 2]
+
+
+@pytest.mark.parametrize("placeholder", [-100.0, -9999.0, -3.4e38])
+def test_what_nobody_draws_is_no_log_probability(placeholder: float) -> None:
+    told = completion("left", [("le", -0.25), ("ft", placeholder)])
+    assert [answer.mean_logprob for answer in ask(Script(told))] == [None]
+
+
+def test_a_neutral_value_that_makes_a_server_greedy_is_named() -> None:
+    def reply(body: dict[str, Any]) -> Any:
+        return completion("left" if body["top_p"] == 1 or body["seed"] % 2 else "right")
+
+    with serve(Script(reply)) as url:
+        report = probe(draws(3), lambda requests: _by_key(adapter(url), requests), settings=True)
+    assert report is not None
+    assert report.greedy_by == "top_p=0.999"
+    assert any("--gen_kwargs top_p=0.999" in line for line in report.lines())
+
+
+def _by_key(model: HedgeOpenAI, requests: dict[str, DrawRequest]) -> Iterable[list[tuple[str, Any]]]:
+    keys = list(requests)
+    return ([(keys[i], answer) for i, answer in batch] for batch in model.generate_draws(list(requests.values())))
+
+
+def test_log_probabilities_in_columns_are_read() -> None:
+    told = completion("left")
+    told["choices"][0]["logprobs"] = {"tokens": ["le", "ft"], "token_logprobs": [-0.25, -0.75]}
+    assert [answer.mean_logprob for answer in ask(Script(told))] == [-0.5]
 
 
 def test_retry_after_is_waited_for() -> None:

@@ -130,10 +130,9 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
     tokens = value["logprobs"]
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}.logprobs: expected a list of numbers, got {outside.shown(tokens)}")
-    numbers = [cells.log_probability(token, f"{where}.logprobs[{i}]") for i, token in enumerate(tokens)]
+    numbers = [outside.log_probability(token, f"{where}.logprobs[{i}]") for i, token in enumerate(tokens)]
     others = {key: item for key, item in value.items() if key != "logprobs"}
-    mean = "-inf" if -math.inf in numbers else math.fsum(numbers) / len(numbers)
-    return {**others, "mean_logprob": mean, "n_tokens": len(numbers)}
+    return {**others, "mean_logprob": math.fsum(numbers) / len(numbers), "n_tokens": len(numbers)}
 
 
 def _with_token_mean(value: Mapping[str, Any], where: str) -> Mapping[str, Any]:

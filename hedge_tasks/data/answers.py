@@ -7,7 +7,6 @@ answer store, in lmms-eval's sample files and in the JSON lines that `hedge scor
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -29,11 +28,7 @@ _REPORT = "sampled"
 
 
 def _log_probability(value: object) -> object:
-    # JSON has no infinity; an impossible answer (probability 0) is written as the string "-inf".
-    value = -math.inf if value == "-inf" else value
-    if isinstance(value, float) and not value <= 0:
-        raise DataError(f"{value} is no log-probability, which is at most 0")
-    return value
+    return outside.log_probability(value, "log-probability") if isinstance(value, float) else value
 
 
 def _label(value: object) -> object:
@@ -112,7 +107,7 @@ class Thought:
     mean_logprob: LogProbability | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        mean = _json_logprob(self.mean_logprob)
+        mean = self.mean_logprob
         return {"n_tokens": self.n_tokens, **({} if mean is None else {"mean_logprob": mean})}
 
 
@@ -175,12 +170,12 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
             "text": self.text,
-            "mean_logprob": _json_logprob(self.mean_logprob),
+            "mean_logprob": self.mean_logprob,
             "n_tokens": self.n_tokens,
             "finish": self.finish,
             "tokens": _json_tokens(self.tokens),
             "alternatives": None if self.alternatives is None else list(map(_json_tokens, self.alternatives)),
-            "end_logprob": _json_logprob(self.end_logprob),
+            "end_logprob": self.end_logprob,
             "thought": self.thought and self.thought.to_dict(),
             "no_logprob": self.no_logprob,
             "served": self.served and self.served.to_dict(),
@@ -467,10 +462,5 @@ def _json(fields: dict[str, Any], report: Mapping[str, Any] | None) -> str:
     return json.dumps(fields | ({_REPORT: report} if report else {}), ensure_ascii=False)
 
 
-def _json_logprob(value: float | None) -> float | str | None:
-    """JSON has no infinity; what is impossible (probability 0) is written as the string "-inf"."""
-    return "-inf" if value == -math.inf else value
-
-
 def _json_tokens(tokens: Sequence[tuple[str, float]] | None) -> list[list[Any]] | None:
-    return None if tokens is None else [[text, _json_logprob(p)] for text, p in tokens]
+    return None if tokens is None else [[text, p] for text, p in tokens]

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.io import outside
 from hedge_tasks.io.outside import clean, shown
 
 QUESTIONS = (
@@ -75,20 +74,6 @@ def number(value: object, where: str) -> float | None:
     except (ValueError, OverflowError):
         pass
     raise DataError(f"{where}: expected a number, got {shown(value)}")
-
-
-def log_probability(value: object, where: str) -> float:
-    """Return a log-probability in nats: a number of at most 0, or minus infinity (also written "-inf").
-
-    Raises:
-        DataError: it is something else.
-    """
-    if value in ("-inf", -math.inf):
-        return -math.inf
-    result = outside.number(value, where)
-    if result > 0:
-        raise DataError(f"{where}: {result} is no log-probability, which is at most 0")
-    return result
 
 
 def whole_number(value: object, where: str) -> int | None:

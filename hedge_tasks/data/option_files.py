@@ -337,10 +337,10 @@ def _list_labels(count: int, where: str) -> str:
 
 def _weight(value: object, kind: str, where: str) -> float:
     """A log-weight in nats."""
+    if kind != "probabilities" and value in ("-inf", -math.inf):
+        return -math.inf  # an option that is never chosen; what was chosen has no such value
     if kind == "logprobs":
-        return cells.log_probability(value, where)
-    if kind == "logits" and value in ("-inf", -math.inf):
-        return -math.inf
+        return outside.log_probability(value, where)
     number = outside.number(value, where)
     if kind == "logits":
         return number

@@ -47,6 +47,7 @@ logs, books and tables unpack to ten times their size, seldom to fifty; what is 
 _UNSOUND = re.compile("[\x00\ud800-\udfff]")
 _MAYBE_UNSOUND = re.compile(r"[\x00\ud800-\udfff]|\\u(?:0000|[dD][89a-fA-F])")
 _SHOWN = 60
+_ROUNDING = 1e-4  # a certain token may come out a little above 0
 
 # Three signs beyond ASCII in a row are in no word of a language that Windows-1252 is for, nor are others than these.
 _UNLIKE_WORDS = re.compile("[\x80-\u2fff]{3}|[^\x00-\x7fÀ-ÖØ-öø-ÿŒœŠšŽžŸ€°µ²³±·×÷§«»¿¡“”„‘’‚–—…ªº\xa0]")
@@ -85,6 +86,18 @@ def number(value: object, where: str) -> float:
     if not math.isfinite(result):
         raise DataError(f"{where}: expected a finite number, got {shown(value)}")
     return result
+
+
+def log_probability(value: object, where: str) -> float:
+    """The log-probability of what was written, in nats: a finite number of at most 0, whichever way it comes in.
+
+    Raises:
+        DataError: it is none; names the place.
+    """
+    result = number(value, where)
+    if result > _ROUNDING:
+        raise DataError(f"{where}: {result} is no log-probability, which is at most 0")
+    return min(result, 0.0)
 
 
 def parse_json(text: str | bytes, where: str, *, constants: bool = True) -> Any:

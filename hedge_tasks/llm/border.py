@@ -90,9 +90,9 @@ class HttpClient:
         try:
             return await self._follow(method, f"{self.url}{path}{self._query}", body)
         except aiohttp.ConnectionTimeoutError:
-            raise RequestFailed(self._too_late, "unreachable", away=True) from None
+            raise RequestFailed(self._too_late(), "unreachable", away=True) from None
         except TimeoutError:
-            raise RequestFailed(self._too_late, "unreachable") from None
+            raise RequestFailed(self._too_late(), "late") from None
         except aiohttp.ClientSSLError as error:
             raise RequestFailed(f"no connection ({error})", "unreachable") from None
         except aiohttp.ClientConnectorError as error:
@@ -101,9 +101,8 @@ class HttpClient:
             reason = str(error) or type(error).__name__
             raise RequestFailed(f"no connection ({reason})", "unreachable") from None
 
-    @property
-    def _too_late(self) -> str:
-        return f"no answer within {self.timeout:g} s"
+    def _too_late(self, whole: str = "") -> str:
+        return f"no {whole}answer within {self.timeout:g} s; a larger timeout= waits longer"
 
     async def _follow(self, method: str, target: str, body: bytes | None) -> HttpReply:
         deadline = asyncio.get_running_loop().time() + self.timeout
@@ -149,7 +148,7 @@ class HttpClient:
             try:
                 return HttpReply(response.status, response.headers, await _content(response)), None
             except TimeoutError:
-                raise RequestFailed(f"no whole answer within {self.timeout:g} s", "unreachable") from None
+                raise RequestFailed(self._too_late("whole "), "late") from None
 
 
 async def _content(response: aiohttp.ClientResponse) -> bytes:

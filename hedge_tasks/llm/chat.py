@@ -22,7 +22,14 @@ from hedge_tasks.llm.border import HttpClient, HttpReply, RedirectedAway
 from hedge_tasks.llm.completion import Completion, read_choices, read_completion, shows_thought
 from hedge_tasks.llm.dialect import Dialect, spell
 from hedge_tasks.llm.event_loop import run
-from hedge_tasks.llm.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
+from hedge_tasks.llm.failures import (
+    LONGEST_RETRY_AFTER_S,
+    Kind,
+    RequestFailed,
+    ServerRefuses,
+    reason_in,
+    retry_after_s,
+)
 from hedge_tasks.llm.secrets import NO_KEY, Redactor
 from hedge_tasks.numbers import WHOLE
 
@@ -45,8 +52,11 @@ _PROGRESS_S = 30.0
 _SHORTEST_PAUSE_S, _LONGEST_WAIT_S = 0.05, 10.0
 """Between two looks for a server that is not there yet."""
 
-_BUSY = (408, 409, 425, 429)
+_TOO_MANY = 429
+_BUSY = (408, 409, 425, _TOO_MANY)
 _LONGEST_PAUSE_S, _MOST_DOUBLINGS = 60.0, 30
+_MOST_THROTTLED = 10
+"""Times as many attempts as retries, for which a server may say that it is asked too fast: an hour, by default."""
 _LOOK_S = 0.1
 """Between two looks, within a pause, at whether the caller has stopped."""
 
@@ -118,7 +128,7 @@ class ChatClient:
         self.timeout, self.max_retries, self.backoff_s, self.wait_s = timeout, max_retries, backoff_s, wait_s
         self.redact = Redactor(key)
         self._key_variable = key_variable
-        self._retried: set[Kind] = {"unreachable", "busy", "garbled", *(("empty",) if retry_empty else ())}
+        self._retried: set[Kind] = {"unreachable", "late", "busy", "garbled", *(("empty",) if retry_empty else ())}
         self._lists_models = api_version is None  # Azure lists models, and is asked for deployments
         self._http, self._of_model = _connect(url, key, api_version, timeout, model)
         self._logged_topics: set[str] = set()
@@ -263,15 +273,21 @@ class ChatClient:
 
     def _has_tried_enough(self) -> Callable[[RequestFailed, int], bool]:
         """Whether a request is given up after its failure in an attempt: its retries are used up, and it is not the
-        server that is away.
+        server that is away or asks for fewer requests.
 
-        A server that has replied to anybody since the request found nobody is not away.
+        A server that has replied to anybody since the request found nobody is not away. An answer that is late twice
+        will be so again: each time the server does its work for nothing.
         """
         n_replies: int | None = None
-        n_failures = 0  # attempts at a server that is away use up no retries
+        n_failures = n_late = 0  # attempts at a server that is away use up no retries
 
         def stop(failure: RequestFailed, attempt: int) -> bool:
-            nonlocal n_replies, n_failures
+            nonlocal n_replies, n_failures, n_late
+            if failure.throttled:
+                return attempt > _MOST_THROTTLED * self.max_retries
+            n_late += failure.kind == "late"
+            if n_late > 1:
+                return True
             if failure.away:
                 n_replies = self._n_replies if n_replies is None else n_replies
                 if self._n_replies == n_replies:
@@ -405,7 +421,14 @@ class ChatClient:
             return ServerRefuses(f"{self.name}: the account has no credit left ({reason})")
         if status in _BUSY or status >= 500:
             pause_s = retry_after_s(error.headers)
-            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=pause_s, away=status in _AWAY)
+            if pause_s is not None and pause_s > LONGEST_RETRY_AFTER_S:
+                return ServerRefuses(
+                    f"{self.name} asks for nothing more within {pause_s:.0f} s ({pause_s / 3600:.1f} h, Retry-After; "
+                    f"{status}: {reason}): run the same command again after that"
+                )
+            away, throttled = status in _AWAY, status == _TOO_MANY
+            text = f"status {status}: {reason}"
+            return RequestFailed(text, "busy", retry_after_s=pause_s, away=away, throttled=throttled)
         if status in (401, 403):
             return ServerRefuses(
                 f"{self.name} refuses the API key ({status}: {reason}). Set {self._key_variable} to one that may use "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import Answer, Finish, Served, Thought
@@ -22,13 +24,10 @@ from hedge_tasks.data.thoughts import (
     thought_of,
     up_to_stop,
 )
+from hedge_tasks.errors import DataError
+from hedge_tasks.io import outside
 from hedge_tasks.io.outside import clean
 from hedge_tasks.llm.failures import RequestFailed
-
-# What a server writes in place of a log-probability that it does not tell exactly: OpenAI for tokens outside its top
-# 20, vLLM for minus infinity. A mean with one of these in it would be nonsense.
-_CLAMPED = -9999.0
-_ROUNDING = 1e-4  # a certain token may come out a little above 0
 
 # Control tokens, as servers spell them out. Only well-known names without the bars: `<b>` or `[left]` is text.
 _SPECIAL = re.compile(
@@ -60,6 +59,10 @@ _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers with a parser tell a thought."""
 
 _LONGEST_NAME = 200
+
+_LEAST = -math.log(10 * 10**8)
+"""Nats below which no token was drawn: of all tokens of a run, at most 10^8, one in ten runs has such a one. Servers
+write such numbers where they do not tell (-100, -9999), and a mean with one of them would be nonsense."""
 
 _MOST_OTHERS = 20
 """Tokens beside one of the answer that are kept, whatever a server sends."""
@@ -246,12 +249,13 @@ def _finish(choice: Mapping[str, Any]) -> Finish | None:
 def _first_choice(body: object) -> Mapping[str, Any]:
     if not isinstance(body, Mapping):
         raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion", "garbled")
+    # Gateways report the failure of a server behind them with status 200, some beside what there was of an answer.
+    if error := body.get("error"):
+        raise RequestFailed(f"the answer is an error ({error})", "garbled")
     choices = body.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         return choices[0]
-    # Gateways report the failure of a server behind them with status 200.
-    error = body.get("error")
-    raise RequestFailed(f"the answer has no choices ({error})" if error else "the answer has no choices", "garbled")
+    raise RequestFailed("the answer has no choices", "garbled")
 
 
 def _no_content(choice: Mapping[str, Any]) -> RequestFailed:
@@ -280,23 +284,27 @@ def _entries(choice: Mapping[str, Any]) -> list[_Entry]:
     """Tokens of the answer, none where a single one of them has no usable log-probability."""
     logprobs = choice.get("logprobs")
     tokens = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
+    if isinstance(logprobs, Mapping) and not tokens:
+        # As completions without a chat have them, and Together and llama-cpp-python those of a chat.
+        columns = [v if isinstance(v := logprobs.get(name), list) else [] for name in ("tokens", "token_logprobs")]
+        tokens = [dict(zip(("token", "logprob"), pair, strict=True)) for pair in zip_longest(*columns)]
     entries = []
     for entry in tokens if isinstance(tokens, list) else ():
         if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
             return []
         logprob = _usable_logprob(entry)
-        if logprob is None:
+        if logprob is None or logprob < _LEAST:
             return []
         entries.append(_Entry(entry["token"], _bytes(entry), logprob, _others(entry)))
     return entries
 
 
 def _usable_logprob(token: Mapping[str, Any]) -> float | None:
-    """Log-probability of a token in nats; None where it is missing, clamped or above 0."""
-    value = token.get("logprob")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
+    """Log-probability of a token in nats; None where it is missing or none."""
+    try:
+        return outside.log_probability(token.get("logprob"), "logprob")
+    except DataError:
         return None
-    return min(float(value), 0.0)
 
 
 def _tokens(entries: Sequence[_Entry], control: re.Pattern[str], finish: Finish | None) -> list[Token]:

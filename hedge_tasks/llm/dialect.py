@@ -41,7 +41,7 @@ _CONSEQUENCES = {
 _NO_TOP_K = -1
 
 Levels = Mapping[str, int]
-"""How far each setting is from its first form: setting -> position among its forms."""
+"""How far each setting is from its first form: setting -> position among its forms; of `n` the most that is taken."""
 
 
 class Dialect:
@@ -83,6 +83,11 @@ class Dialect:
         with self._lock:
             for setting in self._suspects(status, reason.lower(), settings, levels):
                 at = levels.get(setting, 0)
+                if setting == "n" and not at and (most := _most(reason, settings["n"])):
+                    if not self.levels.get("n"):
+                        self.levels = {**self.levels, "n": most}
+                        self._announce(setting, reason)
+                    return True
                 forms = _forms(setting, settings[setting])
                 if at + 1 < len(forms) and (forms[at + 1] is not None or setting in optional):
                     if self.levels.get(setting, 0) == at:
@@ -135,7 +140,14 @@ def _spellings(name: str) -> str:
     return rf"\b{re.escape(name).replace('_', '[_ ]?')}\b"
 
 
+def _most(reason: str, n: int) -> int | None:
+    """The largest number of answers that a refusal of more of them names ("n must be between 1 and 8")."""
+    return max((most for digits in re.findall(r"\b\d{1,4}\b", reason) if 1 < (most := int(digits)) < n), default=None)
+
+
 def _form(name: str, value: Any, levels: Levels) -> tuple[str, Any] | None:
+    if name == "n" and (most := levels.get("n", 0)) > 1:
+        return name, min(value, most)
     forms = _forms(name, value)
     return forms[min(levels.get(name, 0), len(forms) - 1)]
 

@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 from hedge_tasks.errors import HedgeError
 
-Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused", "unsent"]
+Kind = Literal["unreachable", "late", "busy", "garbled", "empty", "cut", "refused", "unsent"]
 """Of a failed request.
 
-- `unreachable`: there was no connection, or no answer in time, whatever was asked.
+- `unreachable`: there was no connection, whatever was asked.
+- `late`: there was no answer in time.
 - `busy`: the server says that it cannot answer now (408, 409, 425, 429, 5xx).
 - `garbled`: what came back is no chat completion.
 - `empty`: a chat completion with no answer in it.
@@ -25,6 +26,7 @@ Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused", "uns
 """
 
 LONGEST_RETRY_AFTER_S = 600.0
+"""Seconds for which a server may ask to be left alone; what asks for more ends the run."""
 
 _MOST_REASONS = 5
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
@@ -39,16 +41,25 @@ class RequestFailed(Exception):
         kind: See `Kind`.
         retry_after_s: Seconds that the server wants to be left alone; None where it does not say.
         away: Whether nobody was there: there was no connection, or a gateway found nobody behind it.
+        throttled: Whether the server asks for fewer requests (429): a speed, and no fault of this one.
     """
 
-    def __init__(self, reason: str, kind: Kind, *, retry_after_s: float | None = None, away: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        kind: Kind,
+        *,
+        retry_after_s: float | None = None,
+        away: bool = False,
+        throttled: bool = False,
+    ) -> None:
         super().__init__(reason)
-        self.kind, self.retry_after_s, self.away = kind, retry_after_s, away
+        self.kind, self.retry_after_s, self.away, self.throttled = kind, retry_after_s, away, throttled
 
     @property
     def unreachable(self) -> bool:
         """Whether the server did not answer."""
-        return self.kind == "unreachable"
+        return self.kind in ("unreachable", "late")
 
 
 class ServerRefuses(HedgeError):
@@ -95,13 +106,13 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         headers: Of the response; names in lower case, or a mapping that ignores case.
 
     Returns:
-        At most `LONGEST_RETRY_AFTER_S`; None where nothing is asked for, or nothing that makes sense.
+        None where nothing is asked for, or nothing that makes sense.
     """
     try:
         seconds = float(headers["retry-after-ms"]) / 1000
     except (KeyError, ValueError):
         seconds = _seconds(headers.get("retry-after"))
-    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
 def _seconds(value: str | None) -> float:

@@ -438,7 +438,7 @@ def draws_line(verdict: DrawsVerdict) -> str:
         parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
     if verdict.state == "not contradicted":
         parts += [power_text(verdict.power)] if verdict.power else []
-        parts += [] if verdict.two_sided else ["one-sided: the end token is not known"]
+        parts += [] if verdict.two_sided else ["the end token is not known: by what draws begin with"]
     return f"{verdict.state}: {'; '.join(parts)}"
 
 

@@ -32,6 +32,9 @@ TELLING = -0.1
 UNLIKELY = 0.01
 """Chance below which equal answers are no accident."""
 
+NEARLY_NEUTRAL: Mapping[str, float | int] = {"top_p": 0.999, "top_k": 1000, "min_p": 0.001}
+"""Values that hardly cut anything, for servers to which a neutral one is none."""
+
 _COOLER = 0.5  # of the plan's temperature: most answers of the hot draws come again
 _CONDITION: Condition = "clean"
 
@@ -57,6 +60,7 @@ class ProbeReport:
         refused: how many of them failed for good, as requests that the server refuses do.
         certain: where `varied` is False, the chance that draws with the probabilities told are as equal.
         behaviour: what the server does with single settings, by name; empty where it was not tried.
+        greedy_by: the setting whose neutral value makes the server greedy, as it is to be given instead.
     """
 
     draws: int = 0
@@ -71,6 +75,7 @@ class ProbeReport:
     refused: int = 0
     certain: float | None = None
     behaviour: Mapping[str, SettingTried] = field(default_factory=dict)
+    greedy_by: str | None = None
 
     @property
     def failed_wholly(self) -> bool:
@@ -89,6 +94,11 @@ class ProbeReport:
             texts.append(
                 f"{self.draws} draws of {self.documents} questions gave one answer each, whatever the seed: the server "
                 "may decode greedily. Then every entropy is 0 and every AUROC undefined"
+            )
+        if self.greedy_by is not None:
+            name = self.greedy_by.partition("=")[0]
+            texts.append(
+                f"a neutral {name} makes the server greedy, and another one does not: --gen_kwargs {self.greedy_by}"
             )
         if self.logprobs is False:
             texts.append(
@@ -134,7 +144,20 @@ def probe(
         report = latest if report is None else _combine(report, latest)
         if latest.varied:
             break
+    if settings and report is not None and report.varied is False:
+        report = replace(report, greedy_by=_greedy_by(first, make))
     return report
+
+
+def _greedy_by(first: DrawRequest, make: Make) -> str | None:
+    """The setting that makes a server greedy where it has its neutral value, as it is to be given instead."""
+    for name, value in NEARLY_NEUTRAL.items():
+        plan = replace(first.request.plan, **{name: value})  # type: ignore[arg-type]
+        draw = replace(first, request=replace(first.request, plan=plan), patient=False)
+        draws = {str(i): as_probe(draw, i, first.draw.temperature) for i in range(DRAWS)}
+        if len({answer.text for answer in _outcomes(make, draws).values() if isinstance(answer, Answer)}) > 1:
+            return f"{name}={value:g}"
+    return None
 
 
 def behaviour_lines(behaviour: Mapping[str, SettingTried]) -> list[str]:

@@ -35,6 +35,9 @@ EXACT, INEXACT = 0.001, 0.1
 """Nats a token by which the log-probabilities of the same tokens may differ: of an engine that gives the same numbers
 whatever else is in the batch, and at most, in half precision."""
 
+_MOST, _FEWEST_OVER = 1.25, 3
+"""Sum of probabilities that no rounding makes of 1, and documents that have such a one."""
+
 State = Literal["contradicted", "not contradicted", "not verifiable"]
 
 
@@ -49,7 +52,7 @@ class DrawsVerdict:
         repeats: mean number of other draws with the text of a draw.
         expected: the same, as the log-probabilities have it.
         t: deviation in standard errors.
-        p_value: of t, two-sided where the end token is known, otherwise of too many repeats alone.
+        p_value: of t, two-sided. Where the end token is not known, fewer repeats are of draws that begin with the text.
         power: by deviation, how likely the test would have contradicted; see `with_power`.
         two_sided: whether the log-probability of the end token is known.
     """
@@ -77,6 +80,8 @@ class _Document:
     """Whether any two draws differ."""
     unlike: float
     """The probability that any two differ, by the texts whose probability is known."""
+    begun: float
+    """Mean number of other draws that begin with the text of a draw: without its end at least `expected`."""
 
 
 def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], alpha: float = ALPHA) -> DrawsVerdict:
@@ -93,6 +98,9 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
     zeros = all(a.mean_logprob == 0 for answers in with_logprobs for a in answers)
     if zeros and any(len({a.text for a in answers}) > 1 for answers in with_logprobs):
         return DrawsVerdict("contradicted", "all log-probabilities are 0, although the draws differ")
+    over = sum(_added_up(answers) > _MOST for answers in with_logprobs)
+    if over >= _FEWEST_OVER:
+        return DrawsVerdict("contradicted", f"in {over} documents different draws add up to more than 1")
     if decoding.get("restricted"):
         return DrawsVerdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
@@ -114,6 +122,16 @@ def with_power(verdict: DrawsVerdict, draws: Sequence[Sequence[Answer]], alpha: 
         return verdict
     settings = {"two_sided": verdict.two_sided, "alpha": alpha, "n_documents": verdict.documents}
     return replace(verdict, power=power_of(draws, **settings))  # type: ignore[arg-type]
+
+
+def _added_up(draws: Sequence[Answer]) -> float:
+    """The sum of the probabilities of different draws, none of which begins with another one: at most 1."""
+    shares: dict[str, float] = {}
+    for answer in sorted(draws, key=lambda answer: len(answer.text)):
+        if answer.text in shares or not any(answer.text.startswith(text) for text in shares):
+            logp = log_probability(answer, with_end=False)
+            shares[answer.text] = max(shares.get(answer.text, 0.0), 0.0 if logp is None else math.exp(logp))
+    return sum(shares.values())
 
 
 def _spelled(answer: Answer) -> Hashable:
@@ -181,7 +199,10 @@ def _counted(draws: Sequence[Answer], apart: float, *, with_end: bool) -> _Docum
     variance = 2 * n * (n - 1) * pair + 4 * n * (n - 1) * (n - 2) * single
     repeats = sum(counts[key] - 1 for key, _ in usable) / n
     unlike = max(1 - sum(share**n for share in dict(usable).values()), 0.0)
-    return _Document(repeats, (n - 1) * second, variance / n**2, n * (n - 1) * second / 2, len(counts) > 1, unlike)
+    texts = [a.text for a in draws if log_probability(a, with_end=with_end) is not None]
+    begun = sum(sum(draw.text.startswith(text) for draw in draws) - 1 for text in texts) / n
+    pairs = n * (n - 1) * second / 2
+    return _Document(repeats, (n - 1) * second, variance / n**2, pairs, len(counts) > 1, unlike, begun)
 
 
 def _tested(documents: Sequence[_Document], two_sided: bool, alpha: float) -> DrawsVerdict:
@@ -204,14 +225,17 @@ def _tested(documents: Sequence[_Document], two_sided: bool, alpha: float) -> Dr
         if p_value < alpha:
             return DrawsVerdict("contradicted", p_value=p_value, **settings)  # type: ignore[arg-type]
         return DrawsVerdict("not verifiable", "the model is nearly certain of every answer", **settings)  # type: ignore[arg-type]
-    deviations = np.array([d.repeats - d.expected for d in documents])
+    # Without the end token p is that of all texts that begin so: too few have to be too few of these.
+    upper_bound = not two_sided and repeats < expected
+    deviations = np.array([(d.begun if upper_bound else d.repeats) - d.expected for d in documents])
     # Deviations that agree by chance, as where nothing repeats, say nothing of their error.
     variance = max(float(deviations.var(ddof=1)), float(np.mean([d.variance for d in documents])))
     if variance == 0:
         return DrawsVerdict("not verifiable", "the model is certain of every answer", **settings)  # type: ignore[arg-type]
     stderr = math.sqrt(variance / n)
-    t = (repeats - expected) / stderr
-    both = two_sided_p(abs(t), n - 1)
-    p_value = both if two_sided else both / 2 if t > 0 else 1 - both / 2
+    t = float(deviations.mean()) / stderr
+    if upper_bound:
+        t = min(t, 0.0)
+    p_value = two_sided_p(abs(t), n - 1)
     state: State = "contradicted" if p_value < alpha else "not contradicted"
     return DrawsVerdict(state, None, n, repeats, expected, t, p_value, two_sided=two_sided)

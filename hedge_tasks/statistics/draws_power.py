@@ -202,7 +202,7 @@ def _power(values: FloatArray, two_sided: bool, alpha: float, n: int) -> float:
     scale = max(spread, float(values[:, 2].mean()))
     if scale <= 0:
         return 0.0
-    critical = quantile_of(1 - (alpha if two_sided else 2 * alpha), n - 1) * math.sqrt(scale / n)
+    critical = quantile_of(1 - alpha, n - 1) * math.sqrt(scale / n)
     stderr = math.sqrt(max(spread, 1e-300) / n)
     above = float(ndtr((mean - critical) / stderr))
     return min(above + (float(ndtr((-mean - critical) / stderr)) if two_sided else 0.0), 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -76,8 +76,4 @@ def _as_list(values: Any) -> list[Any]:
 
 
 def _answer(text: object, tokens: Any) -> RawAnswer:
-    logprobs: Sequence[float] | None = _as_list(tokens) or None
-    return {
-        "text": str(text).strip(),
-        "logprobs": [min(0.0, float(logprob)) for logprob in logprobs] if logprobs else None,
-    }
+    return {"text": str(text).strip(), "logprobs": [*map(float, _as_list(tokens))] or None}
