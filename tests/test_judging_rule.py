@@ -198,7 +198,6 @@ def test_a_number_is_a_wrong_answer_where_yes_or_no_was_asked_for(answer: str) -
         ("I'd like to see an axial image.", "empty-answer"),
         ("I cannot see the image.", "declined"),
         ("It is difficult to determine the location.", "declined"),
-        ("The cavitary lesion.", "echo"),
     ],
 )
 def test_an_answer_that_claims_nothing_is_a_verdict_without_a_label(answer: str, by: str) -> None:
@@ -412,6 +411,24 @@ def test_what_is_not_judged_says_why(question: str, reference: str, answer: str,
 def test_a_reference_named_only_in_passing_is_not_support() -> None:
     answer = "It is likely a hematoma. A hematoma is a collection of blood outside of blood vessels."
     assert label("What is the dense mass?", "blood vessel", answer) is None
+
+
+@pytest.mark.parametrize("finding", ["pneumonia", "nodule", "cardiomegaly"])
+def test_what_may_deny_the_reference_never_supports_it_nor_contradicts_its_denial(finding: str) -> None:
+    answers = (
+        "{} is not seen.|{} has resolved.|{}: no.|Rather than {}, it is edema.|It is wrong to speak of {}.|{} (-)|"
+        "There was {}, which has resolved.|Nothing here suggests {}.|0 {}|{}: unlikely.|Previously treated {}."
+    )
+    for answer in answers.format(*[finding] * answers.count("{}")).split("|"):
+        assert label(FINDING, finding, answer) != 0, answer
+        assert label(FINDING, f"no {finding}", answer) != 1, answer
+    for answer in (f"There is {finding}.", f"The image shows {finding} on the left, without edema."):
+        assert label(FINDING, finding, answer) == 0, answer
+
+
+def test_words_of_the_question_given_back_are_no_declined_answer() -> None:
+    got = verdict("Name a four-letter word for a lake that begins with T.", "tarn", "Lake")
+    assert (got.label, outcome_of(got)) == (None, "undecided")
 
 
 def test_short_answer_is_a_setting() -> None:

@@ -32,7 +32,7 @@ from hedge_tasks.judging.rule.labels import (
 from hedge_tasks.judging.rule.measure import overlap, ranges, same_size
 from hedge_tasks.judging.rule.people import two_people
 from hedge_tasks.judging.rule.polar import says_yes_or_no, yes_no_reference
-from hedge_tasks.judging.rule.reading import Text, affirmed_and_denied, read_text, stem, stemmed
+from hedge_tasks.judging.rule.reading import Text, affirmed_and_denied, may_deny, read_text, stem, stemmed
 from hedge_tasks.judging.rule.sides import other_observer
 from hedge_tasks.judging.rule.synonyms import Synonyms, installed, own
 from hedge_tasks.judging.rule.vocabulary import (
@@ -40,6 +40,7 @@ from hedge_tasks.judging.rule.vocabulary import (
     AUXILIARY,
     COLORS,
     FAMILIES,
+    FRAME,
     LEAD_WORDS,
     MANY,
     MAX_CHARACTERS,
@@ -51,7 +52,7 @@ from hedge_tasks.judging.rule.vocabulary import (
 )
 from hedge_tasks.replies import Reading, read_yes_no
 from hedge_tasks.replies.declining import unanswered
-from hedge_tasks.replies.reading import DECLINING, ECHO, EMPTY, NOTICE, UNANSWERED, unreadable
+from hedge_tasks.replies.reading import DECLINING, EMPTY, NOTICE, UNANSWERED, unreadable
 
 RULES: dict[str, str] = {
     "no-reference": "No reference: not judged.",
@@ -72,7 +73,6 @@ RULES: dict[str, str] = {
         "Answer and reference are the same words, in any order, or the same letters written apart ('hay fever', "
         "'hayfever'), accents not counted: supported."
     ),
-    "echo": "The answer only repeats words of the question: it claims nothing, not judged.",
     "count": (
         "A 'how many' question with a number as reference. The number in front of the counted noun, else the only "
         "number of the first sentence, decides ('no' and 'none' are 0). 'Several' contradicts 0 and 1. Two numbers in "
@@ -98,7 +98,7 @@ RULES: dict[str, str] = {
     ),
     "negated": (
         "The answer denies the reference ('it is not in the liver', 'X makes it unlikely', 'rules it out'), or what it "
-        "is a kind of: hallucinated."
+        "is a kind of: hallucinated. It may deny it, since not all that it says of it is understood: not judged."
     ),
     "conflict": (
         "The answer has a word that excludes one of the reference (left/right, upper/lower, CT/MRI, male/female...): "
@@ -151,7 +151,7 @@ RULES: dict[str, str] = {
     ),
 }
 
-SILENT = {"empty-answer": EMPTY, "declined": None, "unfinished": None, "echo": ECHO}
+SILENT = {"empty-answer": EMPTY, "declined": None, "unfinished": None}
 """Rules that find that an answer claims nothing, and why; of a declined one its reason says so."""
 
 _DATE = re.compile(r"(?<!\d)(?:\d{1,4}[/.-]\d{1,4}[/.-]\d{1,4}|(?:19|20)\d{2}\b)")
@@ -191,7 +191,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "9"
+    version = "10"
 
     def __init__(
         self,
@@ -361,13 +361,21 @@ class RuleJudge:
                 extra,
                 people,
             )
-            decisions.append(self._one_label(parts, options))
+            decision = self._one_label(parts, options)
+            if decision[0] == SUPPORTED and self._may_deny(lead, needed, question_words):
+                decision = None, "negated", f"the answer may deny {' '.join(sorted(needed))}"
+            decisions.append(decision)
         # 'a or b': one alternative that fits is enough; and only when none may fit is the answer called wrong.
         for label in (SUPPORTED, None):
             for decision in decisions:
                 if decision[0] == label:
                     return decision
         return decisions[0]
+
+    def _may_deny(self, answer: Text, things: set[str], question_words: set[str]) -> bool:
+        """Is there a clause in a stemmed answer that may deny the things, or what it names instead of them?"""
+        names = things & set(answer.words) or set(answer.content)
+        return may_deny(answer, names, (self._names.known | _TYPED | question_words) - NEGATIONS, _FRAME)
 
     def _one_label(self, case: LabelCase, options: list[str]) -> Decision:  # noqa: C901
         reference, affirmed = case.wanted, case.stated
@@ -428,7 +436,7 @@ class RuleJudge:
         if not case.length and not case.denied:
             if {"yes", "no"} & set(case.first):
                 return None, "undecided", f"a yes or no, and nothing about {names}"
-            return None, "echo", "the answer only repeats words of the question"
+            return None, "undecided", "the answer has only words of the question"
         if case.people:
             return HALLUCINATED, "people", f"another person than {names}"
         if not case.known:
@@ -463,7 +471,9 @@ class RuleJudge:
         if not right:
             return None, "open-reference", "the reference has no word that can be compared"
         shared = right & answer_items
-        if denies != denied and shared:
+        right_denied = affirmed_and_denied(stemmed(reference))[1] & shared
+        unsure = self._may_deny(stemmed(lead), right_denied or shared, set())
+        if denies != denied and shared and (denied or not unsure):
             return HALLUCINATED, "sentence", f"one denies {' '.join(sorted(shared))}, the other affirms it"
         places = POSITIONS[0] | POSITIONS[1]
         elsewhere = {item for item in answer_items - right if set(item.split("-")) <= places}
@@ -471,12 +481,16 @@ class RuleJudge:
             elsewhere |= (answer_items - right) & COLORS
         if denies and denied and _denied_alike(reference, lead):
             return SUPPORTED, "sentence", "the same things are denied"
-        if denies == denied and (right == answer_items or (right <= answer_items and not denies and not elsewhere)):
+        if (
+            denies == denied
+            and (denied or not unsure)
+            and (right == answer_items or (right <= answer_items and not denies and not elsewhere))
+        ):
             return SUPPORTED, "sentence", "the same things, affirmed or denied alike"
         if is_list(reference) and (right - answer_items or elsewhere) and not denies:
             differing = ", ".join(sorted((right - answer_items) | elsewhere))
             return HALLUCINATED, "sentence", f"a list that differs in {differing}"
-        if len(shared) < 0.6 * len(right):
+        if len(shared) < 0.6 * len(right) and (answer_items or not denies):
             if not self._comparable(right - answer_items, answer_items - right):
                 return None, "unknown-words", "the answer is in other words, which the table of synonyms does not know"
             return HALLUCINATED, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
@@ -513,6 +527,8 @@ def _asks_yes_or_no(question: Text) -> bool:
 
 
 STEMMED_ANATOMY = frozenset(map(stem, ANATOMY))
+_FRAME = frozenset(map(stem, STOP | FRAME)) - NEGATIONS
+_TYPED = QUALIFIERS | UNITS
 
 
 def describe_rules() -> str:

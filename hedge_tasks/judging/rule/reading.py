@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hedge_tasks.judging.rule.vocabulary import (
     ALIASES,
     ASKERS,
+    AUXILIARY,
     COLORS,
     COMPARISONS,
     FAMILIES,
@@ -32,6 +34,8 @@ from hedge_tasks.judging.rule.vocabulary import (
 )
 
 _PIECE = re.compile(r"\d+\.\d+|\w+(?:'\w+)?|[.!?;\n]|[,:()\u2013\u2014]")
+_MINUS = re.compile(r"(?<![^\s(])[-\u2212\u2013](?=\s*(?:[).,;\n]|\Z))")
+"""A sign with nothing behind it: 'edema (-)'."""
 _FREE_OF = re.compile(r"\b([^\W\d_]+)-free\b")
 _BOUND = re.compile(r"([<>])\s*=?\s*(?=\d)")
 _NUMBER_UNIT = re.compile(r"(\d+(?:\.\d+)?)([a-z%]+)")
@@ -132,6 +136,7 @@ def unaccented(text: str) -> str:
 def _clean(text: str) -> str:
     text = unaccented(text[:MAX_CHARACTERS])[:MAX_CHARACTERS].casefold()
     text = text.replace("\u2019", "'").replace("\u2018", "'").replace("_", " ")
+    text = _MINUS.sub(" not ", text)
     text = _FREE_OF.sub(r"no \1", text)
     text = _BOUND.sub(lambda sign: " greater than " if sign[1] == ">" else " less than ", text)
     # Invisible marks (zero width, text direction) vanish; other control characters separate words.
@@ -228,7 +233,7 @@ def _without_role(sentences: tuple[tuple[Clause, ...], ...]) -> tuple[tuple[Clau
 
 
 def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
-    """Words that are stated, and words denied by a negation in front of them in the same clause.
+    """Words that are stated, and words denied by a negation in front of them in the same clause, or that ends it.
 
     What something is compared with ('clearer than the right lung') is neither.
     """
@@ -236,7 +241,7 @@ def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
     denied: set[str] = set()
     for clause in text.clauses:
         until = -1
-        doubted = _doubted(clause)
+        doubted = _doubted(clause) | _denied_behind(clause)
         for position, word in enumerate(clause):
             if word in COMPARISONS:
                 break
@@ -247,6 +252,52 @@ def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
             else:
                 affirmed.add(word)
     return affirmed, denied - affirmed
+
+
+def _denied_behind(clause: Clause) -> set[int]:
+    """Positions of what the only negation of a clause denies from behind: 'edema is not seen', 'edema is absent'."""
+    negations = [at for at, word in enumerate(clause) if word in NEGATIONS]
+    if len(negations) != 1 or set(clause[negations[0] + 1 :]) - STOP:
+        return set()
+    return set(range(negations[0]))
+
+
+def may_deny(text: Text, things: Set[str], known: Set[str], frame: Set[str]) -> bool:
+    """Can a stemmed text deny the things it names? So it can wherever not all that stands around them is understood.
+
+    Understood are the known stems, those of the frame (which name nothing), a subject in front of the first verb ('the
+    procedure is ...'), one word between an article and a thing ('a human brain') or behind a side ('left hemisphere'),
+    and a negation of known things that follow it ('CT without contrast').
+    """
+    return any(_clause_may_deny(clause, things, known, frame) for clause in text.clauses)
+
+
+def _clause_may_deny(clause: Clause, things: Set[str], known: Set[str], frame: Set[str]) -> bool:
+    places = {at for at, word in enumerate(clause) if word in things}
+    if not places:  # what is about nothing else is about what was named: 'edema: no', 'edema, which has resolved'
+        predicates = {word for before, word in pairwise(("is", *clause)) if before in _COPULAS} - known - frame
+        return not (known - frame) & set(clause) and bool(NEGATIONS & set(clause) or predicates)
+    first, last, doubted = min(places), max(places), _doubted(clause)
+    if doubted & places:
+        return True
+    verbs = [at for at, word in enumerate(clause) if word in AUXILIARY]
+    for at, word in enumerate(clause):
+        if word in COMPARISONS and at > last:
+            break
+        if word in NEGATIONS:
+            understood = at > last and known & set(clause[at:]) and not any(last < verb < at for verb in verbs)
+        elif doubted or at in places or word in known | frame or word.endswith("ly") or not word.isalpha():
+            understood = True
+        else:
+            attribute = (at == first - 1 and clause[at - 1] in _ARTICLES) or clause[at - 1] in things & QUALIFIERS
+            understood = attribute or any(at < verb < first for verb in verbs[:1])
+        if not understood:
+            return True
+    return False
+
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_COPULAS = AUXILIARY | {"be", "been", "being"}
 
 
 def _doubted(clause: Clause) -> set[int]:

@@ -104,6 +104,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "no acute abnormality",
     ),
     "abnormal": ("not normal", "unhealthy", "abnormality", "anomaly"),
+    "mm": ("millimeter", "millimetre"),
+    "cm": ("centimeter", "centimetre"),
     "not": ("non",),
     "without": ("absence of", "lack of", "free of", "free from", "negative for"),
     "metastasis": ("metastase",),
@@ -207,7 +209,9 @@ QUALIFIERS = word_set(
     "acute chronic"
 )
 
-NEGATIONS = word_set("no not none without neither nor never absent lacks lacking")
+NEGATIONS = word_set(
+    "no not none 0 nothing nobody nowhere without neither nor never hardly scarcely barely absent lacks lacking"
+)
 POSITIONS = (word_set("upper middle lower"), word_set("left middle right"))
 """Rows and columns: 'upper-left' is one place."""
 UNLIKELY = {("less", "likely"), ("ruled", "out")}
@@ -222,7 +226,7 @@ ORGANS = word_set(
 # What a sentence about a finding has besides the finding.
 FRAME = word_set(
     "contain contains containing include including free detected observed there detect find found reveal revealed note "
-    "noted multiple mix color"
+    "noted multiple mix color procedure human cross described considered called"
 )
 # What a thing has several of at once, and an answer tells completely: 'pink and red' is not 'pink, red and white'.
 COLORS = word_set("red pink white yellow orange brown black gray green blue purple")
@@ -247,8 +251,8 @@ ANATOMY = word_set(
 )
 MANY = word_set("several multiple many numerous various")
 COMPARISONS = word_set("than compared versus vs unlike opposed relative")
-UNITS = word_set("mm cm m ml cc kg g hu degree percent")
-LENGTHS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
+UNITS = word_set("mm cm m inch ml cc kg g mg mcg hu degree percent")
+LENGTHS = {"mm": 1.0, "cm": 10.0, "inch": 25.4, "m": 1000.0}
 MORE = word_set("greater larger more bigger over above exceeding")
 LESS = word_set("less smaller fewer under below")
 # Who a question asks for, how people are addressed, and titles, which are other names of those who bear them.
