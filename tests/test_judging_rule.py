@@ -162,7 +162,6 @@ def test_an_answer_that_says_neither_yes_nor_no_is_not_judged(answer: str) -> No
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("Is there any abnormality?", "There is an abnormality in the liver."),
         ("Is the lesion on the left?", "The lesion is on the right."),
         ("Is this a CT?", "This is an MRI of the brain."),
         (PNEUMOTHORAX, "Yes, it looks like one, but it is a skin fold."),

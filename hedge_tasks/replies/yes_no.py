@@ -65,7 +65,7 @@ _NONE_OF_THESE = re.compile(
 )
 _SI = re.compile(r"si\b", re.IGNORECASE)
 # Said of a part: "Yes on the left, no on the right".
-_PART = re.compile(r"\b(yes|no)(?=\s*(?:[.,;:!)\n]|\Z|(?:on|in|at|for|to|from)\b))", re.IGNORECASE)
+_PART = re.compile(r"\b(yes|no)(?=\s*(?:[.;:!)\n]|\Z|,?\s*(?:on|in|at|for|to|from)\b))", re.IGNORECASE)
 # In other languages it is "thanks" or "so".
 _TAK = re.compile(r"tak(?=\W|\Z)", re.IGNORECASE)
 _ASKED_IN_POLISH = re.compile(r"\W*czy\b", re.IGNORECASE)
