@@ -3,9 +3,9 @@
     python benchmarks/equal_numbers.py BEFORE AFTER --out FOLDER [--only vope] [--tolerance 1e-9]
 
 BEFORE and AFTER are checkouts with an environment in `.venv`. In each, the demonstration of every suite is run as its
-README says, and `hedge detectors`, `health`, `compare`, `paper`, `claims` and `leaderboard submit` are called on it.
+README says, and `hedge detectors`, `health`, `compare`, `paper` and `claims` are called on it.
 Compared are all numbers in lmms-eval's results, in each document's scores (`--log_samples`), in what the commands print
-as JSON, and in the submission, by their place. Places that only one version has are counted, not compared: formats may
+as JSON, by their place. Places that only one version has are counted, not compared: formats may
 change. Exit code 1 where a number differs. What FOLDER has already is not made again.
 """
 
@@ -41,7 +41,6 @@ COMMANDS = {
     "sweep": ["sweep", "RUN", "--json"],
     "claims": ["claims", "RUN", "--json"],
     "paper": ["paper", "SUITE", "RUN", "--json"],
-    "submission": ["leaderboard", "submit", "RUN", "--out", "OUT"],
 }
 
 ONLY = {"claims": ("reports",), "paper": SUITES}
@@ -117,7 +116,7 @@ def make(tree: Path, name: str, out: Path) -> None:
         told, words = out / f"{what}.json", list(words)
         if told.exists() or name not in ONLY.get(what, (name,)):
             continue
-        places = {"RUN": str(results), "SUITE": name, "OUT": str(told)}
+        places = {"RUN": str(results), "SUITE": name}
         said = call(tree, out / f"{what}.log", "hedge", *(places.get(word, word) for word in words))
         if "--json" in words:
             told.write_text(said, "utf-8")
@@ -154,8 +153,7 @@ def compared(before: Path, after: Path) -> Iterator[tuple[str, str, dict[str, fl
         for what, pattern in (
             ("lmms-eval's results", "results/**/*_results.json"),
             ("documents", "results/**/*_samples_*.jsonl"),
-            ("submission", "submission.json"),
-            *((name, f"{name}.json") for name in COMMANDS if name != "submission"),
+            *((name, f"{name}.json") for name in COMMANDS),
         ):
             found = [of_files(sorted((side / folder.name).glob(pattern))) for side in (before, after)]
             if any(found):

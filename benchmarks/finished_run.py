@@ -143,8 +143,7 @@ def sizes(numbers: list[int], only: str) -> None:
                 "health": ["health", str(path)],
                 "rescore": ["rescore", str(path), "--clustering", "exact"],
                 "report": ["report", str(path), "--out", str(folder / "report.html")],
-                "submission": ["leaderboard", "submit", str(path), "--no-texts", "--out", str(folder / "entry.json")],
-                "validate": ["leaderboard", "validate", str(folder / "entry.json")],
+                "submission": ["leaderboard", "submit", str(path), "--out", str(folder / "board")],
             }
             row = {}
             for command, arguments in commands.items():

@@ -1,14 +1,13 @@
-"""How large a report of many questions is, how fast it opens, and how fast a leaderboard of many entries is built.
+"""How large a report of many questions is, and how fast it opens.
 
-    python benchmarks/report_pages.py [--questions 500 5000] [--entries 40] [--run RESULTS]
+    python benchmarks/report_pages.py [--questions 500 5000] [--run RESULTS]
 
 The questions have a photograph-like picture each (600 x 600, own noise, which compresses badly) and 21 answers of
 some thirty words; opening is timed in headless Chromium (from the start of navigation to the first frame after all
 scripts have run), the median of five, each in a browser of its own; the CPU time of the page's own thread is said
 beside it, which on a busy machine is nearer to what a reader would wait for. Then, the median of 30: a step to the
 next question by its key, a search in all answers, and frames while the list is scrolled by two of its heights a frame
-from its start to its end; the longest frame is said as well. The entries have `--documents` documents, scored under
-two clusterings.
+from its start to its end; the longest frame is said as well.
 """
 
 from __future__ import annotations
@@ -31,10 +30,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from finished_runs import finished_run
 
-from hedge_tasks.clustering import build_backend
-from hedge_tasks.clustering.embedding import EmbeddingClustering
-from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.results import ResultFile
 from hedge_tasks.runs.run_files import Run, load_run
@@ -46,15 +41,11 @@ WORDS = ["the", "scan", "shows", "a", "small", "left", "pleural", "effusion", "w
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, nargs="*", default=[500, 5000])
-    parser.add_argument("--entries", type=int, default=40)
     parser.add_argument("--run", type=Path, help="a finished run, whose questions are repeated to these numbers")
-    parser.add_argument("--documents", type=int, default=300)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for n in arguments.questions:
             measure_report(Path(folder) / str(n), n, arguments.run)
-        if arguments.entries:
-            measure_leaderboard(Path(folder), arguments.entries, arguments.documents)
 
 
 def measure_report(folder: Path, n: int, finished: Path | None) -> None:
@@ -86,24 +77,6 @@ def measure_report(folder: Path, n: int, finished: Path | None) -> None:
         say(f"{word} {statistics.median(values):.2f} s ({', '.join(f'{value:.2f}' for value in values)})")
     say("; ".join(f"{name}: {found[name]:.0f} ms" for name in ("step", "search", "frame", "longest frame")))
     say(f"rows in the page after scrolling: {found['rows']:.0f}")
-
-
-def measure_leaderboard(folder: Path, entries: int, documents: int) -> None:
-    into = folder / "submissions"
-    into.mkdir()
-    backend = build_backend("exact")
-    by_angle = EmbeddingClustering(encoder=lambda texts: [[1.0, ord(text[0]) - 96.0] for text in texts], threshold=0.99)
-    scorers = {"exact": Scorer("exact", backend), "angle": Scorer("angle", by_angle)}
-    for i in range(entries):
-        run = finished_run(documents, seed=i, model=f"model {i}", samples=10)
-        write_submission(into / f"{i}.json", make_submission(run, scorers=scorers))
-    started = time.perf_counter()
-    built = read_entries(into)
-    validated = time.perf_counter() - started
-    files = build_site(built, folder / "site")
-    total = time.perf_counter() - started
-    what = f"leaderboard of {entries} entries, {documents} documents, 2 clusterings"
-    say(f"{what}: {total:.1f} s (validation {validated:.1f} s), {len(files)} pages")
 
 
 def run_with_pictures(n: int) -> Run:

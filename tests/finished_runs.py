@@ -6,8 +6,6 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest
-from hedge_tasks.runs.editions import edition_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.suites.medhallu.judge import MedHalluJudge
@@ -73,47 +71,6 @@ def suite_run(
     settings = {"filters": {"verdict": EXACT["exact"]}, "documents": documents, "metrics": list(metrics)}
     created = f"2026-01-02T03:04:05.{seed:06d}+00:00"
     return Run(task, model, tuple(sets), verdicts, settings, created, columns=columns)
-
-
-def told_alike(answers: AnswerSet) -> AnswerSet:
-    """One text has one log-probability on one picture: that of the first clean answer of its words."""
-    first = {a.text: a.mean_logprob for a in reversed(answers.clean)}
-    baseline, *clean = (
-        replace(a, mean_logprob=first.get(a.text, a.mean_logprob)) for a in (answers.baseline, *answers.clean)
-    )
-    return replace(answers, baseline=baseline, clean=tuple(clean))
-
-
-def on_board(run: Run, seed: int = 0) -> Run:
-    """The run with what a leaderboard wants to know of its sampling, and asks of its answers."""
-    run = replace(run, answer_sets=tuple(map(told_alike, run.answer_sets)))
-    n = min(len(a.clean) for a in run.answer_sets)
-    noisy = min(len(a.noisy) for a in run.answer_sets)
-    sampling = {"n": n, "n_noisy": noisy, "decoding": "pure", "seed": seed}
-    sampled = {"decoding": {"asked": "pure"}}
-    return replace(run, settings={"sampling": sampling, "sampled": sampled, **run.settings})
-
-
-def board_rules(*submissions: dict[str, Any]) -> dict[str, Any]:
-    """Manifests and editions by which the first submission of each task is whole and as it should be."""
-    first = {one["entry"]["task"]: one for one in reversed(submissions)}
-
-    def manifests(task: str) -> list[Manifest]:
-        if task not in first:
-            return []
-        known = {
-            d["id"]: Digests(
-                **{**d["digests"], "pictures": None}, grouping=grouping_digest(d["group"], d["question_type"])
-            )
-            for d in first[task]["documents"]
-        }
-        return [Manifest((task,), Data(f"org/{task}"), known)]
-
-    editions = {}
-    for task, one in first.items():
-        filters = {name: of["settings"] for name, of in one["clusterings"].items()}
-        editions[task] = edition_of(task, {**one["settings"], "filters": filters})
-    return {"manifests": manifests, "editions": editions.get}
 
 
 def hostile_run() -> Run:

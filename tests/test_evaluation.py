@@ -65,7 +65,7 @@ def test_its_run_is_reported_and_scored_again_without_a_model(
     monkeypatch.setenv("HEDGE_CACHE", "off")
     assert main(["report", str(demo.output), "--out", str(tmp_path / "report.html")]) == 0
     assert "Left out" not in (tmp_path / "report.html").read_text("utf-8")
-    assert main(["leaderboard", "submit", str(demo.output), "--out", str(tmp_path / "submission.json")]) == 0
+    assert main(["leaderboard", "submit", str(demo.output), "--out", str(tmp_path / "board")]) == 0
     assert main(["plot", "n", str(demo.output), "--filter", "nli_qa", "--out", str(tmp_path / "n.csv")]) == 0
     assert main(["show", str(demo.output), "--id", next(iter(answer_sets(demo)))]) == 0
     capsys.readouterr()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import runpy
 import threading
 from pathlib import Path
@@ -14,7 +13,6 @@ from evaluation import evaluate
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DrawsFailed
-from hedge_tasks.leaderboard.submission import make_submission
 from hedge_tasks.runs.run_files import load_run
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
@@ -53,8 +51,6 @@ def test_one_refused_document_of_many_is_left_out_and_said_everywhere(
     [failed] = kept.settings["failed"]
     assert failed["id"] == f"q{REFUSED}"
     assert "this picture cannot be read" in failed["reason"]
-    assert "127.0.0.1" not in json.dumps(make_submission(kept))
-    assert make_submission(kept)["settings"]["failed"] == [failed]
     assert main(["health", str(tmp_path / "out")]) == 0
     assert f"1 of {DOCUMENTS} documents failed and are left out" in capsys.readouterr().out
     assert main(["report", str(tmp_path / "out"), "--out", str(tmp_path / "report.html")]) == 0

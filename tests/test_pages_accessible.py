@@ -77,13 +77,15 @@ def leaderboard(page: str) -> Callable[[Path], Path]:
     """A page of a site of three entries, by a pattern of its path."""
 
     def write(folder: Path) -> Path:
-        from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
+        from board_tasks import entry, own_run, rules_of
 
-        entries = folder / "entries"
-        entries.mkdir()
+        from hedge_tasks.leaderboard.board import read_board
+        from hedge_tasks.leaderboard.entry import write_entry
+        from hedge_tasks.leaderboard.site import build_site
+
         for i in range(3):
-            write_submission(entries / f"{i}.json", make_submission(finished_run(30, seed=i, model=f"model {i}")))
-        build_site(read_entries(entries), folder / "site")
+            write_entry(folder / f"{i}.json", entry(i))
+        build_site(read_board(folder, folder / "kept", rules=rules_of(own_run())), folder / "site")
         found = sorted((folder / "site").glob(page))
         assert found, f"no page {page} among {sorted((folder / 'site').rglob('*.html'))}"
         return found[0]
@@ -124,7 +126,6 @@ PAGES = {
     "detectors": PageKind(detectors),
     "claims": PageKind(claims, unfold=False),
     "leaderboard, front": PageKind(leaderboard("index.html")),
-    "leaderboard, detectors": PageKind(leaderboard("detectors*.html")),
     "leaderboard, a task": PageKind(leaderboard("task*.html")),
     "leaderboard, an entry": PageKind(leaderboard("entr*.html")),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
 from PIL import Image
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_response
-from hedge_tasks.data.manifests import manifests_of, read_manifest
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import DataError
 from hedge_tasks.lmms.catalogue import task_folder
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
@@ -28,24 +25,6 @@ test_split: test
 hedge_overrides: {{question_type: null, id: null, group: null}}
 generation_kwargs: {{n: 2, perturbation: none, probe: false, max_failed: {max_failed}}}
 """
-
-
-def test_the_shipped_manifest_of_the_demo_is_what_hedge_manifest_makes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["manifest", "hedge_demo", "--out", str(tmp_path), "--json"]) == 0
-    [made] = json.loads(capsys.readouterr().out)
-    assert (made["tasks"], made["documents"]) == (["hedge_demo"], 120)
-    assert [read_manifest(Path(made["manifest"]))] == manifests_of("hedge_demo")
-
-
-def test_a_group_is_all_of_its_tasks_and_a_slip_of_the_pen_is_named() -> None:
-    from hedge_tasks.lmms.manifests import tasks_of
-
-    assert tasks_of("hedge_medvqa")[0] == "hedge_vqarad"
-    assert len(tasks_of("hedge_medvqa")) == 8
-    with pytest.raises(ConfigError, match="did you mean 'hedge_demo'"):
-        tasks_of("hedge_dmo")
 
 
 def file_of(kind: str, colour: tuple[int, int, int]) -> bytes:

@@ -15,7 +15,7 @@ from hedge_tasks.suites.vope.rechecks import story_objects
 
 
 def test_the_judge_sees_what_was_said() -> None:
-    task = SimpleNamespace(judge=build_judge("rule"), _answers_are_free=lambda: True)
+    task = SimpleNamespace(judge=build_judge("rule"), answers_are_free=True)
     texts = ["<think>Is it right? No.</think>left</s>", "<think>It is left", "right", "Answer: left"]
     cases = [Case(str(i), "Which side?", "left", text) for i, text in enumerate(texts)]
     judged = HedgeTask.judge_cases(task, cases, [])  # type: ignore[arg-type]
@@ -23,12 +23,12 @@ def test_the_judge_sees_what_was_said() -> None:
 
 
 def test_a_judge_that_reads_replies_itself_gets_them_as_they_were_written() -> None:
-    task = SimpleNamespace(judge=build_judge("medhallu"), _answers_are_free=lambda: False)
+    task = SimpleNamespace(judge=build_judge("medhallu"), answers_are_free=False)
     case = Case("1", "q", "1", "Answer: 1\n\nNote it.")
     [(verdict, _)] = HedgeTask.judge_cases(task, [case], [])  # type: ignore[arg-type]
     assert verdict.raw == case.answer
-    assert HedgeTask._answers_are_free(HedgeTask.__new__(HedgeTask))
-    assert not HedgeTask._answers_are_free(MedHalluTask.__new__(MedHalluTask))
+    assert HedgeTask.__new__(HedgeTask).answers_are_free
+    assert not MedHalluTask.__new__(MedHalluTask).answers_are_free
 
 
 def test_answers_are_compared_without_thoughts_and_plain_ones_are_left_alone() -> None:

@@ -13,7 +13,6 @@ from loguru import logger
 from hedge_tasks import __version__
 from hedge_tasks.cli import (
     ask,
-    attest,
     audit,
     calibrate,
     claims,
@@ -22,14 +21,12 @@ from hedge_tasks.cli import (
     data,
     detectors,
     doctor,
-    edition,
     health,
     import_,
     init,
     judge,
     leaderboard,
     make,
-    manifest,
     paper,
     plot,
     probes,
@@ -37,13 +34,11 @@ from hedge_tasks.cli import (
     report,
     rescore,
     score,
-    selftest,
     serve,
     store,
     sweep,
     tasks,
     tune,
-    verify,
     view,
 )
 from hedge_tasks.errors import HedgeError
@@ -56,7 +51,7 @@ COMMANDS = {
     "look (what finished runs say)": (health, rescore, question, claims, plot, report, view),
     "compare (detectors, runs, settings)": (detectors, probes, compare, sweep, tune),
     "decide (label answers, and say which are safe to use)": (judge, audit, calibrate, ask, serve),
-    "publish (a leaderboard)": (leaderboard, manifest, edition, verify, attest, selftest),
+    "publish (a leaderboard)": (leaderboard,),
     "data (data sets, answers and runs from elsewhere)": (data, make, store, import_),
     "papers (their tables beside your runs)": (paper,),
 }

@@ -48,12 +48,6 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_manifests(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests, besides those installed"
-    )
-
-
 def add_label_field(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
 

@@ -1,331 +1,397 @@
-"""Columns of the leaderboard: the measures, and what an entry has of each."""
+"""The board: which entries are refused, and what the others are worth by its own questions, judge and detectors.
+
+What is measured of an entry is kept in a file, by the entry's bytes, the task's edition and this package's version.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import re
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
+from loguru import logger
 
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, name_of
-from hedge_tasks.detectors.registry import names
-from hedge_tasks.leaderboard.audited_pairs import with_audits
-from hedge_tasks.leaderboard.audits import audited_number
-from hedge_tasks.leaderboard.comparison import Counted, Pairs, auroc_pairs, sum_pairs
-from hedge_tasks.leaderboard.entry import Entry, documents_part
-from hedge_tasks.leaderboard.ranking import Place, places
-from hedge_tasks.leaderboard.recomputation import PartStatus
-from hedge_tasks.leaderboard.stated import number_in
-from hedge_tasks.leaderboard.suite import metrics_of
-from hedge_tasks.measures.measure import SumsMeasure
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
+from hedge_tasks import __version__
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores, name_of
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.leaderboard.entry import Entry, questions_digest, read_entry
+from hedge_tasks.leaderboard.replay import Replay, read_replay
+from hedge_tasks.leaderboard.repository import ENTRIES, REPLAYS, merged_in
+from hedge_tasks.lmms.editions import edition_of_task
+from hedge_tasks.lmms.measured import TaskDocuments
+from hedge_tasks.measures.measure import Measure, Rate
+from hedge_tasks.measures.run_finding import finding_of
+from hedge_tasks.measures.run_measures import (
+    Document,
+    compare_documents,
+    document_of,
+    documents_of,
+    evaluation_of,
+    measures_of,
+    numbers_of_run,
+    scored_documents,
+)
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
 from hedge_tasks.numbers import Number
-from hedge_tasks.report.texts import clean
-from hedge_tasks.statistics import ratio
+from hedge_tasks.runs.editions import Edition, differences
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.scorers import scorers_or_exact
+from hedge_tasks.statistics import Comparison
 
-Kind = Literal["auroc", "suite", "supported", "rate", "price"]
+Kind = Literal["suite", "supported", "rate", "auroc"]
 
-MOST_MEASURES = 60
-"""A task shows no more: a stranger's file may name a thousand detectors."""
+SUPPORTED = Rate(
+    name="supported_share",
+    title="supported answers",
+    about="Share of all answers that are supported: hallucinated, declined and unlabelled ones are not.",
+    higher_is_better=True,
+)
 
-ABOUT: Mapping[Kind, str] = {
-    "auroc": "How well a detector tells this model's hallucinated answers from the others: ROC-AUC, 0.5 is chance.",
-    "supported": "Share of all answers that are supported: hallucinated, declined and unlabelled ones are not.",
-    "rate": f"{HALLUCINATION_RATE.about} Nobody is ranked by it: it falls by declining.",
-    "suite": "What the task's own suite measures.",
-    "price": "Answers that are sampled of a question besides the one that is judged: what detectors cost here.",
-}
-"""Each kind of number in a sentence."""
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9]+")
+_NAMED = 3
+"""Documents that an error names."""
 
 
 @dataclass(frozen=True)
-class BoardNumber:
-    """A number that entries have.
+class ShownNumber:
+    """A number of an entry.
 
     Attributes:
-        kind: ROC-AUC of a detector, a suite's own number, the share of supported or of hallucinated answers, or the
-            answers a question costs.
+        kind: of the suite, a share of answers, or a detector's ROC-AUC.
+        name: of the measure or detector.
+        clustering: that the detector works on.
         title: for people.
         higher_is_better: whether it is.
-        name: of the detector or the suite's metric.
-        clustering: that the detector works on.
-        bounds: least and greatest value, for shades.
+        number: its value.
+        records: what the measure keeps of each document, in the order of `Measured.ids`.
     """
 
     kind: Kind
+    name: str
+    clustering: str
     title: str
     higher_is_better: bool
-    name: str = ""
-    clustering: str = ""
-    bounds: tuple[float, float] = (0.0, 1.0)
+    number: Number
+    records: Sequence[Mapping[str, Any]] = ()
 
     @property
     def key(self) -> tuple[str, str, str]:
-        return self.kind, self.clustering, self.name
-
-    @property
-    def slug(self) -> str:
-        """Part of the file name of the measure's page."""
-        return slug(f"{self.kind}-{self.clustering}-{self.name}", str(self.key))
+        return self.kind, self.name, self.clustering
 
 
 @dataclass(frozen=True)
-class EntryNumber:
-    """Number of an entry for a measure.
+class Measured:
+    """Measurements of an entry by a board.
 
     Attributes:
-        entry: whose it is.
-        estimate: the number.
-        draws: price of the detector, in answers a question; None where none is asked for.
-        checked: what the number rests on, each with whether it is verified.
-        place: among the ranked entries; None for others, and for measures that nobody is ranked by.
-        experts: the number against experts; None without an audit.
-        seeds: the number of the same model's runs with the edition's other seeds.
+        finding: the finding of the run that its answers make, a sentence each; see `measures.run_finding`.
+        trust, level: how far it can be trusted, in a line and as a colour.
+        numbers: the one that leads the task first.
+        ids, groups: of the documents.
+        evaluation: whose measures the suite's are.
+        why_none: why nothing could be measured; empty where something was.
     """
 
-    entry: Entry
-    estimate: Number
-    draws: int | None
-    checked: Sequence[tuple[str, PartStatus]]
-    place: Place | None = None
-    experts: Number | None = None
-    seeds: tuple[float, ...] = ()
+    finding: Sequence[str] = ()
+    trust: str = ""
+    level: str = ""
+    numbers: Sequence[ShownNumber] = ()
+    ids: Sequence[str] = ()
+    groups: Sequence[str | None] = ()
+    evaluation: str | None = None
+    why_none: str = ""
 
     @property
-    def spread(self) -> tuple[float, float] | None:
-        """Least and greatest value over the seeds, the first among them; None where only that was run."""
-        if not self.seeds or self.estimate.value is None:
-            return None
-        values = (self.estimate.value, *self.seeds)
-        return min(values), max(values)
+    def lead(self) -> ShownNumber | None:
+        """The number that stands for the task."""
+        return self.numbers[0] if self.numbers else None
 
-    @property
-    def audited(self) -> bool:
-        """Whether there is a number against experts."""
-        return self.experts is not None and self.experts.defined
+    def number(self, key: tuple[str, str, str]) -> ShownNumber | None:
+        return next((shown for shown in self.numbers if shown.key == key), None)
 
-    @property
-    def shown(self) -> Number:
-        """The number that is ranked: against experts where a known key has signed for them, else against the judge."""
-        return self.experts if self.experts is not None and self.counts_experts else self.estimate
+    def documents(self, shown: ShownNumber) -> list[Document]:
+        """Return the documents as the measure of one of its numbers sees them."""
+        return [document_of(*row) for row in zip(self.ids, self.groups, shown.records, strict=True)]
 
-    @property
-    def counts_experts(self) -> bool:
-        """Whether the number against experts is the one that counts."""
-        return self.audited and is_signed(self.entry)
 
-    @property
-    def value(self) -> float | None:
-        return self.shown.value
+@dataclass(frozen=True)
+class PlacedEntry:
+    """An entry on a board.
 
-    @property
-    def verified(self) -> bool:
-        return all(part.verified for _, part in self.checked)
+    Attributes:
+        file: name of its file.
+        title, model, task: of the entry.
+        name: of its page.
+        settings: how its answers were drawn.
+        measured: its numbers.
+        replay: its answers before its model; None where nobody has replayed them.
+        alike: title of another entry, and the share of questions that it answers in the very same words.
+    """
+
+    file: str
+    title: str
+    task: str
+    name: str
+    settings: Mapping[str, Any]
+    measured: Measured
+    replay: Replay | None = None
+    alike: tuple[str, float] | None = None
 
     @property
     def replayed(self) -> bool:
-        """Whether all of it was computed again, and the answers that it rests on were read again by the model."""
-        return self.verified and self.entry.findings.answers.verified
-
-    @property
-    def reported(self) -> list[tuple[str, str]]:
-        """Return the parts that are self-reported, each with the reason."""
-        return [(what, part.reason) for what, part in self.checked if not part.verified]
-
-
-SUPPORTED = BoardNumber("supported", "supported answers", True)
-RATE = BoardNumber("rate", HALLUCINATION_RATE.title, HALLUCINATION_RATE.higher_is_better)
-PRICE = BoardNumber("price", "price: answers a question", False)
-
-
-def is_signed(entry: Entry) -> bool:
-    """Whether somebody known here vouches for the experts of an entry's audit."""
-    return entry.findings.audit is not None and entry.findings.audit.verified
-
-
-def slug(text: str, identity: str) -> str:
-    """A name for a file: what is readable of a text, and a digest that tells it from others."""
-    readable = _UNSAFE.sub("-", text).strip("-").lower()[:60].strip("-") or "unnamed"
-    return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
-
-
-def task_page(task: str, measure: BoardNumber | None = None) -> str:
-    """Name of a task's page, for its first measure or another one."""
-    return f"task-{slug(task, task)}{'-' + measure.slug if measure else ''}.html"
-
-
-def entry_page_name(content: Mapping[str, Any]) -> str:
-    """Name of an entry's page."""
-    return f"entry-{slug(content['entry']['name'], '')[:-9]}-{content['digest'].removeprefix('sha256:')}.html"
-
-
-def measures_of(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """The suite's numbers, shares of answers, and every detector under every clustering, as any entry has them."""
-    measures = list(suite_measures(entries))
-    measures += [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
-    return [*measures, *auroc_measures(entries)][:MOST_MEASURES]
-
-
-def choices_of(pages: Mapping[BoardNumber, str]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Pages of measures in groups, (label, ((title, page), ...)): of the model first, then detectors by clustering."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for measure, page in sorted(pages.items(), key=lambda item: item[0].kind == "auroc"):
-        if measure.kind == "auroc":
-            title = measure.title.rpartition(" · ")[0]
-            groups.setdefault(f"ROC-AUC, clusters of {clean(measure.clustering, 60)}", []).append((title, page))
-        else:
-            groups.setdefault("Of the model", []).append((measure.title, page))
-    return list(groups.items())
-
-
-def suite_measures(entries: Sequence[Entry]) -> Iterator[BoardNumber]:
-    """Yield the suites' own numbers; titles are ours for installed metrics, else the submission's."""
-    for name, (title, higher, metric) in suite_titles([entry.content for entry in entries]).items():
-        yield BoardNumber("suite", title, higher, name, bounds=metric.bounds if metric else (0.0, 1.0))
-
-
-def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, bool, SumsMeasure | None]]:
-    """The suite's own numbers that any submission has: title, whether higher is better, the metric if installed."""
-    titles: dict[str, tuple[str, bool, SumsMeasure | None]] = {}
-    for content in contents:
-        ours = {metric.name: metric for metric in metrics_of(content)}
-        for name, number in content["suite"].items():
-            if name in ours:
-                titles[name] = ours[name].title, ours[name].higher_is_better, ours[name]
-            else:
-                titles.setdefault(name, (clean(number["title"], 100), number["higher_is_better"], None))
-    return titles
-
-
-def auroc_measures(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """Return a measure for each detector and clustering, those of most ranked entries first."""
-    having = Counter(key for entry in entries for key in entry.columns.scores)
-    ranked = Counter(key for entry in entries if entry.findings.ranked for key in entry.columns.scores)
-    paper = {name: i for i, name in enumerate(SCORE_NAMES)}
-    order = sorted(having, key=lambda key: (-ranked[key], -having[key], paper.get(key[1], len(paper))))
-    return [
-        BoardNumber("auroc", f"{detector_title(entries, *key)} · {clean(key[0], 60)}", True, key[1], key[0], (0.5, 1.0))
-        for key in order
-    ]
-
-
-def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> str:
-    """Return what a detector is called: by us where we know it, else by the first who submitted it."""
-    if detector in names():
-        return name_of(detector)
-    records = (entry.detector_record(clustering, detector) for entry in entries)
-    return clean(next(record["title"] for record in records if record is not None), 100)
-
-
-def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
-    """Return what an entry has of a measure, with the values of its other seeds; None where it does not have it."""
-    cell = _cell_of(entry, measure)
-    if cell is None or not entry.runs or measure.kind == "price":
-        return cell
-    others = [run_cell for run in entry.runs if (run_cell := _cell_of(run, measure)) is not None]
-    values = [run_cell.estimate.value for run_cell in others if _speaks_for(run_cell, cell)]
-    return replace(cell, seeds=tuple(value for value in values if value is not None))
-
-
-def _speaks_for(run_cell: EntryNumber, cell: EntryNumber) -> bool:
-    """Whether a seed's number counts in the spread of the entry that has the place, as anybody may hand in a run of its
-    model: clusters and scores are computed again, and labels if that entry's are; or the same key has signed both."""
-    mine, theirs = run_cell.entry.signed, cell.entry.signed
-    if mine is not None and theirs is not None and mine.key == theirs.key:
-        return True
-    allowed = {what for what, _ in cell.reported} & {"documents", "labels"}
-    return {what for what, _ in run_cell.reported} <= allowed
-
-
-def _cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
-    findings, documents = entry.findings, ("documents", documents_part(entry.findings))
-    labels = ("labels", findings.labels)
-    if measure.kind == "suite":
-        if measure.name not in entry.content["suite"]:
-            return None
-        checked = [documents, labels, ("value", findings.suite[measure.name])]
-        return EntryNumber(entry, number_in(entry.content["suite"][measure.name]), None, checked)
-    if measure.kind == "supported":
-        return EntryNumber(entry, entry.supported, None, [documents, labels])
-    if measure.kind == "rate":
-        if entry.rate is None:
-            return None
-        experts = audited_number(entry.content, None, HALLUCINATION_RATE.name)
-        return EntryNumber(entry, entry.rate, None, [documents, labels], experts=experts)
-    if measure.kind == "price":
-        summary = entry.content["summary"]
-        draws = summary["n_clean"] + summary["n_noisy"]
-        return EntryNumber(entry, Number(float(draws), n=summary["documents"], n_groups=0), None, [documents])
-    detector = entry.detector_record(measure.clustering, measure.name)
-    if detector is None:
-        return None
-    checked = [documents, labels, *findings.rests_on(measure.clustering, measure.name)]
-    estimate = stated_auroc(entry.content, measure.clustering, measure.name)
-    experts = audited_number(entry.content, measure.clustering, measure.name)
-    return EntryNumber(entry, estimate, detector["draws"], checked, experts=experts)
-
-
-def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> Number:
-    """An aggregate as validated."""
-    return number_in(content["clusterings"][clustering]["aggregates"][detector], "auroc")
-
-
-def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:
-    """Compare every two entries by a measure; None where nobody is ranked by it (a price, the hallucination rate), or
-    it is not installed here."""
-    if measure.kind == "auroc":
-        return auroc_pairs([entry.columns.labelled(measure.clustering, measure.name) for entry in entries])
-    if measure.kind == "supported":
-        return sum_pairs([entry.columns.of_labels() for entry in entries], ratio)
-    if measure.kind == "suite":
-        metric = suite_titles([entry.content for entry in entries])[measure.name][2]
-        counted = [entry.columns.counted(measure.name) for entry in entries]
-        shapes = {counts.parts.shape[1:] for counts in counted if len(counts.ids)}
-        if metric is None or len(shapes) != 1:
-            return None
-        return sum_pairs(_shaped(counted, shapes.pop()), metric.statistic)
-    return None
-
-
-def _shaped(counted: Sequence[Counted], shape: tuple[int, ...]) -> list[Counted]:
-    """Give empty records the shape that the others have."""
-    return [counts if len(counts.ids) else replace(counts, parts=np.zeros((0, *shape))) for counts in counted]
+        return self.replay is not None and self.replay.holds
 
 
 @dataclass(frozen=True)
 class Board:
-    """The ranked entries of a task by a measure, the best first.
+    """The entries of a folder.
 
     Attributes:
-        cells: of those that have it.
-        pairs: their differences, in this order; None where they cannot be tested.
+        entries: in the order in which they came in.
+        refused: files that are no entries here, with the reason.
     """
 
-    cells: Sequence[EntryNumber]
-    pairs: Pairs | None
+    entries: Sequence[PlacedEntry] = ()
+    refused: Mapping[Path, str] = field(default_factory=dict)
 
 
-def board_of(entries: Sequence[Entry], measure: BoardNumber) -> Board:
-    """The board of a task's entries by a measure: two that have an audit are compared by their experts' labels."""
-    unordered = [cell for entry in entries if entry.findings.ranked and (cell := cell_of(entry, measure)) is not None]
-    cells = sorted(unordered, key=lambda cell: by_value(cell, measure))
-    pairs = pairs_of([cell.entry for cell in cells], measure) if cells else None
-    if pairs is None:
-        return Board(cells, None)
-    columns = [c.entry.columns if is_signed(c.entry) else replace(c.entry.columns, experts=None) for c in cells]
-    pairs = with_audits(pairs, columns, measure.key)
-    values = [cell.value for cell in cells]
-    placed = places(values, pairs, higher_is_better=measure.higher_is_better)
-    return Board([replace(cell, place=place) for cell, place in zip(cells, placed, strict=True)], pairs)
+@dataclass
+class Rules:
+    """Editions and documents of a board's tasks, loaded on first use."""
+
+    edition: Callable[[str], Edition] = field(default_factory=lambda: cache(edition_of_task))
+    documents: Callable[[str], TaskDocuments] = field(default_factory=lambda: cache(TaskDocuments))
 
 
-def by_value(cell: EntryNumber, measure: BoardNumber) -> tuple[bool, float, str]:
-    """Sorting key: the best first, undefined values last."""
-    value = cell.value
-    return value is None, (value or 0.0) * (-1 if measure.higher_is_better else 1), cell.entry.name
+def faults(entry: Entry, rules: Rules) -> list[str]:
+    """Return why an entry has no place on a board; nothing where it has one.
+
+    Raises:
+        HedgeError: there is no such task, or its data cannot be had here.
+    """
+    edition = rules.edition(entry.task)
+    otherwise = differences(edition.answers, entry.settings)
+    if otherwise or entry.edition != edition.hash:
+        why = "; ".join(otherwise) or f"its hash is {entry.edition}"
+        return [f"not edition {edition.hash} of {entry.task}: {why}. Run the task as it is"]
+    requests = rules.documents(entry.task).requests
+    ids = [answers.id for answers in entry.documents]
+    missing, foreign = sorted(requests.keys() - set(ids)), sorted(set(ids) - requests.keys())
+    wrong = [
+        f"{len(names)} documents {what} ({', '.join(name[:40] for name in names[:_NAMED])}). {way_out}"
+        for what, names, way_out in (
+            ("of the task are missing", missing, "Run the task again: kept answers are not asked for again"),
+            ("are not the task's", foreign, "Run the task on the data that its YAML names"),
+            ("stand there twice", sorted(id for id, n in Counter(ids).items() if n > 1), "Make the entry anew"),
+        )
+        if names
+    ]
+    if not wrong and entry.questions != questions_digest(requests.values()):
+        wrong.append("other questions or references than the task has here: is the data another revision?")
+    return wrong + ([] if wrong else list(_draw_faults(entry, rules)))
+
+
+def _draw_faults(entry: Entry, rules: Rules) -> Iterator[str]:
+    """Yield where another number of answers was drawn than the edition says."""
+    for answers in entry.documents:
+        plan = rules.documents(entry.task).requests[answers.id].plan
+        if (len(answers.clean), len(answers.noisy)) != (plan.n, plan.noisy_count):
+            yield (
+                f"document {answers.id[:40]!r}: {len(answers.clean)} clean and {len(answers.noisy)} noisy answers, "
+                f"where the edition has {plan.n} and {plan.noisy_count}"
+            )
+            return
+
+
+def repeats(entry: Entry, others: Mapping[str, Entry]) -> str | None:
+    """Return why an entry is one that is there already; None where it is not.
+
+    Args:
+        others: by file.
+    """
+    for file, other in others.items():
+        if other.digest == entry.digest:
+            return f"byte for byte the answers of {file}"
+        if (other.task, other.title) == (entry.task, entry.title):
+            return f"{file} is an entry of {entry.title} on {entry.task}: name another revision, or local/NAME"
+    return None
+
+
+def measure(entry: Entry, documents: TaskDocuments) -> Measured:
+    """Return what the answers of an entry are worth, by the task's judge, clusterings and detectors."""
+    try:
+        return measured_run(documents.run_of(entry.title, entry.documents))
+    except HedgeError as error:
+        return Measured(why_none=str(error)[:500])
+
+
+def measured_run(run: Run) -> Measured:
+    """Return the finding and the numbers of a run."""
+    scorers = scorers_or_exact(run)
+    scores = {name: scorer.score(run.answer_sets) for name, scorer in scorers.items()}
+    finding = finding_of(run, scores, scorers=scorers)
+    numbers = [*_suite_numbers(run), *_shares(run.answer_sets), *_detectors(finding.estimates, scores)]
+    trust = finding.trust
+    return Measured(
+        finding.sentences,
+        trust.short,
+        trust.level,
+        numbers,
+        [a.id for a in run.answer_sets],
+        [a.group for a in run.answer_sets],
+        evaluation_of(run.settings),
+    )
+
+
+def _suite_numbers(run: Run) -> Iterator[ShownNumber]:
+    """Yield the suite's own numbers, those that lead first."""
+    for measured, number in sorted(numbers_of_run(run), key=lambda row: not (row[0].leads and row[1].defined)):
+        records: Sequence[Mapping[str, Any]] = ()
+        with suppress(DataError):
+            records = [dict(document.record) for document in documents_of(run, measured)]
+        title, higher = measured.title, measured.higher_is_better
+        yield ShownNumber("suite", measured.name, "", title, higher, number, records)
+
+
+def _shares(answer_sets: Sequence[AnswerSet]) -> Iterator[ShownNumber]:
+    supported = [{"value": int(a.label == 0), "group": a.group} for a in answer_sets]
+    labelled = [{"value": a.label, "group": a.group} for a in answer_sets]
+    yield _share("supported", SUPPORTED, supported)
+    yield _share("rate", HALLUCINATION_RATE, labelled)
+
+
+def _share(kind: Kind, rate: Rate, records: Sequence[Mapping[str, Any]]) -> ShownNumber:
+    number = rate.estimate(records)
+    return ShownNumber(kind, rate.name, "", rate.title, rate.higher_is_better, number, records)
+
+
+def _detectors(
+    estimates: Mapping[tuple[str, str], Number], scores: Mapping[str, Sequence[Scores]]
+) -> Iterator[ShownNumber]:
+    for (detector, clustering), number in estimates.items():
+        records = [dict(d.record) for d in scored_documents(scores[clustering], detector_auroc(detector))]
+        title = f"{name_of(detector)} ({clustering})"
+        yield ShownNumber("auroc", detector, clustering, title, True, number, records)
+
+
+def compared(a: Measured, b: Measured, key: tuple[str, str, str]) -> Comparison | None:
+    """Return the difference of two entries in a number, paired by document; None where one of them has none."""
+    sides = [(measured, shown) for measured in (a, b) if (shown := measured.number(key)) is not None and shown.records]
+    declared = _measure_of(key, a.evaluation)
+    if len(sides) < len((a, b)) or declared is None:
+        return None
+    return compare_documents(declared, *(measured.documents(shown) for measured, shown in sides))
+
+
+def _measure_of(key: tuple[str, str, str], evaluation: str | None) -> Measure | None:
+    kind, name, _ = key
+    if kind == "auroc":
+        return detector_auroc(name)
+    shares = {SUPPORTED.name: SUPPORTED, HALLUCINATION_RATE.name: HALLUCINATION_RATE}
+    suite = {m.name: m for m in measures_of({"documents": {"evaluation": evaluation}})}
+    return (suite if kind == "suite" else shares).get(name)
+
+
+def entries_folder(folder: Path) -> Path:
+    """Return where a board's entries are: `entries` in its repository, or the folder itself.
+
+    Raises:
+        DataError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder")
+    return folder / ENTRIES if (folder / ENTRIES).is_dir() else folder
+
+
+def read_board(
+    folder: Path,
+    cache_folder: Path,
+    progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
+    rules: Rules | None = None,
+) -> Board:
+    """Read, check and measure all entries of a folder.
+
+    Args:
+        folder: with `entries` and `replays`, or with the entries themselves.
+        cache_folder: where what was measured is kept; made if missing.
+        progress: goes through the files.
+
+    Raises:
+        DataError: there is no such folder, or nothing can be kept.
+    """
+    rules = rules or Rules()
+    place = entries_folder(folder)
+    merged = merged_in(place)
+    files = sorted(place.glob("*.json"), key=lambda file: (merged.get(file.name, len(merged)), file.name))
+    entries: dict[str, Entry] = {}
+    placed: list[PlacedEntry] = []
+    refused: dict[Path, str] = {}
+    for file in progress(files):
+        try:
+            entry = read_entry(file)
+            why = repeats(entry, entries)
+            measured = None if why else _measured(file, entry, cache_folder, rules)
+        except HedgeError as error:
+            refused[file] = str(error)
+            continue
+        if measured is None or why is not None:
+            refused[file] = why or "not measured"
+            continue
+        placed.append(_placed(file, entry, measured, entries, folder / REPLAYS))
+        entries[file.name] = entry
+    return Board(placed, refused)
+
+
+def _placed(file: Path, entry: Entry, measured: Measured, others: Mapping[str, Entry], replays: Path) -> PlacedEntry:
+    same = {other.title: _share_alike(entry, other) for other in others.values() if other.task == entry.task}
+    alike = max(same.items(), key=lambda item: item[1], default=None)
+    replay = read_replay(replays / f"{entry.name}.json", entry)
+    return PlacedEntry(file.name, entry.title, entry.task, entry.name, entry.settings, measured, replay, alike)
+
+
+def _share_alike(entry: Entry, other: Entry) -> float:
+    """Share of questions that two entries answer in the very same words, draw by draw in any order."""
+    texts = {answers.id: sorted(answers.texts) for answers in other.documents}
+    return sum(texts.get(a.id) == sorted(a.texts) for a in entry.documents) / max(len(entry.documents), 1)
+
+
+def _measured(file: Path, entry: Entry, folder: Path, rules: Rules) -> Measured:
+    """Return what is kept of an entry, else what is measured of it now.
+
+    Raises:
+        DataError: it has no place on the board.
+    """
+    edition = rules.edition(entry.task)
+    identity = [hashlib.sha256(file.read_bytes()).hexdigest(), edition.hash, edition.measures_hash, __version__]
+    keep = folder / f"{hashlib.sha256(' '.join(identity).encode()).hexdigest()[:32]}.json"
+    if keep.is_file():
+        try:
+            return _from_json(json.loads(keep.read_text("utf-8")))
+        except (ValueError, TypeError, KeyError):
+            logger.warning("{}: damaged, so {} is measured again", keep, file.name)
+    if wrong := faults(entry, rules):
+        raise DataError(f"{file.name}: {'; '.join(wrong)}")
+    measured = measure(entry, rules.documents(entry.task))
+    if not measured.why_none:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(keep, json.dumps(asdict(measured)))
+    return measured
+
+
+def _from_json(fields: Mapping[str, Any]) -> Measured:
+    numbers = [
+        ShownNumber(**{**row, "number": Number(**{**row["number"], "interval": _pair(row["number"]["interval"])})})
+        for row in fields["numbers"]
+    ]
+    return Measured(**{**fields, "numbers": numbers})
+
+
+def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval[0], interval[1])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data import splits
 from hedge_tasks.data.groups import Grouping, find_groups, rotated_items
-from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
+from hedge_tasks.data.manifests import Data, text_digest
 from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DataError
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -74,19 +74,6 @@ class Documents:
         if doc_id not in self.image_faults:
             return self.settings.load_images
         return partial(_no_picture, f"the document has {self.image_faults[doc_id]}")
-
-    def manifest(self, task: str) -> Manifest:
-        """Return the ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
-        documents = {self.id(doc_id, doc): self._digests(doc_id, doc) for doc_id, doc in enumerate(self.texts)}
-        return Manifest((task,), self.source, documents)
-
-    def _digests(self, doc_id: int, doc: Mapping[str, Any]) -> Digests:
-        return Digests(
-            text_digest(self.wording(doc).question),
-            text_digest(self.reference(doc)),
-            grouping_digest(self.grouping.groups[doc_id], self.question_type(doc)),
-            self.image_keys[doc_id] or None,
-        )
 
 
 def load_documents(

@@ -11,13 +11,13 @@ from typing import Any
 
 import yaml
 
-from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.evaluation import included_file
 from hedge_tasks.judging.config import ENVIRONMENT
 from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS, FILTERS_VARIABLE, MODEL_VARIABLES
+from hedge_tasks.lmms.manifests import file_of
 from hedge_tasks.lmms.results import declared_settings
 from hedge_tasks.lmms.settings import DocumentSettings
-from hedge_tasks.runs.editions import SEEDS, Edition, edition_of, manifest_digest
+from hedge_tasks.runs.editions import Edition, edition_of
 from hedge_tasks.runs.protocols import VARIABLE, protocol_of
 from hedge_tasks.runs.trust import read_task
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -26,24 +26,15 @@ from hedge_tasks.sampling.prompts import load_prompt
 _VARIABLES = (ENVIRONMENT, VARIABLE, FILTERS_VARIABLE, DETECTORS_VARIABLE, *MODEL_VARIABLES.values())
 
 
-def edition_of_file(file: Path, folders: list[Path] | None = None, seeds: tuple[int, ...] = SEEDS) -> Edition:
-    """Return the edition of a task's YAML, whatever the environment says.
-
-    Args:
-        file: the YAML.
-        folders: where its manifest is looked for; by default those that ship with installed tasks.
-        seeds: base seeds, the one that counts first.
+def edition_of_task(task: str) -> Edition:
+    """Return the edition of a task by its YAML, whatever the environment says.
 
     Raises:
-        ConfigError: a setting of the task makes no sense.
-        DataError: a manifest is damaged.
+        ConfigError: there is no such task, or a setting of it makes no sense.
     """
-    config = read_task(file)
-    task = config["task"]
-    with _own_settings():
-        settings = _settings(config, _class_of(file))
-    manifests = manifests_of(task, folders)
-    return edition_of(task, settings, manifest_digest(manifests[0]) if len(manifests) == 1 else None, seeds)
+    file = file_of(task)
+    with own_settings():
+        return edition_of(task, _settings(read_task(file), _class_of(file)))
 
 
 def _settings(config: dict[str, Any], kind: Any) -> dict[str, Any]:
@@ -66,7 +57,7 @@ def _settings(config: dict[str, Any], kind: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _own_settings() -> Iterator[None]:
+def own_settings() -> Iterator[None]:
     """Leave out what the environment says of judges, models, filters and protocol: an edition is the YAML's."""
     before = {name: os.environ.pop(name) for name in _VARIABLES if name in os.environ}
     try:

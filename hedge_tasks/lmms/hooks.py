@@ -53,7 +53,7 @@ class TaskHooks:
             cases: what a judge sees of every document, in the order of the answer sets.
             answer_sets: all answers, with those of the second stage as `follow_ups`.
         """
-        if self._answers_are_free():  # else the judge reads the reply, as the model wrote it
+        if self.answers_are_free:  # else the judge reads the reply, as the model wrote it
             cases = [replace(case, answer=spoken_text(case.answer)) for case in cases]
         return [(verdict, {}) for verdict in self.judge.judge(cases)]
 
@@ -92,6 +92,7 @@ class TaskHooks:
         """
         return {}
 
-    def _answers_are_free(self) -> bool:
+    @property
+    def answers_are_free(self) -> bool:
         """Whether replies have no fixed form that the evaluation reads."""
         return type(self).read_answer is TaskHooks.read_answer

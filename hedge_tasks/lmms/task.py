@@ -8,15 +8,16 @@ the only one that knows lmms-eval's internals. Each assumption about them has a 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from lmms_eval.api.instance import Instance
 from loguru import logger
 
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import parts_of
-from hedge_tasks.data.manifests import Data, Manifest
+from hedge_tasks.data.manifests import Data
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.judging import (
     Judge,
@@ -30,7 +31,7 @@ from hedge_tasks.lmms.filters import (
     chosen_filters,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
-from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
+from hedge_tasks.lmms.identity import model_identity, store_folder
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags
 from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
 from hedge_tasks.lmms.results import Results
@@ -40,10 +41,8 @@ from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.lmms.task_results import TaskResults
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.standard_measures import detectors_of, looks_at_samples
-from hedge_tasks.runs.processes import is_first, together
+from hedge_tasks.runs.processes import is_first
 from hedge_tasks.runs.protocols import protocol_of
-from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.runs.signed_runs import StartedRun, sign_start
 from hedge_tasks.runs.task_claims import TaskClaims
 from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -151,10 +150,6 @@ class HedgeTask(TaskResults):
     def doc_to_visual(self, doc: Mapping[str, Any]) -> list[Any]:
         return self._settings.load_images(doc)
 
-    def manifest(self) -> Manifest:
-        """Return the ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
-        return self._data.manifest(self.config.task)
-
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def build_all_requests(self, **options: Any) -> None:
@@ -163,15 +158,8 @@ class HedgeTask(TaskResults):
         self._prepare()
         super().build_all_requests(**options)
         self._announce(options.get("world_size") or 1)
-        if output_folder(self._args, FOLDER) is not None:
-            self._started = together(self._sign_start)
         # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
         self._asked_at = time.perf_counter()
-
-    def _sign_start(self) -> StartedRun | None:
-        """Sign what the run is about to do, where the environment names a key; the first process does."""
-        settings = self._hedge_settings()
-        return sign_start(self.config.task, display_name(self._args) or "", settings) if is_first() else None
 
     def _announce(self, processes: int) -> None:
         """Log how many requests there will be: a task of a thousand documents is tens of thousands of them."""
@@ -250,15 +238,26 @@ class HedgeTask(TaskResults):
         requests = {i: replace(self._request(split, i, ""), store=None, forced=()) for i in rows}
         return {request.id: (request, (task, split, i)) for i, request in requests.items()}
 
-    @property
-    def document_groups(self) -> tuple[str | None, ...]:
-        """The group of every document, in the order of the manifest."""
-        return self._data.grouping.groups
+    def documents(self) -> list[SampleRequest]:
+        """Return what is asked about every document, for whoever brings answers from elsewhere."""
+        self._prepare()
+        return [self._request(self.config.test_split, i, "") for i in range(len(self._data.texts))]
 
-    @property
-    def prompt_settings(self) -> dict[str, str | None]:
-        """Name, system and user text of the prompt, as a run file has them."""
-        return asdict(self._prompt)
+    def measure(self, answer_sets: Sequence[AnswerSet]) -> None:
+        """Judge, cluster and score answers of a finished run, whose draws are read already, and write its run file.
+
+        Args:
+            answer_sets: of every document, in the order of the data.
+        """
+        self._prepare()
+        self._draws_are_read = True
+        metadata = {"task": self.config.task, "split": self.config.test_split, "repeats": 1}
+        self._instances = []
+        for i, answers in enumerate(answer_sets):
+            instance = self.construct_requests(i, "", metadata={**metadata, "doc_id": i})
+            instance.resps = [answers.to_json()]
+            self._instances.append(instance)
+        self.apply_filters()
 
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
         """Return what is asked about a document.

@@ -53,7 +53,6 @@ from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.runs.signed_runs import StartedRun, sign_end
 from hedge_tasks.runs.task_claims import TaskClaimResults, TaskClaims, switched_off
 from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
@@ -76,7 +75,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     _results: Results
     _measures: dict[str, Measure]
     _asked_at: float | None
-    _started: StartedRun | None = None
+    _draws_are_read: bool = False
     _claims: TaskClaims | None = None
     _found_claims: TaskClaimResults | None = None
     _parts: Mapping[str, UnitsOfAnswer] | None = None
@@ -188,13 +187,15 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
 
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Return every answer as the evaluation reads it."""
-        if self._answers_are_free():
+        if self.answers_are_free:
             return [spoken_set(answers) for answers in answer_sets]
         return [self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(instances, answer_sets, strict=True)]
 
     def _read_set(self, split: str, doc_id: int, answers: AnswerSet) -> AnswerSet:
         document = self.dataset_no_image[split][doc_id]
         wording = replace(self._data.wording(document), answer=self.doc_to_target(document))
+        if self._draws_are_read:
+            return replace(answers, baseline=self.read_answer(answers.baseline, wording))
         key, seed, noise = self._data.keys[doc_id], self.plan.seed, self.plan.noise
 
         def noisy_wording(index: int) -> Wording:
@@ -244,7 +245,6 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     def _save_run(self, everything: Everything, evidence: KeptEvidence, columns: Mapping[str, Any]) -> None:
         model, folder = display_name(self._args) or "", output_folder(self._args, FOLDER)
         settings = {**self._hedge_settings(), "metadata": dict(self.config.metadata or {})}
-        settings |= sign_end(self._started, [answers for _, answers, _ in everything])
         run = self._results.save(folder, self.config.task, model, everything, evidence, columns, settings)
         if run is not None and self._claims is not None and self._found_claims is not None:
             self._claims.keep(run, self._found_claims)
@@ -314,7 +314,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             **({CLAIMS: self._claims.settings()} if self._claims is not None else {}),
             **({"evaluation": dict(circumstances)} if (circumstances := self.circumstances()) else {}),
             METRICS: list(self._metric_fn_list),
-            **({"read_by": _name_of(type(self))} if not self._answers_are_free() else {}),
+            **({"read_by": _name_of(type(self))} if not self.answers_are_free else {}),
             "cost": self._results.cost,
             **({MODEL: model_key(model_identity(self._args))} if plan.inside else {}),
         }

@@ -58,8 +58,6 @@ class Measure:
         of_samples: whether it is about sampled answers, so that a run without samples has none.
         passes: forced passes that it rests on, such as "forced_options"; see `hedge_tasks.detectors.base.NEEDS`.
         beyond_experts: why labels of experts (whether an answer is hallucinated) do not correct it, where they do not.
-        follows_label: whether `fault` leaves one record for each label and kind of verdict: verified labels then verify
-            the number.
     """
 
     name: str
@@ -76,7 +74,6 @@ class Measure:
     of_samples: bool = False
     passes: tuple[str, ...] = ()
     beyond_experts: str = "made of more than labels"
-    follows_label: bool = False
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -140,21 +137,6 @@ class Measure:
             groups: of each document.
         """
         raise ConfigError(f"two runs cannot be compared by {self.name}")
-
-    def fault(self, record: Record, document: Record) -> str | None:
-        """Return what of a submitted record contradicts its document; None for nothing."""
-        return None
-
-    def recomputed(self, document: Record, judge: Record) -> Record | None:
-        """Return the record as the texts of a submission's document give it; None where they do not tell.
-
-        Args:
-            judge: settings of the judge.
-
-        Raises:
-            DataError: the texts contradict the rest of the document.
-        """
-        return None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

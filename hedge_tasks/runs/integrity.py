@@ -1,8 +1,8 @@
 """Whether a run file is as it was written: every line's checksum, and a closing line with their number and digest.
 
 A run file is sealed lines (`hedge_tasks.io.json_lines.seal`): the header, a line a document, and
-`{"hedge_run_end": {"lines", "sha256", "ids", "header"}}`. The digest is that of all bytes before it. The ids and a copy
-of the header are there so that what is gone can be named, and a damaged first line costs nothing.
+`{"hedge_run_end": {"lines", "sha256"}}`. The digest is that of all bytes before it. A file without a closing line lacks
+documents, or may: what is there of it can be read.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.json_lines import Row, is_sealed, seal, unseal
 from hedge_tasks.io.outside import read_raw_lines
-from hedge_tasks.io.records import Count, Items, Objects, Record
+from hedge_tasks.io.records import Count, Record
 
 HEADER = "hedge_run"
 END = "hedge_run_end"
@@ -27,22 +27,22 @@ _NAME = re.compile(r"run-(\d{8,}|undated)-")
 
 @dataclass(frozen=True)
 class Inspection:
-    """The sound part of a run file.
+    """The content of a run file, as far as it is sound.
 
     Attributes:
         file: its path.
-        header: place and fields; the closing line's copy where the first line is damaged; None without either.
+        header: place and fields; None where the first line is damaged.
         rows: the sound lines of documents.
-        ids: of all documents that were written; None where the closing line is lost.
-        problems: what is wrong, each with its place; none in a sound file.
+        problems: what is damaged, each with its place; none in a sound file.
+        partial: whether the closing line is missing, and with it perhaps documents.
         digest: SHA-256 of everything before the closing line.
     """
 
     file: Path
     header: Row | None
     rows: Sequence[Row] = ()
-    ids: Sequence[str] | None = None
     problems: Sequence[str] = ()
+    partial: bool = False
     digest: str = ""
 
 
@@ -51,17 +51,6 @@ class _End(Record):
 
     lines: Count
     sha256: str
-    ids: Items[str]
-    header: Objects[Any]
-
-
-@dataclass
-class _Reading:
-    file: Path
-    header: Row | None = None
-    rows: list[Row] = field(default_factory=list)
-    end: tuple[str, Any] | None = None
-    problems: list[str] = field(default_factory=list)
 
 
 def is_run_file(file: Path) -> bool:
@@ -77,9 +66,7 @@ def is_run_file(file: Path) -> bool:
 def sealed_run(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """The text of a run file."""
     lines = [seal(line) for line in (header, *rows)]
-    ids = [row["id"] for row in rows]
-    digest = hashlib.sha256(b"".join(lines)).hexdigest()
-    end = {"lines": len(lines), "sha256": digest, "ids": ids, "header": dict(header)}
+    end = {"lines": len(lines), "sha256": hashlib.sha256(b"".join(lines)).hexdigest()}
     return b"".join([*lines, seal({END: end})]).decode()
 
 
@@ -89,56 +76,36 @@ def inspect(file: Path) -> Inspection:
     Raises:
         DataError: it cannot be read at all.
     """
-    reading, digest, n_lines = _Reading(file), hashlib.sha256(), 0
-    for number, line in read_raw_lines(file):
-        where = f"{file}:{number}"
-        if reading.end is not None:
-            reading.problems.append(f"{where}: a line behind the closing one")
-        fields = _read_line(reading, number, line, where)
-        if not (fields and END in fields):
-            digest.update(line)
-            n_lines += 1
-    computed = digest.hexdigest()
-    ids, header_copy = _check_end(reading, n_lines, computed)
-    if reading.header is None and header_copy is not None:
-        reading.header = (f"{file}:1", header_copy)
-    return Inspection(file, reading.header, reading.rows, ids, reading.problems, computed)
+    lines = list(read_raw_lines(file))
+    rows: list[Row] = []
+    problems: list[str] = []
+    for number, line in lines:
+        try:
+            fields = unseal(line)
+        except DataError as error:
+            problems.append(f"{file}:{number}: {error}")
+            continue
+        rows.append((f"{file}:{number}", fields))
+    header = rows.pop(0) if rows and HEADER in rows[0][1] else None
+    end = rows.pop() if rows and END in rows[-1][1] else None
+    cut = bool(lines) and not lines[-1][1].endswith(b"\n")
+    if end is None and cut and problems and problems[-1].startswith(f"{file}:{lines[-1][0]}:"):
+        problems.pop()  # the line at which the file was cut off
+    if header is None:
+        problems.append(f"{file}: the header is damaged or missing")
+    problems += [f"{at}: a closing line or a header among documents" for at, row in rows if END in row or HEADER in row]
+    digest = hashlib.sha256(b"".join(line for _, line in (lines if end is None else lines[:-1]))).hexdigest()
+    if end is not None and not problems:
+        problems += _end_problems(end, len(lines) - 1, digest)
+    return Inspection(file, header, rows, problems, end is None, digest)
 
 
-def _read_line(reading: _Reading, number: int, line: bytes, where: str) -> Mapping[str, Any] | None:
+def _end_problems(end: Row, n_lines: int, digest: str) -> list[str]:
+    where, fields = end
     try:
-        fields = unseal(line)
+        closing = _End.read(fields[END], where)
     except DataError as error:
-        reading.problems.append(f"{where}: {error}")
-        return None
-    if not line.endswith(b"\n"):
-        reading.problems.append(f"{where}: its line end is missing")
-    if END in fields:
-        reading.end = (where, fields[END])
-    elif HEADER in fields:
-        if number != 1:
-            reading.problems.append(f"{where}: a header that is not the first line")
-        reading.header = reading.header or (where, fields)
-    else:
-        reading.rows.append((where, fields))
-    return fields
-
-
-def _check_end(reading: _Reading, n_lines: int, digest: str) -> tuple[Sequence[str] | None, Mapping[str, Any] | None]:
-    """Check the closing line, and return the ids of all documents and the header in it."""
-    if reading.end is None:
-        reading.problems.append(f"{reading.file}: the closing line is missing, so the end of the file is lost")
-        return None, None
-    where, fields = reading.end
-    try:
-        end = _End.read(fields, where)
-    except DataError as error:
-        reading.problems.append(f"{error}: this is no closing line")
-        return None, None
-    if end.lines != n_lines:
-        reading.problems.append(f"{where}: {n_lines} lines stand before it, and {end.lines} were written")
-    if end.sha256 != digest:
-        reading.problems.append(f"{where}: the lines before it are not those that were written")
-    if reading.header is None:
-        reading.problems.append(f"{reading.file}: the header is damaged or missing")
-    return end.ids, end.header
+        return [str(error)]
+    if closing.lines != n_lines:
+        return [f"{where}: {n_lines} lines stand before it, and {closing.lines} were written"]
+    return [] if closing.sha256 == digest else [f"{where}: the lines before it are not those that were written"]

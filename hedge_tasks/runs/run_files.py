@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import itertools
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from loguru import logger
 
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answer_files import clean_answer_sets, parse_answer_sets
@@ -31,7 +32,6 @@ from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.runs.evidence import FIELD, KeptEvidence, pack_outputs, read_evidence
 from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
 from hedge_tasks.runs.run_settings import RunHeader, RunRow
-from hedge_tasks.runs.signed_runs import SETTING as SIGNED
 
 FORMAT = 2
 FOLDER = "hedge_runs"
@@ -190,7 +190,8 @@ def read_run(file: Path) -> Run:
     """Read a run file, a sample file of lmms-eval, or a JSONL file of answer sets.
 
     Raises:
-        DataError: names the file, the line and what is wrong. A damaged run file is refused as a whole.
+        DataError: names the file, the line and what is wrong. A damaged run file is refused as a whole; one that was
+            cut off is read as far as it goes, and its settings say so under `partial`.
     """
     if is_run_file(file):
         inspection = inspect(file)
@@ -200,8 +201,8 @@ def read_run(file: Path) -> Run:
         if inspection.problems:
             others = f" (and {len(inspection.problems) - 1} more)" if len(inspection.problems) > 1 else ""
             raise DataError(
-                f"{inspection.problems[0]}{others}: the run file is damaged. What is sound of it is kept by: "
-                f"hedge verify {file} --repair"
+                f"{inspection.problems[0]}{others}: the run file is damaged. Take a sound copy, or "
+                "evaluate again: kept answers are not asked for again"
             )
         return _from_run_file(inspection)
     rows = read_objects(file)
@@ -210,74 +211,6 @@ def read_run(file: Path) -> Run:
     if "filtered_resps" in rows[0][1]:
         return _from_samples(file, rows)
     return Run(file.stem, "", tuple(clean_answer_sets(parse_answer_sets(normal_rows(rows)), str(file))), path=file)
-
-
-@dataclass(frozen=True)
-class Repair:
-    """Result of a repair.
-
-    Attributes:
-        run: what is sound, which now stands in the file.
-        lost: ids of the documents that are gone, as far as they are known.
-        n_lost: how many are gone; None where nobody can tell.
-        original: copy of the damaged file.
-    """
-
-    run: Run
-    lost: tuple[str, ...]
-    n_lost: int | None
-    original: Path
-
-
-def repair_run(inspection: Inspection) -> Repair:
-    """Write a damaged run file anew with what is sound of it; the damaged one is kept beside it.
-
-    The new file's settings say so under `repaired`.
-
-    Raises:
-        DataError: no document of it is sound, or the file cannot be written.
-    """
-    file = inspection.file
-    rows = _sound_rows(inspection)
-    if not rows:
-        raise DataError(f"{file}: no document in it is sound")
-    unnamed = {"task": _task_in_name(file), "model": "", "created": "", "settings": {}}
-    where, header = inspection.header or (f"{file}:1", unnamed)
-    _check_format((where, {HEADER: FORMAT, **header}))
-    sound_ids = {str(row["id"]) for _, row in rows}
-    lost = tuple(id for id in inspection.ids or () if id not in sound_ids)
-    n_written = header.get("documents") if inspection.ids is None else len(inspection.ids)
-    n_lost = max(n_written - len(rows), 0) if isinstance(n_written, int) else None
-    repaired = {"lost": n_lost, "header_lost": inspection.header is None}
-    settings = header.get("settings")
-    kept = {k: v for k, v in settings.items() if k != SIGNED} if isinstance(settings, Mapping) else {}
-    # Its owner signed all answers, and some are gone.
-    header = {**header, "settings": {**kept, "repaired": repaired}}
-    run = _from_run_file(replace(inspection, header=(where, {HEADER: FORMAT, **header}), rows=rows))
-    original = file.with_name(f"{file.name}.damaged")
-    try:
-        shutil.copyfile(file, original)
-    except OSError as error:
-        raise DataError(f"cannot write {original}: {error.strerror}") from error
-    write_whole(file, _text(run))
-    return Repair(run, lost, n_lost, original)
-
-
-def _sound_rows(inspection: Inspection) -> list[tuple[str, Mapping[str, Any]]]:
-    rows: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    for where, row in inspection.rows:
-        try:
-            [answer_set] = parse_answer_sets([(where, row)])
-            RunRow.read(row, where)
-        except DataError:
-            continue
-        rows.setdefault(answer_set.id, (where, row))
-    return list(rows.values())
-
-
-def _task_in_name(file: Path) -> str:
-    """The task in the name of a run file."""
-    return file.stem.split("-", 2)[-1]
 
 
 def _unused(folder: Path, name: str) -> Path:
@@ -316,13 +249,16 @@ def _from_run_file(inspection: Inspection) -> Run:
     header = RunHeader.read(fields, where)
     answer_sets = tuple(parse_answer_sets(inspection.rows))
     rows = {a.id: RunRow.read(row, at) for a, (at, row) in zip(answer_sets, inspection.rows, strict=True)}
+    partial = {"partial": {"documents": len(answer_sets), "of": header.documents}} if inspection.partial else {}
+    if partial:
+        logger.warning("{}: cut off: {} of {} documents are in it", inspection.file, len(answer_sets), header.documents)
     raw_rows = {a.id: row for a, (_, row) in zip(answer_sets, inspection.rows, strict=True)}
     return Run(
         task=header.task,
         model=header.model,
         answer_sets=answer_sets,
         verdicts={id: row["verdict"] for id, row in raw_rows.items() if row.get("verdict") is not None},
-        settings=fields["settings"],
+        settings={**fields["settings"], **partial},
         created=header.created,
         path=inspection.file,
         digest=inspection.digest,

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hedge_tasks.io.records import Count, Items, Objects, OpenRecord, Record, Share
-from hedge_tasks.runs.signed_runs import SignedRun
 
 # A data set's numbers may be NaN: pandas writes that where there is none.
 Single = bool | int | Annotated[float, Field(allow_inf_nan=True)] | str
@@ -70,8 +69,7 @@ class RunSettings(OpenRecord):
     outcome: _Outcome | None = None
     metadata: Objects[Any] | None = None
     judged_again: Objects[Any] | None = None
-    repaired: Objects[Any] | None = None
-    signed: SignedRun | None = None
+    partial: Objects[Any] | None = None
 
 
 class RecordedVerdict(OpenRecord):

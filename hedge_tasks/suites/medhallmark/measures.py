@@ -91,23 +91,10 @@ class AnswerMean(Mean):
         unlabelled = self.no_labels and not any(record["labelled"] for record in records)
         return self.no_labels if unlabelled else self.nothing
 
-    def fault(self, record: Record, document: Record) -> str | None:
-        """Check that a share is in [0, 1], and follows from label or category where there is no more to it."""
-        value = record["value"]
-        if value is not None and not 0 <= value <= 1:
-            return f"value {value!r}"
-        return self.contradiction(value, document)
-
-    def contradiction(self, value: float | None, document: Record) -> str | None:
-        """Return what of a value in [0, 1] contradicts label and verdict; None for nothing."""
-        return None
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OfLabel(AnswerMean):
     """Mean of what follows from the label alone."""
-
-    follows_label: bool = True
 
     def with_label(self, record: Record, label: int | None) -> Record:
         return {**record, "value": self.value_of({"label": label}, {})}
@@ -115,24 +102,12 @@ class OfLabel(AnswerMean):
     def label_of(self, record: Record) -> int | None:
         return None if record["value"] is None else 1 - int(record["value"])
 
-    def contradiction(self, value: float | None, document: Record) -> str | None:
-        expected = self.value_of({"label": document["label"]}, document)
-        return None if value == expected else f"value {value}, but the label is {document['label']}"
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OfCategory(AnswerMean):
     """Mean of what follows from the category of an answer, or from the categories of a report's sentences."""
 
     beyond_experts: str = "made of categories, which experts do not name"
-
-    def contradiction(self, value: float | None, document: Record) -> str | None:
-        judged = document["judged"]
-        if is_by_sentence(judged):
-            return None
-        category = judged["category"] if judged["category"] in MEDIHALL else None
-        expected = self.value_of({"judge": judged["judge"], "category": category}, document)
-        return None if value == expected else f"value {value}, but the category is {category}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,10 +117,6 @@ class OfSentences(AnswerMean):
     beyond_experts: str = "made of sentences, and experts label whole answers"
 
     nothing: str = "no report has a judged sentence"
-
-    def contradiction(self, value: float | None, document: Record) -> str | None:
-        judged = document["judged"]
-        return None if is_by_sentence(judged) or value is None else f"value {value}, but the judge is {judged['judge']}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -182,13 +153,6 @@ class PrefixDifference(SumsMeasure):
         pairs = [(parts[0], r["group"]) for parts, r in zip(self.counts(records), records, strict=True) if parts[1]]
         number = estimate_mean([float(difference) for difference, _ in pairs], [group for _, group in pairs])
         return number if number.defined else replace(number, reason=self.nothing)
-
-    def fault(self, record: Record, document: Record) -> str | None:
-        """Check that the value is that of the answer, and that its question is that of the id."""
-        pair = document["id"].removesuffix("-weakened")
-        if (record["pair"], record["weakened"]) != (pair, pair != document["id"]):
-            return f"pair {record['pair']!r} of the document {document['id']}"
-        return self.mean.fault(record, document)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -320,6 +284,6 @@ MEASURES: tuple[Measure, ...] = (
         for kind in MEDIHALL
     ),
     *prefix_rows(MEDIHALL_SCORE, title="MediHall Score, prefix", kept=True),
-    *prefix_rows(ACCURACY, title="accuracy, prefix", kept=True, follows_label=True),
+    *prefix_rows(ACCURACY, title="accuracy, prefix", kept=True),
 )
 """Measures that come from the judge; MediHall Score leads."""

@@ -15,7 +15,6 @@ from functools import lru_cache, partial
 from importlib import metadata
 from pathlib import Path
 from threading import Lock
-from types import SimpleNamespace
 from typing import Any
 
 from loguru import logger
@@ -282,13 +281,6 @@ class WordingMean(InCommon):
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         missing = next((record["missing"] for record in records if "missing" in record), None)
         return Number.undefined(missing) if missing else super().by_judge(records, groups)
-
-    def recomputed(self, document: Record, judge: Record) -> Record | None:
-        """The record out of answer and reference; None where the library or file that measures them is not here."""
-        texts = document["texts"]
-        columns = {"baseline_answer": texts["answers"][0], "reference": texts.get("reference") or ""}
-        record = self.record(SimpleNamespace(label=document["label"], group=document["group"]), {}, columns)
-        return None if "missing" in record else record
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

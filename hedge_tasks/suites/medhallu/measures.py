@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.measures.measure import Auroc, Mean, Measure, Record, ScoredCase, SumsMeasure
@@ -79,7 +78,6 @@ class Detection(SumsMeasure):
     value: str = ""
     parsing: str | None = None
     unread_wrong: bool = False
-    follows_label: bool = True
     beyond_experts: str = "of a part of the documents, or of another reading of the replies"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
@@ -119,29 +117,6 @@ class Detection(SumsMeasure):
     def label_of(self, record: Record) -> int | None:
         return None if record["said"] is None else int(record["said"] != record["truth"])
 
-    def fault(self, record: Record, document: Record) -> str | None:
-        """Check that the label says whether the verdict is wrong, the reference is the truth, and the group the row.
-
-        Texts are the names of the verdicts by then (`MedHalluTask.read_answer`).
-        """
-        called, truth, label = record["said"], record["truth"], document["label"]
-        if truth not in (0, 1) or called not in (0, 1, None):
-            return f"said {called!r}, truth {truth!r}"
-        if text_digest(str(truth)) != document["digests"]["reference"]:
-            return f"truth {truth} is not the reference"
-        if str(record["row"]) != document["group"]:
-            return "row is not the group"
-        counts = self.column is None or document["question_type"] == self.value
-        if label is not None and called != ((truth ^ label) if counts else None):
-            return f"said {called}, truth {truth}, but the label is {label}"
-        category = document["judged"]["category"]
-        unread = 1 - truth if self.unread_wrong and category is None else None
-        if called != (_STATED.get(category, unread) if counts else None):
-            return f"said {called}, but the verdict is {category}"
-        if counts and "texts" in document and called != self._called_by(document["texts"]["answers"][0], truth):
-            return f"said {called}, but the answer is another"
-        return None
-
     def _called(self, verdict: Record, document: Record) -> int | None:
         """Return what a verdict calls the shown answer: 1 hallucinated, 0 factual; None where it says neither."""
         if self.parsing is not None:
@@ -150,10 +125,6 @@ class Detection(SumsMeasure):
         if category is None and self.unread_wrong:
             return 1 - int(document["truth"])
         return _STATED.get(str(category))
-
-    def _called_by(self, answer: str, truth: int) -> int | None:
-        """Return what an answer, which is the name of a verdict by now, calls the shown answer."""
-        return 1 - truth if answer == UNREADABLE and self.unread_wrong else _STATED.get(answer)
 
     def _verdicts(self, records: Sequence[Record]) -> list[int | None]:
         return [record["said"] for record in records]
@@ -302,18 +273,7 @@ class ReplyRate(Mean):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NotSureRate(ReplyRate):
-    """Share of documents whose reply is "not sure"; `fault` is of the rate over all levels of difficulty."""
-
-    def fault(self, record: Record, document: Record) -> str | None:
-        """Check that the value says whether the verdict, and the answer where it is there, is "not sure"."""
-        value, category = record["value"], document["judged"]["category"]
-        if str(record["group"]) != document["group"]:
-            return "another group"
-        if value != int(category == NOT_SURE):
-            return f"value {value}, but the verdict is {category}"
-        if "texts" in document and value != int(document["texts"]["answers"][0].replace(" ", "_") == NOT_SURE):
-            return f"value {value}, but the answer is another"
-        return None
+    """Share of documents whose reply is "not sure"."""
 
 
 LEVELS = ("easy", "medium", "hard")
@@ -356,7 +316,6 @@ def _not_sure(level: str = "") -> NotSureRate:
         nothing=f"no document with difficulty {level}" if level else ReplyRate.nothing,
         columns=("row", "difficulty"),
         kept=not level,
-        follows_label=True,
     )
 
 

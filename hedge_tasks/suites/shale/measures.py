@@ -48,20 +48,6 @@ def _decided(verdict: Record) -> bool:
     return verdict["label"] is not None or verdict.get("category") is not None
 
 
-def fault_of(scenarios: Sequence[str], record: Record, document: Record) -> str | None:
-    """Check that a right answer has the label 0; one without a label is wrong, or not judged: then it has no kind."""
-    right, label, counts = record["right"], document["label"], document["question_type"] in scenarios
-    if record["group"] != document["group"]:
-        return "another group"
-    if "scenario" in record and record["scenario"] != document["question_type"]:
-        return "scenario is not the question type"
-    if "pair" in record and document["id"] != f"{record['pair']}-{record['scenario']}":
-        return "pair is not that of the id"
-    if right != (is_right({"label": label, "category": document["judged"]["category"]}) if counts else None):
-        return f"right {right}, but the label is {label}, the verdict {document['judged']['category']}"
-    return None
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RightShare(SumsMeasure):
     """Share of right answers: accuracy of closed questions, non-hallucination rate of open ones.
@@ -76,7 +62,6 @@ class RightShare(SumsMeasure):
     among: Mapping[str, Sequence[str]] = field(default_factory=dict)
     read: Callable[[Record], Record | None] = lambda verdict: verdict
     columns: tuple[str, ...] = ("scenario", "group")
-    follows_label: bool = True
     beyond_experts: str = "of another reading of the replies"
 
     def with_label(self, record: Record, label: int | None) -> Record:
@@ -100,9 +85,6 @@ class RightShare(SumsMeasure):
     def why_undefined(self, records: Sequence[Record]) -> str:
         return f"no judged document is of {self.population}"
 
-    def fault(self, record: Record, document: Record) -> str | None:
-        return fault_of((CLEAN,), record, document)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResistanceRate(SumsMeasure):
@@ -123,7 +105,6 @@ class ResistanceRate(SumsMeasure):
     controlled: bool = False
     columns: tuple[str, ...] = ("scenario", "pair", "group")
     also: tuple[str, ...] = ("resistance",)
-    follows_label: bool = True
     beyond_experts: str = "made of pairs of answers, which are not drawn together"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
@@ -164,9 +145,6 @@ class ResistanceRate(SumsMeasure):
         where += " and its controls" if self.controlled else ""
         return f"no item is right when clean and asked in {where}"
 
-    def fault(self, record: Record, document: Record) -> str | None:
-        return fault_of((CLEAN, *self._forms), record, document)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Average(SumsMeasure):
@@ -178,7 +156,6 @@ class Average(SumsMeasure):
 
     parts: tuple[RightShare, ...]
     columns: tuple[str, ...] = ("scenario", "task", "group")
-    follows_label: bool = True
 
     def with_label(self, record: Record, label: int | None) -> Record:
         return {part.name: part.with_label(record[part.name], label) for part in self.parts}
@@ -204,15 +181,6 @@ class Average(SumsMeasure):
         sums = self.counts(records).sum(axis=0)
         missing = next((part for part, (_, judged) in zip(self.parts, sums, strict=True) if not judged), self.parts[0])
         return missing.why_undefined(records)
-
-    def fault(self, record: Record, document: Record) -> str | None:
-        """Check that a clean question is of one type alone."""
-        names = [part.name for part in self.parts]
-        values = [record[name]["right"] for name in names if record[name]["right"] is not None]
-        if len(values) > 1:
-            return "more than one type of question"
-        whole = {"right": values[0] if values else None, "group": record[names[0]]["group"]}
-        return fault_of((CLEAN,), whole, document)
 
 
 def _rates(sums: FloatArray) -> FloatArray:

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
-from hedge_tasks.errors import DataError
-from hedge_tasks.judging.base import Case
 from hedge_tasks.measures.measure import Auroc, Count, Measure, Record, ScoredCase, SumsMeasure, bounds_of
 from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.numbers import PERCENT, Format
@@ -29,12 +25,7 @@ from hedge_tasks.suites.vope.judge import (
     HALLUCINATED,
     TRUE_DESCRIPTION,
     TRUE_IMAGINATION,
-    VopeJudge,
 )
-from hedge_tasks.suites.vope.objects import ObjectRecord, object_records, story_verdict
-from hedge_tasks.suites.vope.presence import EXACT
-from hedge_tasks.suites.vope.rechecks import story_objects
-from hedge_tasks.suites.vope.vocabulary import object_phrase
 
 Objects = Sequence[Mapping[str, Any]]
 """Object records of one story, as `ObjectRecord.to_dict` gives them."""
@@ -100,52 +91,6 @@ class ObjectShare(SumsMeasure):
         """Part and whole of each story, shape (n, 2)."""
         return np.array([(r["part"], r["whole"]) for r in records], dtype=np.float64).reshape(-1, 2)
 
-    def fault(self, record: Record, document: Record) -> str | None:
-        """Check that a part is no more than its whole, and that a story with a hallucinated object is labelled so."""
-        part, whole = record["part"], record["whole"]
-        if not (isinstance(part, int) and isinstance(whole, int) and 0 <= part <= whole):
-            return f"{part!r} of {whole!r} objects"
-        if record["group"] != (document["group"] or document["id"]):
-            return "another group"
-        if self.hallucinations and part and document["label"] != 1:
-            return f"{part} hallucinated objects, but the label is {document['label']}"
-        return None
-
-    def recomputed(self, document: Record, judge: Record) -> Record | None:
-        """Return the record out of the story and the replies to its rechecks.
-
-        None where the rechecks are not there, a model read replies or said what is in the image, or another edition
-        judged.
-        """
-        texts = document["texts"]
-        rules = judge.get("presence") == EXACT and "fallback" not in judge and judge.get("version") == VopeJudge.version
-        story = AnswerSet(document["id"], Answer(texts["answers"][0]), (), reference=texts.get("reference"))
-        if not rules or (story_objects(story, judge["unit"]) and "follow_ups" not in texts):
-            return None
-        objects = _objects_again(story, texts.get("follow_ups", ()), VopeJudge(judge["parsing"], judge["unit"]))
-        label = story_verdict(objects, VopeJudge.name, VopeJudge.version).label
-        if label != document["label"]:
-            raise DataError(f"the replies say {label}, but the label is {document['label']}")
-        scores: Any = SimpleNamespace(id=document["id"], group=document["group"])
-        return self.record(scores, {"objects": [o.to_dict() for o in objects]}, {"truth": story.reference or ""})
-
-
-def _objects_again(story: AnswerSet, rechecks: Sequence[Record], judge: VopeJudge) -> list[ObjectRecord]:
-    """Objects of a story, out of its text and the replies.
-
-    Raises:
-        DataError: the rechecks are of other objects.
-    """
-    objects, truth = story_objects(story, judge.unit), objects_of(story.reference or "")
-    if [word for word, _ in objects] != [recheck["id"] for recheck in rechecks]:
-        raise DataError("the rechecks are not those of the story's objects")
-    present = [category in truth for _, category in objects]
-    cases = [
-        Case(word, object_phrase(word)[0], "yes" if is_there else "no", r["reply"], cut=r["finish"] == "length")
-        for (word, _), is_there, r in zip(objects, present, rechecks, strict=True)
-    ]
-    return object_records(story, objects, present, judge.judge(cases))
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShareGap(ObjectShare):
@@ -174,12 +119,6 @@ class ShareGap(ObjectShare):
         part, whole = sums[..., ::2], sums[..., 1::2]
         shares = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
         return np.asarray(shares[..., 0] - shares[..., 1])
-
-    def fault(self, record: Record, document: Record) -> str | None:
-        return None
-
-    def recomputed(self, document: Record, judge: Record) -> Record | None:
-        return None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
