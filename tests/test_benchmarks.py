@@ -33,7 +33,7 @@ SMALL = {
 
 NEEDS = {
     "a model": (
-        "attestation claims clustering_nli embedded_options judge_ablations real_answers sampling scripted_tables "
+        "claims clustering_nli embedded_options judge_ablations real_answers sampling scripted_tables "
         "threshold_stability"
     ),
     "a server, an engine or Ray": "engines guard_load large_run ray_cost sampling_cost",
