@@ -9,7 +9,9 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.judging.base import Judge
 from hedge_tasks.judging.outcomes import DECLINED, OUTCOMES, outcome_of
+from hedge_tasks.judging.reply_judge import reads_replies
 from hedge_tasks.runs.health import measure_health
 from hedge_tasks.runs.run_files import Run, now
 
@@ -18,7 +20,7 @@ Everything = Sequence[tuple[int, AnswerSet, dict[str, Any]]]
 
 
 def report_outcome(
-    task: str, judge: str, everything: Everything, sampled: Mapping[str, Any], n_failed: int
+    task: str, judge: Judge, everything: Everything, sampled: Mapping[str, Any], n_failed: int
 ) -> dict[str, Any]:
     """Say in the log, and as facts for the results, where numbers rest on less than they seem to.
 
@@ -36,14 +38,16 @@ def report_outcome(
     if unlabelled:
         logger.warning(
             "{}: judge {!r} gave no label to {} of {} baseline answers{}; they are left out of every AUROC",
-            *(task, judge, unlabelled, len(answer_sets), f" ({declined} of them are declined)" if declined else ""),
+            *(task, judge.name, unlabelled, len(answer_sets)),
+            f" ({declined} of them are declined)" if declined else "",
         )
     if without:
         logger.warning(
             "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
             *(task, without, len(answer_sets)),
         )
-    health = measure_health(answer_sets, sampled, n_failed, [verdict for _, _, verdict in everything])
+    verdicts = [verdict for _, _, verdict in everything]
+    health = measure_health(answer_sets, sampled, n_failed, verdicts, read=reads_replies(judge.settings()))
     for finding in health.findings:
         if not finding.unreliable:
             logger.warning("{}: {}", task, finding.text)

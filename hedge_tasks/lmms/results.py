@@ -124,7 +124,7 @@ class Results:
         for id, spans in judged.items():
             self.verdicts[id][CLAIMS] = spans
 
-    def gather(self, task: str, judge: str, instances: list[Instance], answer_sets: list[AnswerSet]) -> Everything:
+    def gather(self, task: str, judge: Judge, instances: list[Instance], answer_sets: list[AnswerSet]) -> Everything:
         """Return (document, its answers, its verdict) of all processes; the first process reports the outcome."""
         numbered = [
             (instance.doc_id, answer_set, self.verdicts[answer_set.id])

@@ -108,7 +108,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         cost["labels"] = {**judging.to_dict(), **asked(self.judge)[0]}
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
-        everything = results.gather(task, self.judge.name, instances, labelled)
+        everything = results.gather(task, self.judge, instances, labelled)
         if passes := sum(answers.n_forced for _, answers, _ in everything):
             cost["forced"] = {"passes": passes}
         columns: Mapping[str, Any] = {}
