@@ -12,6 +12,7 @@ from loguru import logger
 
 from hedge_tasks.data.answer_rows import normal_rows, rows_of_table
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.placeholders import PLACEHOLDER, without_placeholders
 from hedge_tasks.data.tables import kind_of, read_rows
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.errors import DataError
@@ -40,7 +41,8 @@ def read_answer_sets(path: Path, *, table: bool | None = None, allow_unknown: bo
 
 
 def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[AnswerSet]:
-    """Return answer sets without tokens of chat templates around their answers, with a warning where there were some.
+    """Return answer sets without tokens of chat templates around their answers and without placeholders among their
+    log-probabilities, with a warning where there were some.
 
     Args:
         name: where they are from, for the warning.
@@ -55,12 +57,16 @@ def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[Answe
         return replace(answer, text=text)
 
     result = []
-    for a in answer_sets:
+    usable = without_placeholders(answer_sets)
+    for a in usable:
         baseline, clean_draws, noisy = clean(a.baseline), tuple(map(clean, a.clean)), tuple(map(clean, a.noisy))
         unchanged = baseline is a.baseline and all(map(operator.is_, (*clean_draws, *noisy), (*a.clean, *a.noisy)))
         result.append(a if unchanged else replace(a, baseline=baseline, clean=clean_draws, noisy=noisy))
+    total = sum(len(a.answers) for a in answer_sets)
+    lost = [answer for a, own in zip(usable, answer_sets, strict=True) if a is not own for answer in a.answers]
+    if n_lost := sum(answer.no_logprob == PLACEHOLDER for answer in lost):
+        logger.warning("{}: {} of {} answers lose their log-probability: {}", name, n_lost, total, PLACEHOLDER)
     if changed:
-        total = sum(len(a.answers) for a in answer_sets)
         logger.warning(
             "{}: {} of {} answers have tokens of a chat template around them, such as {}; they are taken away",
             *(name, len(changed), total, shown(changed[0])),

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hedge_tasks.data import cells
+from hedge_tasks.data.placeholders import extremes
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row
@@ -34,7 +35,7 @@ _OURS = ("store", "verdict", "scores", "sampled", "drawn", "crc32")
 
 _ANSWER = (
     *("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "alternatives", "finish"),
-    *("end_logprob", "thought", "no_logprob", "served"),
+    *("end_logprob", "thought", "no_logprob", "least_logprob", "n_zero", "served"),
 )
 _COLUMNS = (*_DOCUMENT, "condition", "text", "mean_logprob", "n_tokens")
 _CONDITIONS = ("baseline", "clean", "noisy")
@@ -132,7 +133,7 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
         raise DataError(f"{where}.logprobs: expected a list of numbers, got {outside.shown(tokens)}")
     numbers = [outside.log_probability(token, f"{where}.logprobs[{i}]") for i, token in enumerate(tokens)]
     others = {key: item for key, item in value.items() if key != "logprobs"}
-    return {**others, "mean_logprob": math.fsum(numbers) / len(numbers), "n_tokens": len(numbers)}
+    return {**others, "mean_logprob": math.fsum(numbers) / len(numbers), "n_tokens": len(numbers), **extremes(numbers)}
 
 
 def _with_token_mean(value: Mapping[str, Any], where: str) -> Mapping[str, Any]:

@@ -146,6 +146,8 @@ class Answer:
         end_logprob: log-probability of the end token (nats), where the model ended the answer and tells.
         thought: what it thought before; None without a thought, or where nothing is known of it.
         no_logprob: why the answer has no log-probability although the model told some.
+        least_logprob: of one of its tokens (nats), and `n_zero`, how many tokens behind the first have exactly 0: by
+            these placeholders are known (`hedge_tasks.data.placeholders`). None where no token is known.
         served: model and server that answered, where a server says so. Says nothing about the answer itself.
     """
 
@@ -158,6 +160,8 @@ class Answer:
     end_logprob: LogProbability | None = None
     thought: Thought | None = None
     no_logprob: CleanText | None = None
+    least_logprob: LogProbability | None = field(default=None, compare=False)
+    n_zero: Annotated[int, Strict(), Field(ge=0)] | None = field(default=None, compare=False)
     served: Served | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -178,6 +182,8 @@ class Answer:
             "end_logprob": self.end_logprob,
             "thought": self.thought and self.thought.to_dict(),
             "no_logprob": self.no_logprob,
+            "least_logprob": self.least_logprob,
+            "n_zero": self.n_zero or None,
             "served": self.served and self.served.to_dict(),
         }
         return {name: value for name, value in fields.items() if value is not None}

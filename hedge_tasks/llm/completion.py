@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import Answer, Finish, Served, Thought
+from hedge_tasks.data.placeholders import extremes
 from hedge_tasks.data.thoughts import (
     NO_END,
     OTHER_TOKENS,
@@ -59,10 +59,6 @@ _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers with a parser tell a thought."""
 
 _LONGEST_NAME = 200
-
-_LEAST = -math.log(10 * 10**8)
-"""Nats below which no token was drawn: of all tokens of a run, at most 10^8, one in ten runs has such a one. Servers
-write such numbers where they do not tell (-100, -9999), and a mean with one of them would be nonsense."""
 
 _MOST_OTHERS = 20
 """Tokens beside one of the answer that are kept, whatever a server sends."""
@@ -223,8 +219,9 @@ def _split_answer(
 def _answer(entries: Sequence[_Entry], text: str, parts: Parts | str | None, body: object) -> Answer:
     """The answer's text, with its log-probability or why there is none."""
     if isinstance(parts, Parts):
-        thought = parts.thoughts or _counted_thought(body)
-        return Answer(text, parts.mean_logprob, len(parts.counted), end_logprob=parts.end_logprob, thought=thought)
+        thought, logprobs = parts.thoughts or _counted_thought(body), [token.logprob for token in parts.counted]
+        answer = Answer(text, parts.mean_logprob, len(logprobs), end_logprob=parts.end_logprob, thought=thought)
+        return replace(answer, **extremes(logprobs))
     open_thought = thought_of([_token(entry, _SPECIAL) for entry in entries]) if parts == NO_END else None
     thought = open_thought or _counted_thought(body)
     return Answer(text, thought=thought, no_logprob=parts)
@@ -293,7 +290,7 @@ def _entries(choice: Mapping[str, Any]) -> list[_Entry]:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
             return []
         logprob = _usable_logprob(entry)
-        if logprob is None or logprob < _LEAST:
+        if logprob is None:
             return []
         entries.append(_Entry(entry["token"], _bytes(entry), logprob, _others(entry)))
     return entries

@@ -16,6 +16,7 @@ from loguru import logger
 from hedge_tasks import __version__
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
+from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.data.splits import FILE_KINDS
 from hedge_tasks.detectors.scorer import InsideSource
 from hedge_tasks.detectors.units import UnitsOfAnswer
@@ -98,7 +99,8 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         results.note_failures(task, list(failed.values()), len(self._instances), self.plan)
         answered = [(instance, r) for instance, r in responses if isinstance(r, AnswerSet)]
         instances = [instance for instance, _ in answered]
-        answer_sets = [without_reasoning(answers, tags) for _, answers in answered]
+        own = [without_reasoning(answers, tags) for _, answers in answered]
+        answer_sets = without_placeholders(own, gather(own))
         cost = results.cost
         if self._asked_at is not None:
             cost["answers"] = {"seconds": round(time.perf_counter() - self._asked_at, 3)}

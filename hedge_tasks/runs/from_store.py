@@ -11,6 +11,7 @@ from loguru import logger
 from numpy.typing import NDArray
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Judge, judge_from
 from hedge_tasks.judging.config import verdict_record
@@ -106,7 +107,7 @@ def _judge(name: str) -> Judge:
 
 
 def _labelled(folder: Path, definition: Definition, exported: archive.Export, judge: Judge) -> Run:
-    answer_sets = [AnswerSet.read(line) for line in exported.lines]
+    answer_sets = without_placeholders([AnswerSet.read(line) for line in exported.lines])
     cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
     verdicts = judge.judge(cases)
     return Run(

@@ -98,7 +98,6 @@ class Health:
             were stopped by a content filter.
         without_logprob: share of the draws without a log-probability.
         no_logprob: how many draws came with log-probabilities that could not be taken, by reason.
-        impossible_logprob: draws with a log-probability of minus infinity.
         unlabelled: share of the documents without a label.
         unreadable: share of the documents whose judge (or, where answers have a fixed form, whose model) said something
             that nobody could read.
@@ -132,7 +131,6 @@ class Health:
     empty: float | None
     filtered: float | None
     without_logprob: float | None
-    impossible_logprob: int
     unlabelled: float | None
     unreadable: float | None = None
     unread_replies: float | None = None
@@ -215,7 +213,6 @@ def measure_health(
         empty=_share([not answer.text.strip() for answer in answers]),
         filtered=_share([answer.finish == "filtered" for answer in answers]),
         without_logprob=_share([answer.mean_logprob is None for answer in answers]),
-        impossible_logprob=sum(answer.mean_logprob == -float("inf") for answer in answers),
         unlabelled=_share([a.label is None for a in answer_sets]),
         unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
         unread_replies=_unread_replies(verdicts or []),
@@ -278,8 +275,6 @@ def _sample_findings(h: Health) -> Iterator[Finding]:
             yield Finding(f"{verdict.setting}: {verdict.evidence}", verdict.unreliable)
     for reason, count in sorted(h.no_logprob.items()):
         yield Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
-    if h.impossible_logprob:
-        yield Finding(f"{h.impossible_logprob} draws have a log-probability of minus infinity")
 
 
 def _server_findings(h: Health) -> Iterator[Finding]:

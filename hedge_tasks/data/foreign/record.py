@@ -54,8 +54,9 @@ class ForeignFile:
 
 def choice_logprobs(choice: Mapping[str, Any]) -> list[Any] | None:
     """Log-probabilities of the tokens in a choice of a chat completion; None where it has none."""
-    tokens = (choice.get("logprobs") or {}).get("content") or []
-    return [token["logprob"] for token in tokens] or None
+    logprobs = choice.get("logprobs") or {}
+    # Together and llama-cpp-python have them in a column, as completions without a chat.
+    return [token["logprob"] for token in logprobs.get("content") or []] or logprobs.get("token_logprobs") or None
 
 
 def reference_text(target: object) -> str:
