@@ -103,7 +103,7 @@ def _answer_set(i: int, chance: random.Random, samples: int) -> AnswerSet:
     hard = chance.random()
 
     def answer() -> Answer:
-        return Answer(chance.choice("bcde") if chance.random() < hard else "a", -chance.random(), 3)
+        return Answer(chance.choice("bcde") if chance.random() < hard else "a", -1 - chance.random(), 3)
 
     return AnswerSet(
         f"q{i}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import itertools
-import math
 import random
 import sys
 import types
@@ -481,13 +480,13 @@ def test_tokens_belong_to_the_claims_that_they_stand_in() -> None:
 
 
 def test_tokens_are_read_with_their_mean() -> None:
-    said = {"text": "No mass", "tokens": [["No", -0.5], [" mass", "-inf"]]}
+    said = {"text": "No mass", "tokens": [["No", -0.5], [" mass", -1.5]]}
     [answers] = parse_answer_sets(normal_rows([("file:1", {"id": "a", "baseline": said, "clean": ["x"]})]))
-    assert answers.baseline == Answer("No mass", -math.inf, 2, None, (("No", -0.5), (" mass", -math.inf)))
+    assert answers.baseline == Answer("No mass", -1.0, 2, None, (("No", -0.5), (" mass", -1.5)))
     assert AnswerSet.read(answers.to_dict()) == answers
     [again] = parse_answer_sets(normal_rows([("file:1", answers.to_dict())]))
     assert again == answers
-    for tokens in ("x", [["No"]], [["No", 0.5]], [[1, -0.5]], [["No", None]], []):
+    for tokens in ("x", [["No"]], [["No", 0.5]], [[1, -0.5]], [["No", None]], [["No", "-inf"]], []):
         row = {"id": "a", "baseline": {**said, "tokens": tokens}, "clean": ["x"]}
         with pytest.raises(DataError, match=r"tokens|log"):
             parse_answer_sets(normal_rows([("file:1", row)]))

@@ -224,7 +224,7 @@ def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixtu
 
 def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = rows()
-    for line, worst in zip(lines, (-3.0, "-inf", -0.5), strict=True):
+    for line, worst in zip(lines, (-3.0, -9.0, -0.5), strict=True):
         words = re.findall(r"\s*\S+", line["baseline"])
         tokens = [[word, -0.25] for word in words[:-1]] + [[words[-1], worst]]
         line["baseline"] = {"text": line["baseline"], "tokens": tokens}
@@ -232,7 +232,7 @@ def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.Captur
     found = {row["detector"]: row for row in json.loads(out)["detectors"]}
     assert found["claim_nll_max"]["draws"] == 0
     assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones
-    assert found["claim_nll_max"]["flagged"]["threshold"] == "inf"
+    assert found["claim_nll_max"]["flagged"]["threshold"] == 9.0
 
 
 def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:

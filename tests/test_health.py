@@ -48,7 +48,7 @@ def test_counts_by_hand() -> None:
             asked("1", "a", "a", "a"),
             asked("2", "a", "b", Answer("c", -1.0, 9, "length")),
             asked("3", "a", Answer("", None, 0, "stop"), Answer("no", None, None, "filtered"), label=None),
-            asked("4", Answer("<think>well", -float("inf"), 3), "b", "b"),
+            asked("4", Answer("<think>well", -2.0, 3), "b", "b"),
         )
     )
     assert (health.documents, health.draws, health.failed) == (4, 16, 0)
@@ -57,7 +57,6 @@ def test_counts_by_hand() -> None:
     assert health.cut == 2 / 16
     assert health.empty == health.filtered == 1 / 16
     assert health.without_logprob == 2 / 16
-    assert health.impossible_logprob == 1
     assert health.unlabelled == 1 / 4
 
 

@@ -288,12 +288,6 @@ def test_as_many_draws_as_the_server_has_slots_are_one_request() -> None:
     assert [body.get("n") for body in script.bodies] == [10, 4, 4, 2]
 
 
-@pytest.mark.parametrize("placeholder", [-100.0, -9999.0, -3.4e38])
-def test_what_nobody_draws_is_no_log_probability(placeholder: float) -> None:
-    told = completion("left", [("le", -0.25), ("ft", placeholder)])
-    assert [answer.mean_logprob for answer in ask(Script(told))] == [None]
-
-
 def test_a_neutral_value_that_makes_a_server_greedy_is_named() -> None:
     def reply(body: dict[str, Any]) -> Any:
         return completion("left" if body["top_p"] == 1 or body["seed"] % 2 else "right")

@@ -25,7 +25,6 @@ from hedge_tasks.llm.failures import RequestFailed
         ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)),
         ([], (None, None)),
         (None, (None, None)),
-        ([("left", -0.2), ("!", -9999.0)], (None, None)),
     ],
 )
 def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float | None, int | None]) -> None:

@@ -17,7 +17,7 @@ from hedge_tasks.sampling import Answer, AnswerSet
 
 
 def answer_set(i: int, text: str = "left\u2028 <b>") -> AnswerSet:
-    answers = (Answer("left", -0.5, 2), Answer("", float("-inf"), 0))
+    answers = (Answer("left", -0.5, 2), Answer("", -2.5, 0))
     return AnswerSet(f"q{i}", Answer(text, -0.25, 3), answers, answers, "which?", "left", i % 2, "image", "side")
 
 
