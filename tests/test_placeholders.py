@@ -1,4 +1,4 @@
-"""Placeholders among log-probabilities, by their values over a run, at the borders of each rule and through commands."""
+"""Placeholders among log-probabilities, by their values over a run: the border of each rule, and through commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from evaluation import evaluate
-from openai_server import completion, serve, texts_of
+from openai_server import Response, completion, serve, texts_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -103,20 +103,20 @@ def test_a_server_of_placeholders_is_as_one_that_tells_nothing(
     tables: dict[float | None, Any] = {}
     for value in (None, -9999.0, -100.0, -1.0, 0.0):
 
-        def reply(body: dict[str, Any], value: float | None = value) -> dict[str, Any]:
+        def reply(body: dict[str, Any], value: float | None = value) -> Response:
             number = next(t for t in reversed(texts_of(body)) if "?" in t).partition("?")[0].split()[-1]
             tokens = ["the", (" left", " right", " upper")[body["seed"] % 3], " lung", f" {number}"]
             behind = [] if value is None else [(token, value) for token in tokens[1:]]
             first = -0.05 - 0.001 * int(number) if number.isdigit() else -0.5
-            return completion("".join(tokens), behind and [(tokens[0], first), *behind])
+            return Response(completion("".join(tokens), behind and [(tokens[0], first), *behind]))
 
         out = tmp_path / f"out{value}"
         with serve(reply) as url:
             made = evaluate(
                 out,
                 *("--tasks", "organs", "--include_path", str(tmp_path / "organs-task"), "--model", "hedge_openai"),
-                *("--model_args", f"model=m,base_url={url}"),
-                *("--gen_kwargs", "n=4,perturbation=none,probe=false,max_new_tokens=9"),
+                *("--model_args", f"model=m,base_url={url},max_retries=0"),
+                *("--gen_kwargs", "n=4,n_noisy=0,probe=false,max_new_tokens=9"),
             )
         tables[value] = made.values("organs")
         answers = [a for s in load_run(out).answer_sets for a in s.answers]

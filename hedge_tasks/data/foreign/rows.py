@@ -207,13 +207,11 @@ def _answer(value: Any, where: str, logprobs: Any = None) -> RawAnswer:
     return {"text": value if isinstance(value, str) else cells.text(value, where), "logprobs": _numbers(logprobs)}
 
 
-def _numbers(tokens: Any) -> list[float] | None:
-    """Log-probabilities of tokens: numbers, or records with one."""
+def _numbers(tokens: Any) -> list[Any] | None:
+    """Log-probabilities of tokens, numbers or records with one; what is none is refused as in every other file."""
     if not isinstance(tokens, (list, tuple)) or not tokens:
         return None
-    values = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]
-    numbers = [float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
-    return numbers if len(numbers) == len(values) else None
+    return [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]
 
 
 def _list_in_cell(value: Any, where: str) -> list[Any]:
