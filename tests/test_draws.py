@@ -19,8 +19,8 @@ PURE = {"asked": "pure", "temperature": 1.0}
 
 
 def answer(i: int, logp: float, *, end: bool = True) -> Answer:
-    """A text of two tokens; the end token has a fifth of its log-probability."""
-    return Answer(f"text {i}", 0.4 * logp, 2, "stop", end_logprob=0.2 * logp if end else None)
+    """A text of two tokens; the end token has a fifth of its log-probability, or is certain and not known."""
+    return Answer(f"text {i}", (0.4 if end else 0.5) * logp, 2, "stop", end_logprob=0.2 * logp if end else None)
 
 
 def run_of(

@@ -485,7 +485,6 @@ def test_a_server_that_tells_the_log_probabilities_of_a_prompt() -> None:
         (completion("x"), "no log-probabilities of the prompt"),
         (Response({"error": {"message": "unknown field prompt_logprobs"}}, 400), "does not tell"),
         ({**completion("x"), "prompt_logprobs": prompt_tokens(("some", -1.0), ("thing", -1.0))}, "another text"),
-        ({**completion("x"), "prompt_logprobs": prompt_tokens(("left", -9999.0))}, "no log-probabilities"),
         ({**completion("x"), "prompt_logprobs": [None, {"1": {"logprob": "x"}}]}, "no log-probabilities"),
         ({**completion("x"), "prompt_logprobs": {"a": 1}}, "no log-probabilities"),
     ],
