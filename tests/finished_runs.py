@@ -52,8 +52,8 @@ def suite_run(
         chance, truth = random.Random(seed * 100_003 + i), i % 2
         said = truth ^ (chance.random() < wrong)
         silent = chance.random() < mute
-        sampled = [Answer(names[said ^ (chance.random() < 0.3)], -0.1, 1, "stop") for _ in range(6)]
-        baseline = Answer("unreadable" if silent else names[said], -0.1, 1, "stop")
+        sampled = [Answer(names[said ^ (chance.random() < 0.3)], -0.7, 1, "stop") for _ in range(6)]
+        baseline = Answer("unreadable" if silent else names[said], -0.7, 1, "stop")
         label = None if silent else int(said != truth)
         level = ("easy", "medium", "hard")[i // 2 % 3]
         about = (f"Question {i // 2}", str(truth), label, str(i // 2), level)

@@ -108,7 +108,7 @@ ENTRY = entry_of(RUN, "org/model").model_dump(mode="json")
 CSV = b"id,condition,text,mean_logprob,label\nq1,baseline,a,-0.5,1\nq1,clean,b,-1,\nq1,noisy,c,-2,1.0\n"
 
 
-PROMPT = Path(__file__).parents[1] / "hedge_tasks" / "adjudication" / "prompts" / "hedge.json"
+PROMPT = Path(__file__).parents[1] / "hedge_tasks" / "judging" / "prompts" / "hedge.json"
 VERDICT = {"key": "k", "verdict": {"label": 1, "reason": "r", "judge": "j", "version": "1"}}
 RESULTS = {
     "results": {"t": {"se_auroc,nli": 0.5, "se_auroc_stderr,nli": 0.1}},

@@ -125,7 +125,6 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
         (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
         (PNEUMOTHORAX, "The X-ray shows a pneumothorax.", "yes"),
         (PNEUMOTHORAX, "The heart is large. So, yes.", "yes"),
-        (PNEUMOTHORAX, "no there is not", "no"),
         (PNEUMOTHORAX, "false", "no"),
         ("Are the lateral ventricles visible?", "Not visible", "no"),
         ("Is the scan normal?", "the scan looks normal", "yes"),

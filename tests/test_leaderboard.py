@@ -162,8 +162,8 @@ HONEST: dict[str, Callable[[Run], Run]] = {
     "a model that says nothing": answers(text="", n_tokens=0),
     "a chatty model": answers(text=lambda x: f"Well, I would say that it is {x.text}. " * 9),
     "cut answers": answers(finish="length"),
-    "an impossible answer": of_sets(
-        lambda a: replace(a, clean=(replace(a.clean[0], mean_logprob=float("-inf")), *a.clean[1:]))
+    "a hardly possible answer": of_sets(
+        lambda a: replace(a, clean=(replace(a.clean[0], mean_logprob=-700.0), *a.clean[1:]))
     ),
     "other scripts": answers(text="صورة 肺"),
     "answers in another order": lambda r: replace(r, answer_sets=r.answer_sets[::-1]),

@@ -148,7 +148,7 @@ def test_a_run_with_one_draw_a_document_is_told_why_it_has_no_detectors() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mute", "state"), [(0.0, "green"), (0.4, "red")])
+@pytest.mark.parametrize(("mute", "state"), [(0.0, "not checked"), (0.4, "red")])
 def test_the_first_screen_says_how_healthy_the_run_is(mute: float, state: str) -> None:
     run = suite_run(60, wrong=0.5, mute=mute)
     lead = lead_of(build_report([run], options=QUICK))

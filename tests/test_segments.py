@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import random
 import signal
@@ -32,7 +31,7 @@ DEFINITION = Definition.of("a model", "a task", load_prompt("plain/question"), P
 ANSWERS = (
     Answer("yes"),
     Answer("no \u2028 é", -0.1 - 0.2, 3, "stop"),
-    Answer("", -math.inf, 1),
+    Answer("", -700.0, 1),
     Answer("cut", -1e-300, 2, "length", tokens=(("cu", -0.5), ("t", -0.25))),
     Answer("thought", -1.5, 2, thought=Thought(3)),
     Answer("none", no_logprob="the server told other tokens"),

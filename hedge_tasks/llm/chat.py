@@ -371,7 +371,7 @@ class ChatClient:
         sent = settings if self._thinks is False else {k: v for k, v in settings.items() if k != "stop"}
         body = await self._body(send, sent, optional)
         try:
-            if not self._thinks and (thinks := shows_thought(body)) is not None:
+            if "stop" in settings and not self._thinks and (thinks := shows_thought(body)) is not None:
                 self._thinks = thinks
             if not (self._thinks and "stop" in sent):
                 return read(body)
@@ -423,7 +423,7 @@ class ChatClient:
             pause_s = retry_after_s(error.headers)
             if pause_s is not None and pause_s > LONGEST_RETRY_AFTER_S:
                 return ServerRefuses(
-                    f"{self.name} asks for nothing more within {pause_s:.0f} s ({pause_s / 3600:.1f} h, Retry-After; "
+                    f"{self.name} asks for nothing more within {pause_s:g} s ({pause_s / 3600:g} h, Retry-After; "
                     f"{status}: {reason}): run the same command again after that"
                 )
             away, throttled = status in _AWAY, status == _TOO_MANY

@@ -157,7 +157,7 @@ class Health:
 
     @property
     def unchecked(self) -> list[str]:
-        """What could not be tested where something was sampled, and why."""
+        """Tests that could not be made where something was sampled, and why."""
         draws = self.draws_verdict if self.checks else None
         verdicts = (
             [AnswerCheck("draws against their log-probabilities", draws.state, draws.reason or "")] if draws else []
