@@ -224,7 +224,7 @@ def test_prompts_pictures_and_limits_are_the_stock_tasks(both: Evaluated) -> Non
             mine = hedged[row]
             assert (mine.text, mine.shown) == (asked.text, asked.shown), (name, row)
             assert mine.settings["max_new_tokens"] == asked.settings.get("max_new_tokens", 512), name
-            assert mine.settings.get("until", []) == [text for text in asked.settings["until"] or [] if text], name
+            assert "until" not in mine.settings, name  # it could end a thought: the answer is cut on our side
 
 
 def test_the_judge_is_the_tasks_own_metric(both: Evaluated) -> None:

@@ -63,14 +63,12 @@ class HedgeTask(TaskResults):
     Attributes:
         judge: says which baseline answers are hallucinated.
         plan: what is sampled for every document; known when the requests are built.
-        ends: texts that end an answer where the YAML names none; lmms-eval's own default is an empty line.
         not_on_hub: data set that lmms-eval cannot load from the hub -> how a user gets it, for the error.
     """
 
     judge: Judge
     plan: SamplingPlan
     not_on_hub: ClassVar[Mapping[str, str]] = {}
-    ends: ClassVar[Mapping[str, Any]] = {"until": []}
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -86,7 +84,8 @@ class HedgeTask(TaskResults):
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
         protocol = protocol_of(self._settings.protocol)
         own = framework.get("generation_kwargs") or {}
-        framework["generation_kwargs"] = {**self.ends, **protocol.sampling, **own}
+        # Where a task names none, lmms-eval would end answers at an empty line.
+        framework["generation_kwargs"] = {"until": [], **protocol.sampling, **own}
         if framework.get("filter_list"):
             framework["filter_list"] = chosen_filters(protocol.pipelines(framework["filter_list"]))
         super().__init__(config=framework, model_name=model_name)

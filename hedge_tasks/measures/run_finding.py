@@ -139,7 +139,7 @@ class RunFinding:
         return f"{share}{interval_text(self.rate.interval)}.{declined}"
 
     def _bounds(self, rate: Number) -> str:
-        """What is missing is not like the rest: counts, and the share with all that is undecided right or wrong."""
+        """Counts, and the share that is wrong with all that is undecided right, and wrong: it is not like the rest."""
         wrong, total = round((rate.value or 0.0) * rate.n), rate.n + self.undecided
         low, high = WHOLE_PERCENT.bare(wrong / total), WHOLE_PERCENT((wrong + self.undecided) / total)
         return (

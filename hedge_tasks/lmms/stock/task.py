@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from lmms_eval.api.task import ConfigurableMessagesTask, ConfigurableTask
 from loguru import logger
@@ -68,8 +68,6 @@ class StockTask(HedgeTask):
     Raises:
         ConfigError: it cannot be scored for hallucination, or only with a rule that nobody has given; says which.
     """
-
-    ends: ClassVar[Mapping[str, Any]] = {}  # those of the stock task, which has lmms-eval's default
 
     def __init__(
         self,
