@@ -68,7 +68,7 @@ def without_placeholders(answer_sets: Sequence[AnswerSet], run: Sequence[AnswerS
 
 
 def extremes(logprobs: Sequence[float]) -> dict[str, Any]:
-    """Return what an answer keeps of its tokens' log-probabilities (nats): `least_logprob` and `n_zero`; see `Answer`."""
+    """The least of the tokens' log-probabilities (nats), and how many behind the first are 0; see `Answer`."""
     return {"least_logprob": min(logprobs), "n_zero": sum(p == 0 for p in logprobs[1:])} if logprobs else {}
 
 
