@@ -101,11 +101,11 @@ class Health:
         unlabelled: share of the documents without a label.
         unreadable: share of the documents whose judge (or, where answers have a fixed form, whose model) said something
             that nobody could read.
-        outcomes: documents by what came of their answer, as `adjudication.outcomes.OUTCOMES` has it; empty where nobody
+        outcomes: documents by what came of their answer, as `judging.outcomes.OUTCOMES` has it; empty where nobody
             judged.
         labels: documents by label, "supported" and "hallucinated".
         readings: documents by how firmly their reply was read, and by what that rests on, as
-            `adjudication.outcomes.readings_of` has it; empty where none was read.
+            `judging.outcomes.readings_of` has it; empty where none was read.
         unread_replies: share of the rechecks of objects, and of the draws that are read as options, that nobody could
             read; None where there are none.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
