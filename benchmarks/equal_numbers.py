@@ -118,8 +118,7 @@ def make(tree: Path, name: str, out: Path) -> None:
             continue
         places = {"RUN": str(results), "SUITE": name}
         said = call(tree, out / f"{what}.log", "hedge", *(places.get(word, word) for word in words))
-        if "--json" in words:
-            told.write_text(said, "utf-8")
+        told.write_text(said, "utf-8")
 
 
 def of_readme(tree: Path, suite: str) -> list[str]:
