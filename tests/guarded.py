@@ -16,7 +16,7 @@ from PIL import Image
 from test_guard import POLICY
 
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.policy import Policy
+from hedge_tasks.guard.policy import Circumstances, Policy
 from hedge_tasks.guard.proxy.app import build_app
 from hedge_tasks.guard.proxy.server import listen, server_of
 from hedge_tasks.guard.proxy.settings import ProxySettings
@@ -31,16 +31,17 @@ SERVED = "local"
 def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sampling: Any) -> Policy:
     """A policy for a model `m`."""
     plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
-    circumstances = {"model": "m", "sampling": plan.settings(), "prompt": PROMPT}
+    circumstances = Circumstances(model="m", sampling=plan.settings(), prompt=PROMPT)
     n_accepted = round(100 * POLICY.promise.accepted)
     scores = [threshold] * n_accepted + [threshold + 1] * (100 - n_accepted)
-    about: dict[str, Any] = {"calibration": {**POLICY.calibration, "scores": scores}, "circumstances": circumstances}
+    calibration = POLICY.calibration.replaced(scores=tuple(scores))
+    about: dict[str, Any] = {"calibration": calibration, "circumstances": circumstances}
     return POLICY.replaced(detector=detector, threshold=threshold, **about)
 
 
 def of_server(found: Policy) -> Policy:
     """The same for the model of a server."""
-    return found.replaced(circumstances={**found.circumstances, "model": f"{SERVED} (hedge_openai)"})
+    return found.replaced(circumstances=found.circumstances.replaced(model=f"{SERVED} (hedge_openai)"))
 
 
 def answer(question: str, seed: int, temperature: float) -> str:
@@ -57,10 +58,9 @@ def reply(body: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def proxied(guard: Guard, settings: ProxySettings | None = None, head_seconds: float = 10.0) -> Iterator[str]:
+def proxied(guard: Guard, settings: ProxySettings | None = None) -> Iterator[str]:
     """The proxy on a free local port; yields its base URL."""
     server = server_of(build_app(guard, settings))
-    server.config.http = type("Heads", (server.config.http,), {"head_seconds": head_seconds})
     with guard, listen("127.0.0.1", 0) as found:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [found]}, daemon=True)
         thread.start()

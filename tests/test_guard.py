@@ -15,7 +15,6 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.calibrate import calibrate, check
-from hedge_tasks.guard.planning import plan
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
@@ -46,7 +45,7 @@ def test_what_is_promised_is_what_the_documents_show() -> None:
     assert share_wrong < 0.3
     assert POLICY.promise.n_groups is not None
     assert 2 * POLICY.promise.n_groups == POLICY.promise.n  # two questions an image
-    assert POLICY.calibration["documents"] == 600
+    assert POLICY.calibration.documents == 600
 
 
 def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path) -> None:
@@ -137,7 +136,7 @@ def test_a_type_of_question_has_a_promise_of_its_own(tmp_path: Path) -> None:
     assert policy is not None
     assert policy.promise.n < sum(type == "closed" for type in types.values()) * 2
     save_policy(policy, tmp_path / "policy.json")
-    assert load_policy(tmp_path / "policy.json").calibration["question_type"] == "closed"
+    assert load_policy(tmp_path / "policy.json").calibration.question_type == "closed"
     new = replace(run_of(2), answer_sets=tuple(replace(a, question_type="closed") for a in run_of(2).answer_sets[:100]))
     others = tuple(replace(a, id=f"{a.id} open", question_type="open").with_label(1) for a in new.answer_sets)
     assert check(policy, replace(new, answer_sets=(*new.answer_sets, *others))) == check(policy, new)
@@ -166,15 +165,9 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     assert "With 80 % confidence at most 30.0 % of the answers that radflag lets through are called" in text
     assert "called hallucinated by this judge" in text
     made = load_policy(out)
-    [attempt] = made.calibration["attempts"]
-    assert (attempt["detectors"], attempt["seed"], attempt["promise"]) == (["radflag"], 0, True)
-    assert made.replaced(calibration=POLICY.calibration) == POLICY
-    assert "notices a server that answers from a cache" in text
+    assert made == POLICY
     assert main(["calibrate", str(one), "--risk", "0.001", "--out", str(out)]) == 1
     assert load_policy(out) == made
-    assert main(["calibrate", str(one), "--risk", "0.3", "--confidence", "0.8", "--out", str(out)]) == 0
-    assert "It came after 2 other attempts" in capsys.readouterr().out
-    assert [a["promise"] for a in load_policy(out).calibration["attempts"]] == [True, False, True]
     assert main(["calibrate", str(other), "--check", str(out)]) == 0
     assert "The promise held: " in capsys.readouterr().out
     assert main(["calibrate", str(one), "--risk", "0.001", "--json"]) == 1
@@ -201,34 +194,3 @@ def test_declined_answers_take_no_promise_away(tmp_path: Path) -> None:
     assert (made.threshold, made.promise.bets) == (POLICY.threshold, POLICY.promise.bets)
     assert made.promise.accepted == pytest.approx(POLICY.promise.accepted * 2 / 3)
     assert not check(made, replace(run_of(2), answer_sets=(*run_of(2).answer_sets, *declining))).shifted
-
-
-@pytest.mark.slow
-def test_a_plan_says_what_labels_may_give(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pilot = run_of(1, 150)
-    options = {"risk": 0.3, "confidence": 0.8}
-    few, many = plan(pilot, scorer_of(pilot, None), "radflag", [30, 400], **options)
-    assert (few.labels, many.labels) == (30, 400)
-    assert few.chance < many.chance
-    assert few.accepted <= many.accepted
-    assert 0 <= many.low <= many.accepted <= many.high < 1
-    bare = replace(pilot, answer_sets=tuple(a.with_label(None) for a in pilot.answer_sets))
-    with pytest.raises(DataError, match="needs a pilot of 20"):
-        plan(bare, scorer_of(pilot, None), "radflag", [30], **options)
-    path = save_run(pilot, tmp_path)
-    assert main(["calibrate", str(path), "--risk", "0.3", "--plan", "100"]) == 0
-    assert "With 100 labels you can hope that" in capsys.readouterr().out
-    assert main(["calibrate", str(path), "--risk", "0.3", "--plan", "x"]) == 2
-    assert "--plan: expected numbers of labels" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_plan_for_what_was_labelled_is_what_came_of_it() -> None:
-    """Over other runs of the same size: their own accepted shares."""
-    scorer = scorer_of(RUN, None)
-    [hope] = plan(RUN, scorer, "radflag", [300], risk=0.4, confidence=0.8)
-    shares = []
-    for seed in range(10, 16):
-        made = calibrate(run_of(seed, 300), scorer, ["radflag"], risk=0.4, confidence=0.8).policy
-        shares.append(0.0 if made is None else made.promise.accepted)
-    assert hope.low - 0.1 <= np.median(shares) <= hope.high + 0.1

@@ -22,7 +22,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.curtailment import settled
-from hedge_tasks.guard.policy import save_policy
+from hedge_tasks.guard.policy import Circumstances, save_policy
 from hedge_tasks.guard.seen import columns
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest
@@ -107,9 +107,9 @@ def test_nothing_unjudged_is_let_through() -> None:
     with pytest.raises(DrawsFailed):
         Guard(policy(), Model(refuse=True)).ask(PICTURE, "0.5")
     with pytest.raises(ConfigError, match="no sampling settings"):
-        Guard(policy().replaced(circumstances={"model": "m", "prompt": PROMPT}), Model())
+        Guard(policy().replaced(circumstances=Circumstances(model="m", prompt=PROMPT)), Model())
     with pytest.raises(ConfigError, match="no prompt"):
-        Guard(policy().replaced(circumstances={"model": "m", "sampling": SamplingPlan().settings()}), Model())
+        Guard(policy().replaced(circumstances=Circumstances(model="m", sampling=SamplingPlan().settings())), Model())
 
 
 def test_the_command_refuses_another_model_and_a_broken_picture(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import re
 import socket
 import threading
 import time
@@ -17,19 +16,19 @@ from typing import Any
 
 import openai
 import pytest
-from guarded import PICTURE, PROMPT, SERVED, answer, chat_body, get, of_server, policy, post, proxied, reply
+from guarded import PICTURE, PROMPT, SERVED, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import Response, Script, completion, error, images_of, serve, texts_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.cli.serve import silent
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.monitoring import Monitor
 from hedge_tasks.guard.policy import save_policy
-from hedge_tasks.guard.proxy.metrics import Metrics
+from hedge_tasks.guard.proxy.requests import RefusedRequest, read_request
 from hedge_tasks.guard.proxy.server import listen
 from hedge_tasks.guard.proxy.settings import ProxySettings
-from hedge_tasks.guard.verdict import GuardVerdict
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import Prompt
 
 POLICY = of_server(policy())
 
@@ -98,19 +97,22 @@ def test_openai_s_client_reads_it_and_streams_it(url: str) -> None:
 
 
 CANNOT: list[tuple[dict[str, Any], str]] = [
-    ({"temperature": 0.7}, "temperature: 0.7, and answers are sampled at 0.1"),
-    ({"max_tokens": 7}, "max_tokens: 7"),
-    ({"top_p": 0.9}, "top_p: another decoding"),
+    ({"temperature": 0.7}, "answers are sampled at 0.1; leave it out"),
+    ({"max_tokens": 7}, "answers have up to 512; leave it out"),
+    ({"top_p": 0.9}, "top_p: the policy cannot judge this"),
     ({"stop": ["\n"]}, "stop: another decoding"),
-    ({"n": 2}, "n: an answer with that cannot be judged"),
-    ({"tools": [{"type": "function"}]}, "tools: an answer with that"),
-    ({"response_format": {"type": "json_object"}}, "response_format: an answer with that"),
+    ({"n": 2}, "n: the policy cannot judge this"),
+    ({"tools": [{"type": "function"}]}, "tools': the policy cannot judge this"),
+    ({"response_format": {"type": "json_object"}}, "response_format': the policy cannot judge this"),
     ({"model": "other"}, "this guard answers for 'local'"),
     ({"messages": [{"role": "system", "content": "lie"}, *chat_body()["messages"]]}, "another system prompt"),
-    ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "several turns"),
-    ({"messages": [{"role": "user", "content": chat_body()["messages"][0]["content"][:1] * 2}]}, "2 pictures"),
+    ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "expected 'system'"),
+    (
+        {"messages": [{"role": "user", "content": chat_body()["messages"][0]["content"][:1] * 2}]},
+        "single questions on one picture",
+    ),
     ({"messages": [{"role": "user", "content": ""}]}, "there is no question"),
-    ({"surprise": 1}, "'surprise': no field that the guard knows"),
+    ({"surprise": 1}, "surprise': the policy cannot judge this"),
 ]
 
 
@@ -168,8 +170,8 @@ def test_pictures_that_are_none_or_too_large(url: str) -> None:
         (b"no picture", "an unreadable image"),
         (whole.getvalue()[:-40], "an unreadable image"),
         (postscript, "an unreadable image"),
-        (bomb(30_000), "more pixels than are taken"),
-        (bomb(10_000), "more pixels than are taken"),
+        (bomb(30_000), "more than 32,000,000 pixels"),
+        (bomb(10_000), "more than 32,000,000 pixels"),
     ):
         status, got = post(url, picture_body(data_url(content)))
         assert status == 400
@@ -213,7 +215,7 @@ def test_other_types_and_packed_bodies(url: str) -> None:
 
 def test_a_page_of_another_name_that_points_here_is_not_answered(url: str) -> None:
     assert post(url, chat_body(), host="evil.example")[0] == 403
-    assert get(f"{url}/metrics", Host="evil.example:80")[0] == 403
+    assert get(f"{url}/health", Host="evil.example:80")[0] == 403
     assert post(url, chat_body(), host="LOCALHOST:1")[0] == 200
 
 
@@ -226,7 +228,6 @@ def test_a_key_of_its_own() -> None:
         url = stack.enter_context(proxied(Guard.load(POLICY, endpoint=upstream), settings))
         for brought in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Bearer sésame"}):
             assert post(url, chat_body(), **{k: v.encode().decode("latin-1") for k, v in brought.items()})[0] == 401
-        assert get(f"{url}/metrics")[0] == 401
         assert get(f"{url}/v1/models")[0] == 401
         assert get(f"{url}/health")[0] == 200
         status, got = post(url, chat_body(), authorization="Bearer sesame", host="guard.example")
@@ -246,37 +247,6 @@ def test_a_refusal_takes_the_place_of_what_is_not_accepted() -> None:
             assert len(got["hedge"]["clusters"]) > 1
 
 
-def test_what_cannot_be_judged_may_be_passed_on_and_says_so() -> None:
-    bodies: list[dict[str, Any]] = []
-
-    def kept(body: dict[str, Any]) -> str:
-        bodies.append(body)
-        return answer("0.5", body["seed"], body["temperature"])
-
-    with serve(kept, models=[SERVED]) as upstream:
-        settings = ProxySettings(on_unjudged="flag", on_reject="refuse")
-        with proxied(Guard.load(POLICY, endpoint=upstream), settings) as url:
-            turns = [
-                *chat_body("0.5")["messages"],
-                {"role": "assistant", "content": "a"},
-                {"role": "user", "content": "?"},
-            ]
-            status, got = post(url, chat_body(temperature=1.0, seed=3) | {"messages": turns})
-            assert (status, got["hedge"]["judged"], got["hedge"]["accepted"]) == (200, False, False)
-            assert "several turns" in got["hedge"]["reason"]
-            assert got["choices"][0]["message"]["content"] == answer("0.5", 3, 1.0)
-            [body] = bodies
-            assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
-            assert (body["temperature"], body["seed"]) == (1.0, 3)
-            assert post(url, chat_body(tools=[{}]))[0] == 400
-            assert post(url, picture_body("http://127.0.0.1/x.png") | {"temperature": 1})[0] == 400
-        text = POLICY.replaced(
-            circumstances={**POLICY.circumstances, "sampling": policy(top_p=0.5).circumstances["sampling"]}
-        )
-        with pytest.raises(ConfigError, match="pure decoding"), proxied(Guard.load(text, endpoint=upstream), settings):
-            pass
-
-
 @pytest.mark.slow
 def test_the_command_says_what_is_wrong_with_its_options(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -288,7 +258,6 @@ def test_the_command_says_what_is_wrong_with_its_options(
         port = str(taken.getsockname()[1])
         for options, words in (
             (["--on-reject", "flagg"], "on_reject: expected 'flag' or 'refuse', got 'flagg'"),
-            (["--on-unjudged", "pass"], "on_unjudged: expected 'refuse' or 'flag', got 'pass'"),
             (["--host", "0.0.0.0"], "set HEDGE_SERVE_KEY"),
             (["--port", port], f"cannot listen at 127.0.0.1:{port}: Address already in use"),
             (["--port", "70000"], "cannot listen at 127.0.0.1:70000"),
@@ -331,7 +300,7 @@ def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: 
     with serve(broken(bad)) as upstream:
         args = "retry_backoff_s=0.01,max_retries=1"
         named = f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"
-        found = POLICY.replaced(circumstances={**POLICY.circumstances, "model": named})
+        found = POLICY.replaced(circumstances=POLICY.circumstances.replaced(model=named))
         within = 1.0 if status == 200 else 20.0
         with proxied(Guard.load(found, endpoint=upstream, model_args=args, within=within)) as url:
             got_status, got = post(url, chat_body())
@@ -350,9 +319,8 @@ def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: 
 
 def test_an_upstream_that_is_not_there_and_one_that_never_answers() -> None:
     quiet = Response(completion("a"), pause=30)
-    found = POLICY.replaced(
-        circumstances={**POLICY.circumstances, "model": f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"}
-    )
+    named = f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"
+    found = POLICY.replaced(circumstances=POLICY.circumstances.replaced(model=named))
     with proxied(Guard.load(found, endpoint="http://127.0.0.1:9/v1", within=20)) as url:
         assert post(url, chat_body())[0] == 502
     with serve(Script(quiet)) as upstream, proxied(Guard.load(found, endpoint=upstream, within=0.5)) as url:
@@ -362,7 +330,7 @@ def test_an_upstream_that_is_not_there_and_one_that_never_answers() -> None:
 
 def test_answers_without_log_probabilities_are_not_judged_by_a_detector_that_had_them() -> None:
     weighted = of_server(policy(0.5, "se", n=3)).replaced(
-        calibration={**policy(0.5, "se").calibration, "weighting": "logprob"}
+        calibration=policy(0.5, "se").calibration.replaced(weighting="logprob")
     )
     with serve(reply, models=[SERVED]) as upstream, proxied(Guard.load(weighted, endpoint=upstream)) as url:
         status, got = post(url, chat_body())
@@ -390,11 +358,8 @@ def test_one_too_many_is_told_to_come_again_and_never_answered_unjudged() -> Non
             assert set(statuses) == {200, 429}
             assert 4 <= statuses.count(200) < 12
             assert all(body["hedge"]["accepted"] for status, body in got if status == 200)
-            _, text = get(f"{url}/metrics")
-            assert f'hedge_guard_requests_total{{outcome="accepted"}} {statuses.count(200)}.0' in text
-            assert f'hedge_guard_requests_total{{outcome="overloaded"}} {statuses.count(429)}.0' in text
-            assert "hedge_guard_in_flight 0.0" in text
-            assert f"hedge_guard_draws_count {statuses.count(200)}.0" in text
+            counts = {"accepted": statuses.count(200), "overloaded": statuses.count(429)}
+            assert get(f"{url}/health")[1]["outcomes"] == counts
             assert post(url, chat_body("0.0"))[0] == 200
 
 
@@ -425,52 +390,27 @@ def test_a_client_that_hangs_up_costs_no_more_draws() -> None:
                 while not made:
                     time.sleep(0.01)
             deadline = time.monotonic() + 10
-            while 'outcome="gone"} 1.0' not in get(f"{url}/metrics")[1]:
+            while "gone" not in get(f"{url}/health")[1]["outcomes"]:
                 assert time.monotonic() < deadline
             time.sleep(1)
             assert len(made) < 11
 
 
-def test_bodies_that_are_too_large_or_never_end() -> None:
+def test_bodies_that_are_too_large() -> None:
     with serve(reply, models=[SERVED]) as upstream:
-        settings = ProxySettings(largest_body=10_000, body_seconds=0.5)
-        with proxied(Guard.load(POLICY, endpoint=upstream), settings, head_seconds=0.5) as url:
+        with proxied(Guard.load(POLICY, endpoint=upstream), ProxySettings(largest_body=10_000)) as url:
             assert post(url, b" " * 10_001)[0] == 413
             host, port = url.removeprefix("http://").split(":")
             head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            for sent, words in (
-                (
-                    head + b"Transfer-Encoding: chunked\r\n\r\n" + b"2710\r\n" + b" " * 10_000 + b"\r\n1\r\n \r\n",
-                    b" 413 ",
-                ),
-                (head + b"Content-Length: 9\r\n\r\n{", b" 408 "),
-                (head[:40], b""),
-                (b"", b""),
-                (b"\x16\x03\x01 what?\r\n\r\n", b" 400 "),
-                (b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000, b" 4"),
-            ):
+            chunks = b"Transfer-Encoding: chunked\r\n\r\n" + b"2710\r\n" + b" " * 10_000 + b"\r\n1\r\n \r\n"
+            for sent, words in ((head + chunks, b" 413 "), (b"\x16\x03\x01 what?\r\n\r\n", b" 400 ")):
                 with socket.create_connection((host, int(port)), timeout=10) as client:
                     client.sendall(sent)
                     got = b""
-                    while part := _received(client):
+                    while part := client.recv(65536):
                         got += part
                 assert words in got
-            with socket.create_connection((host, int(port)), timeout=10) as client:
-                client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                got = b""
-                while not got.endswith(b"}"):  # headers and body need not come at once
-                    got += client.recv(65536)
-                assert b" 200 " in got
-                client.sendall(b"GET")  # and no more of a second one
-                assert _received(client) == b""
             assert post(url, chat_body())[0] == 200
-
-
-def _received(client: socket.socket) -> bytes:
-    try:
-        return client.recv(65536)
-    except ConnectionResetError:
-        return b""
 
 
 # --- what is watched --------------------------------------------------------------------------------------------------
@@ -489,40 +429,18 @@ def test_nothing_of_a_question_is_logged(said: list[str]) -> None:
     assert not any("secret" in line for line in said)
 
 
-def test_what_is_watched_is_in_the_metrics() -> None:
-    monitor = Monitor(POLICY.promise)
-    metrics = Metrics(POLICY, monitor)
-    for accepted in (True, True, False):
-        metrics.judged(verdict(accepted=accepted))
-    monitor.audited(hallucinated=True)
-    metrics.audited()
-    text = metrics.text().decode()
-    assert re.search(r"hedge_guard_accepted_share 0\.6\d+", text)
-    assert "hedge_guard_drift 0.0" in text
-    assert "hedge_guard_audits 1.0" in text
-    assert "hedge_guard_audits_hallucinated 1.0" in text
-    assert "hedge_guard_promise_refuted 0.0" in text
-
-
-def verdict(*, accepted: bool) -> GuardVerdict:
-    state = "accepted" if accepted else "rejected"
-    return GuardVerdict("a", state, "", None, 0.9, 0.0, 0.3, (), 4, 10, 0.1)  # type: ignore[arg-type]
-
-
 def test_the_prompt_is_found_around_the_question() -> None:
-    from hedge_tasks.guard.proxy.requests import CannotJudge, ChatRequest, Turn, question_in
-    from hedge_tasks.sampling.plan import SamplingPlan
-    from hedge_tasks.sampling.prompts import Prompt
-
     def found(user: str, *texts: str, system: str | None = None, said: str | None = None) -> str:
-        turns = [Turn("system", (said,))] if said else []
-        request = ChatRequest((*turns, Turn("user", texts)), None, None, None, False)
-        return question_in(request, Prompt("p", user, system), SamplingPlan()).question
+        turns = [{"role": "system", "content": said}] if said else []
+        parts = [{"type": "text", "text": text} for text in texts]
+        body = {"model": SERVED, "messages": [*turns, {"role": "user", "content": parts}]}
+        prompt = Prompt("p", user, system)
+        return read_request(json.dumps(body).encode(), SERVED, prompt, SamplingPlan(), ProxySettings()).question
 
     assert found("{question}", "is it?") == "is it?"
     assert found("Look:\n<image>\nQ: {question} A:", "Look:", "Q: is it? A:") == "is it?"
     assert found("Look:\n<image>\nQ: {question} A:", "is it?") == "is it?"
     assert found(PROMPT["user"], "Short answer: Short answer: x") == "Short answer: x"  # type: ignore[arg-type]
     assert found("{question}", "is it?", system="be brief", said="be brief") == "is it?"
-    with pytest.raises(CannotJudge, match="several parts"):
+    with pytest.raises(RefusedRequest, match="several parts"):
         found("{question}", "is it?", "or not?")

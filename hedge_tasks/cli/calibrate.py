@@ -13,13 +13,10 @@ from hedge_tasks.cli.choices import (
     chosen_detectors,
     chosen_run,
     chosen_scorer,
-    listed,
-    with_fitted,
 )
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.guard.by_experts import RunByExperts
     from hedge_tasks.guard.calibrate import PolicyCheck, PolicySearch
     from hedge_tasks.guard.policy import Policy
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from hedge_tasks.statistics.risk_control import RiskControl
 
 _DEFAULT = ("radflag",)
-_MOST_PLANNED = 20_000
 
 
 def add(commands: Parser) -> None:
@@ -38,28 +34,18 @@ def add(commands: Parser) -> None:
     add_scored_run(parser)
     parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")
     parser.add_argument("--confidence", type=float, default=0.9, metavar="C", help="that this holds (default: 0.9)")
-    early = (
-        "let RadFlag's draws end where the other verdict has at most this probability (default: 0, only where certain)"
-    )
-    parser.add_argument("--epsilon", type=float, default=0.0, metavar="E", help=early)
     add_out(parser, "the policy (JSON)")
     parser.add_argument(
         "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
     )
     how = "only questions of this type, which the promise is about then; another type has a policy of its own"
     parser.add_argument("--type", metavar="TYPE", dest="question_type", help=how)
-    how = "keep no question and picture in the policy, by which the guard would check the server"
-    parser.add_argument("--no-sentinels", action="store_true", help=how)
     parser.add_argument(
         "--audit",
         action="store_true",
         help="go by labels of experts, which `hedge audit apply` has put beside RUN: the promise is then about "
         "hallucinations, and not about what the judge calls so",
     )
-    how = "instead: what so many labels may be hoped to give, such as 200,500,1000; RUN is a pilot with some labels"
-    parser.add_argument("--plan", metavar="N,...", help=how)
-    how = "fit detectors that are fitted (`hedge probes`) on this run of the same model, not on half of RUN's images"
-    parser.add_argument("--fit-on", type=Path, metavar="RUN", help=how)
     add_trust_policy(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
     add_detectors(parser, _DEFAULT[0])
@@ -73,64 +59,33 @@ def run(arguments: argparse.Namespace) -> int:
         return _check(arguments, finished)
     if arguments.risk is None:
         raise ConfigError("--risk: say which share of hallucinated answers may be let through, such as 0.1")
-    return _calibrate(arguments, finished) if arguments.plan is None else _plan(arguments, finished)
+    return _calibrate(arguments, finished)
 
 
 def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.calibrate import calibrate
-    from hedge_tasks.guard.fitted import fit_apart
     from hedge_tasks.guard.policy import save_policy
-    from hedge_tasks.runs.run_files import load_run
 
-    detectors, to_fit, fused = _detectors(arguments)
+    detectors = chosen_detectors(arguments, _DEFAULT)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
-    options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
-    pictures, without = _pictures(arguments, finished)
-    options["pictures"] = pictures
+    options["question_type"] = arguments.question_type
     scorer = chosen_scorer(arguments, finished)
-    apart = None
-    if to_fit or fused:
-        fit_on = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
-        apart = fit_apart(finished, scorer, to_fit, fused=fused, fit_on=fit_on, seed=arguments.seed)
-        finished, detectors, options["fitted"] = apart.run, (*detectors, *apart.states), apart.states
     experts = _experts(arguments, finished)
     calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
-    if arguments.out is not None:
-        calibration = _with_attempts(arguments, finished, calibration, detectors)
-        if calibration.policy is not None:
-            save_policy(calibration.policy, arguments.out)
+    if arguments.out is not None and calibration.policy is not None:
+        save_policy(calibration.policy, arguments.out)
     facts: dict[str, Any] = {
         "policy": calibration.policy.model_dump(mode="json") if calibration.policy else None,
         "tried": calibration.tried,
         "left_out": calibration.left_out,
     }
-    if (policy := calibration.policy) is not None:
-        facts["watched"] = len(policy.sentinels)
-        facts["policy"]["sentinels"] = f"{len(policy.sentinels)} questions"
-    text = _text(finished, calibration, arguments.out, without)
-    if apart is not None:
-        facts["fitted"] = {name: state.documents for name, state in apart.states.items()}
-        n = max(state.documents for state in apart.states.values())
-        text += f"\nFitted on {n} other documents; the promise rests on {len(finished.answer_sets)} it has not seen."
+    text = _text(finished, calibration, arguments.out)
     if experts is not None:
         estimate = _risk_by_experts(finished, calibration.policy)
         facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
         text += f"\n{_label_text(experts, estimate)}"
     show(arguments, facts, text)
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
-
-
-def _detectors(
-    arguments: argparse.Namespace,
-) -> tuple[tuple[str, ...], list[FittedDetector], list[tuple[str, ...]]]:
-    """Return the detectors that need no fitting, those that are fitted first, and the members of fused ones."""
-    from hedge_tasks.guard.fused import members_of
-
-    if arguments.detectors is None:
-        return _DEFAULT, [], []
-    names = listed(arguments.detectors)
-    fused = [members for name in names if (members := members_of(name))]
-    return *with_fitted([name for name in names if not members_of(name)]), fused
 
 
 def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:
@@ -169,79 +124,6 @@ def _label_text(experts: RunByExperts, estimate: Number | None) -> str:
     return f"{text} By all of them, doubly robust and asymptotic, the share is {number}."
 
 
-def _with_attempts(
-    arguments: argparse.Namespace, finished: Run, calibration: PolicySearch, detectors: tuple[str, ...]
-) -> PolicySearch:
-    """Return the calibration with its policy's ledger of attempts, this one included."""
-    from dataclasses import replace
-
-    from hedge_tasks.guard.ledger import note_attempt
-
-    policy = calibration.policy
-    attempt = {name: getattr(arguments, name) for name in ("risk", "confidence", "epsilon", "seed", "question_type")}
-    attempt |= {"detectors": list(detectors), "task": finished.task, "model": finished.model, "run": finished.created}
-    attempts = note_attempt(arguments.out, {**attempt, "promise": policy is not None})
-    if policy is None:
-        return calibration
-    return replace(calibration, policy=policy.replaced(calibration={**policy.calibration, "attempts": attempts}))
-
-
-def _plan(arguments: argparse.Namespace, finished: Run) -> int:
-    from dataclasses import asdict
-
-    from hedge_tasks.errors import ConfigError
-    from hedge_tasks.guard.calibrate import of_type
-    from hedge_tasks.guard.planning import plan
-    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
-
-    parts = [part.strip() for part in arguments.plan.split(",")]
-    if not all(part.isdecimal() and 0 < int(part) <= _MOST_PLANNED for part in parts):
-        raise ConfigError(f"--plan: expected numbers of labels up to {_MOST_PLANNED}, got {arguments.plan!r}")
-    finished = finished if arguments.question_type is None else of_type(finished, arguments.question_type)
-    [detector, *others] = chosen_detectors(arguments, _DEFAULT)
-    if others:
-        raise ConfigError("--plan: it is for one detector; name one with --detectors")
-    options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
-    scorer = chosen_scorer(arguments, finished)
-    plans = plan(finished, scorer, detector, [int(part) for part in parts], **options)
-    lines = [finished.title]
-    lines += [
-        f"With {planned.labels} labels you can hope that {PERCENT(planned.accepted)} of the answers are let through "
-        f"({PERCENT(planned.low)} to {PERCENT(planned.high)} in four of five trials); anything can be promised in "
-        f"{WHOLE_PERCENT(planned.chance)} of the trials."
-        for planned in plans
-    ]
-    lines.append("From this run's labels, drawn again: a small pilot says little.")
-    show(arguments, {"detector": detector, "plan": [asdict(planned) for planned in plans]}, "\n".join(lines))
-    return 0
-
-
-def _pictures(arguments: argparse.Namespace, finished: Run) -> tuple[dict[str, list[bytes]], str]:
-    """Return the files of the run's pictures by document, for the sentinel questions; and why there are none."""
-    from hedge_tasks.report.pictures import stored_documents
-
-    if arguments.no_sentinels:
-        return {}, "--no-sentinels"
-    documents = finished.settings.get("documents") or {}
-    if documents and not documents.get("images"):
-        return {answers.id: [] for answers in finished.answer_sets}, ""
-    stored, reason = stored_documents(finished)
-    return {document.id: list(document.files) for document in stored}, reason
-
-
-def _sentinel_text(policy: Policy, without: str) -> str:
-    if n := len(policy.sentinels):
-        return (
-            f"{n} of the questions are in the policy with their pictures: the guard asks them to see whether the "
-            "server still answers as it did."
-        )
-    why = without or "too few questions have several answers"
-    return (
-        "The guard notices a server that answers from a cache, or always the same, only by the share that it accepts, "
-        f"and late: {why}"
-    )
-
-
 def _table(calibration: PolicySearch) -> Table:
     from hedge_tasks.numbers import FOUR_DIGITS, PERCENT, Cell, Column, Table
 
@@ -263,14 +145,12 @@ def _table(calibration: PolicySearch) -> Table:
     return Table(columns, rows)
 
 
-def _text(finished: Run, calibration: PolicySearch, out: Path | None, without: str = "") -> str:
+def _text(finished: Run, calibration: PolicySearch, out: Path | None) -> str:
     lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
     lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
     lines += [f"{name}: {_refusal(control)}" for name, control in calibration.tried.items() if control.chosen is None]
     lines.append("")
     lines.append(_promise(calibration.policy) if calibration.policy else "Nothing can be promised with these labels.")
-    if calibration.policy:
-        lines.append(_sentinel_text(calibration.policy, without))
     if calibration.policy and out is not None:
         lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
     return "\n".join(lines)
@@ -289,29 +169,19 @@ def _promise(policy: Policy) -> str:
     counted = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
     some = f"all {promise.n_detectors} detectors that were tried" if promise.n_detectors > 1 else "one detector"
     tried = f"every threshold of {some} could have been chosen, which is part of the promise"
-    early = (
-        f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
-    )
-    only = policy.calibration.get("question_type")
+    only = policy.calibration.question_type
     to_type = f"to questions of the type {only} " if only else ""
     return (
         f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers {to_type}"
         f"that {policy.detector} lets through are called hallucinated by {_judge(policy)}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
-        f"these {promise.n} ({counted}); {tried}.{early}{_attempts(policy)}"
-    )
-
-
-def _attempts(policy: Policy) -> str:
-    n = len(policy.calibration.get("attempts", ()))
-    return (
-        f" It came after {n - 1} other attempts, which nothing accounts for: check it on new labels." if n > 1 else ""
+        f"these {promise.n} ({counted}); {tried}."
     )
 
 
 def _judge(policy: Policy) -> str:
-    judge = policy.calibration.get("judge")
-    return "this judge" if not isinstance(judge, str) else f"this judge ({judge})"
+    judge = policy.calibration.judge
+    return "this judge" if judge is None else f"this judge ({judge})"
 
 
 def _check(arguments: argparse.Namespace, finished: Run) -> int:

@@ -30,20 +30,15 @@ def add(commands: Parser) -> None:
     add_listener(parser, 8900)
     how = "an answer that is not accepted comes with its verdict, or a refusal in its place (default: flag)"
     parser.add_argument("--on-reject", default="flag", metavar="flag|refuse", help=how)
-    how = "what the policy cannot judge is an error, or comes as it is and says so (default: refuse)"
-    parser.add_argument("--on-unjudged", default="refuse", metavar="refuse|flag", help=how)
     how = f"after that an answer is undecided (default: {_WITHIN_S:g})"
     parser.add_argument("--within", type=float, default=_WITHIN_S, metavar="SECONDS", help=how)
-    how = (
-        "after which alarm nothing is accepted: of audits, of any test, of none (default: audits; any where the policy "
-        "has no sentinel questions)"
-    )
-    parser.add_argument("--stop-on", default="audits", choices=("audits", "any", "none"), help=how)
+    how = "after which alarm nothing is accepted: of any test, of audits alone, of none (default: any)"
+    parser.add_argument("--stop-on", default="any", choices=("audits", "any", "none"), help=how)
     parser.add_argument("--concurrency", type=int, default=16, help="questions at a time (default: 16)")
     how = "further ones that wait; more get a 429 (default: 16)"
     parser.add_argument("--waiting", type=int, default=16, help=how)
     parser.add_argument("--max-body-mb", type=int, default=32, help="of a request (default: 32)")
-    parser.add_argument("--max-megapixels", type=int, default=32, help="of a request's pictures (default: 32)")
+    parser.add_argument("--max-megapixels", type=int, default=32, help="of a request's picture (default: 32)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,28 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
         server = server_of(build_app(guard, settings))
         with listen(arguments.host, arguments.port) as listener:
             guard.warm()
-            _check_server(guard)
             say(_greeting(guard, settings, *listener.getsockname()[:2]))
             with silent():
                 server.run(sockets=[listener])
     return 0
-
-
-def _check_server(guard: Guard) -> None:
-    """Ask the sentinel questions. A server that is not there yet is checked with the first question."""
-    from loguru import logger
-
-    from hedge_tasks.errors import HedgeError
-
-    try:
-        guard.check_server()
-    except HedgeError as error:
-        logger.warning("{}; nothing is accepted before the server has been checked", error)
-    if guard.watch.state == "unwatched":
-        logger.warning(
-            "the policy has no sentinel questions: a server that answers from a cache is noticed late, by the share of "
-            "answers that is accepted"
-        )
 
 
 @contextmanager
@@ -114,7 +91,6 @@ def _settings(arguments: argparse.Namespace) -> ProxySettings:
     key = check_key(KEY_VARIABLE, os.environ.get(KEY_VARIABLE))
     return ProxySettings(
         on_reject=arguments.on_reject,
-        on_unjudged=arguments.on_unjudged,
         key=None if key == NO_KEY else key,
         local=is_loopback(arguments.host),
         most_requests=options.count("--concurrency", arguments.concurrency, at_least=1)

@@ -6,10 +6,7 @@
 policy       what is promised, under which circumstances, as a file
 seen         what of a run's answers a policy looks at
 calibrate    a policy out of a run, and its check on another one
-planning     what a number of labels may be hoped to give
-ledger       the attempts that led to a policy
 curtailment  stopping before all draws are made
-sentinels    questions of the calibration, asked again to see whether the server is still the same
 monitoring   whether the promise still holds while it is used
 trust        what a policy may make us load
 ask          one question, or many: the answer and its verdict

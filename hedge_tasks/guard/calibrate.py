@@ -16,11 +16,17 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.guard.curtailment import interim_analyses
-from hedge_tasks.guard.fitted import FittedState
-from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
-from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
-from hedge_tasks.guard.sentinels import choose
+from hedge_tasks.guard.policy import (
+    QUANTILES,
+    SURE,
+    CalibratedOn,
+    Policy,
+    Promise,
+    circumstances_of,
+    differences,
+    sure_interval,
+)
+from hedge_tasks.guard.seen import UNASKED, SeenScores, columns
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
@@ -29,7 +35,7 @@ from hedge_tasks.statistics.base import BoolArray
 from hedge_tasks.statistics.risk_control import Candidate, RiskControl, control_risk
 from hedge_tasks.statistics.verified import audited_sums
 
-_NO_FORCED = "it needs forced passes, which a guard does not ask for"
+_UNASKED = "it needs forced passes or looks inside the model, which a guard does not ask for"
 
 
 @dataclass(frozen=True)
@@ -73,11 +79,8 @@ def calibrate(
     *,
     risk: float,
     confidence: float = 0.9,
-    epsilon: float = 0.0,
     seed: int = 0,
-    pictures: Mapping[str, Sequence[bytes]] | None = None,
     question_type: str | None = None,
-    fitted: Mapping[str, FittedState] | None = None,
 ) -> PolicySearch:
     """Find the threshold that accepts most while its promise holds; see `hedge_tasks.statistics.risk_control`.
 
@@ -87,13 +90,8 @@ def calibrate(
         detectors: names; several are corrected for having been tried.
         risk: largest share of hallucinated answers among the accepted, in (0, 1).
         confidence: that this holds, in (0, 1).
-        epsilon: of the predicted end of RadFlag's draws; 0 for none. The promise is about the answers that are let
-            through with that; see `hedge_tasks.guard.curtailment`.
         seed: of the documents that place the starts.
-        pictures: the files of the documents' pictures by id, none for a question without: from these documents the
-            sentinel questions are chosen. None keeps none.
         question_type: only questions of this type, which the promise is about then; None takes all.
-        fitted: states of those detectors that are fitted, on none of these documents; see `fit_apart`.
 
     Raises:
         ConfigError: a detector or type of question is unknown, risk or confidence makes no sense, or the clustering's
@@ -110,11 +108,10 @@ def calibrate(
             f"{scorer.name}: its threshold is chosen on the run's own labels, and a policy needs a fixed one: "
             "--clustering embed --threshold 0.9, or a filter such as nli"
         )
-    check_epsilon(epsilon)
     if not any(a.label is not None for a in run.answer_sets):
         raise DataError(f"{run.title}: no document has a label")
-    left_out = {name: _NO_FORCED for name in names if get(name).needs & FORCED}
-    scores = columns(run.answer_sets, scorer, [name for name in names if name not in left_out], epsilon=epsilon)
+    left_out = {name: _UNASKED for name in names if get(name).needs & UNASKED}
+    scores = columns(run.answer_sets, scorer, [name for name in names if name not in left_out])
     left_out |= {name: _why_none(c.scores, name) for name, c in scores.items() if np.isnan(c.values).all()}
     usable = {name: c for name, c in scores.items() if name not in left_out}
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
@@ -124,12 +121,7 @@ def calibrate(
     if not held:
         return PolicySearch(None, tried, left_out)
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
-    policy = _policy(run, scorer, best, tried[best], held[best], usable[best], labels, epsilon)
-    if fitted and best in fitted:
-        policy = policy.replaced(fitted=fitted[best])
-    policy = policy.replaced(sentinels=choose(run.answer_sets, pictures or {}))
-    if question_type is not None:
-        policy = policy.replaced(calibration={**policy.calibration, "question_type": question_type})
+    policy = _policy(run, scorer, best, tried[best], held[best], usable[best], labels, question_type)
     return PolicySearch(policy, tried, left_out)
 
 
@@ -155,8 +147,7 @@ def accepted(policy: Policy, run: Run) -> BoolArray:
 
 def _scores(policy: Policy, run: Run) -> np.ndarray:
     """Scores of a run's documents as the policy sees them, shape `(documents,)`."""
-    sets, names = run.answer_sets, [policy.detector]
-    return columns(sets, policy.scorer_of(run), names, epsilon=policy.epsilon, at=policy.looks)[policy.detector].values
+    return columns(run.answer_sets, policy.scorer(), [policy.detector])[policy.detector].values
 
 
 def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number:
@@ -185,19 +176,15 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
         ConfigError: the run has another model, decoding, prompt or number of draws: the promise is not about it.
         DataError: there are no answers, or they are those of the calibration.
     """
-    if (question_type := policy.calibration.get("question_type")) is not None:
+    if (question_type := policy.calibration.question_type) is not None:
         run = of_type(run, question_type)
     if mismatches := differences(policy, run):
         raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(mismatches)}")
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
-    if policy.fitted is not None and policy.fitted.fitted_on == f"{run.task} {run.created}":
-        raise DataError(
-            f"{run.title}: {policy.detector} was fitted on documents of it, where the promise proves nothing"
-        )
     values = _scores(policy, run)
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
-    if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
+    if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.digest:
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
     taken = values <= policy.threshold
     accepted = estimate_rate(taken.astype(float), groups=groups, confidence=SURE)
@@ -218,7 +205,7 @@ def _policy(
     chosen: Candidate,
     scores: SeenScores,
     labels: np.ndarray,
-    epsilon: float,
+    question_type: str | None,
 ) -> Policy:
     # The images are what is independent; that they are fewer than the documents widens the interval.
     effective = control.n_groups or control.n
@@ -238,18 +225,21 @@ def _policy(
         bets=control.bets,
         largest=control.largest,
     )
-    calibration = {
-        "task": run.task,
-        "created": run.created,
-        "documents": len(run.answer_sets),
-        "labelled": int((~np.isnan(labels)).sum()),
-        "judge": (run.settings.get("documents") or {}).get("judge"),
-        "digest": _digest([a.id for a in run.answer_sets], scores.values, labels),
-        "scores": quantiles(scores.values),
-        **({"weighting": scores.weighting} if scores.weighting else {}),
-        **({"answered_as": names} if (names := _answered_as(run)) else {}),
-    }
-    at = interim_analyses(len(run.answer_sets[0].clean)) if predicts(detector, epsilon) else ()
+    server = (run.settings.get("sampled") or {}).get("server")
+    names = server.get("answered_as") if isinstance(server, Mapping) else None
+    judge = (run.settings.get("documents") or {}).get("judge")
+    calibration = CalibratedOn(
+        task=run.task,
+        created=run.created,
+        documents=len(run.answer_sets),
+        labelled=int((~np.isnan(labels)).sum()),
+        judge=judge if isinstance(judge, str) else None,
+        digest=_digest([a.id for a in run.answer_sets], scores.values, labels),
+        scores=tuple(quantiles(scores.values)),
+        weighting=scores.weighting,
+        answered_as=tuple(map(str, names)) if isinstance(names, list) else (),
+        question_type=question_type,
+    )
     return Policy(
         detector=detector,
         threshold=chosen.threshold,
@@ -257,8 +247,6 @@ def _policy(
         promise=promise,
         circumstances=circumstances_of(run),
         calibration=calibration,
-        epsilon=epsilon if at else 0.0,
-        looks=at,
     )
 
 
@@ -267,13 +255,6 @@ def quantiles(scores: np.ndarray) -> list[float | None]:
     ordered = np.sort(np.where(np.isnan(scores), np.inf, scores))
     at = np.ceil(np.arange(1, QUANTILES + 1) / QUANTILES * len(ordered)).astype(int) - 1
     return [float(score) if math.isfinite(score) else None for score in ordered[at]]
-
-
-def _answered_as(run: Run) -> list[str]:
-    """Names that the server gave the model, where it gave any: as these it is the one that was calibrated."""
-    server = (run.settings.get("sampled") or {}).get("server")
-    names = server.get("answered_as") if isinstance(server, Mapping) else None
-    return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def labels_of(answers: Sequence[AnswerSet]) -> np.ndarray:

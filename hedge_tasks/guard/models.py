@@ -39,7 +39,7 @@ def adapter_for(policy: Policy, model: str = SERVER, model_args: str = "", *, en
         model_args = _server_args(policy, model_args, endpoint)
     elif endpoint is not None:
         raise ConfigError(f"an address is for {SERVER}; {model} runs in this process")
-    name, ours = display_name(SimpleNamespace(model=model, model_args=model_args)), policy.circumstances.get("model")
+    name, ours = display_name(SimpleNamespace(model=model, model_args=model_args)), policy.circumstances.model
     if name != ours:
         raise ConfigError(
             f"--model_args: the policy is about {ours!r}, and this is {name!r}; its promise does not hold for another "
@@ -50,7 +50,7 @@ def adapter_for(policy: Policy, model: str = SERVER, model_args: str = "", *, en
 
 def served_name(policy: Policy) -> str:
     """The name of the policy's model without adapter and arguments."""
-    model = str(policy.circumstances.get("model"))
+    model = policy.circumstances.model
     match = _SHOWN.fullmatch(model)
     return match["model"] if match else model
 
@@ -61,7 +61,7 @@ def _server_args(policy: Policy, model_args: str, endpoint: str | None) -> str:
         if "base_url" in arguments:
             raise ConfigError("base_url: the address of the server is given twice")
         arguments["base_url"] = endpoint
-    match = _SHOWN.fullmatch(str(policy.circumstances.get("model")))
+    match = _SHOWN.fullmatch(policy.circumstances.model)
     if match and match["adapter"] == SERVER:
         # What else the policy's model was asked with shapes its answers, too.
         recorded = dict(part.strip().partition("=")[::2] for part in match["rest"].split(",") if part.strip())

@@ -30,7 +30,7 @@ class Monitor:
         stop_on: after which alarm nothing is accepted any more: of audits, of any test, or of none.
     """
 
-    def __init__(self, promise: Promise, stop_on: StopOn = "audits") -> None:
+    def __init__(self, promise: Promise, stop_on: StopOn = "any") -> None:
         self.promise, self.stop_on = promise, stop_on
         low, high = promise.accepted_interval
         self._risk, self._more, self._fewer = MeanTest(promise.risk), MeanTest(high), MeanTest(1 - low)

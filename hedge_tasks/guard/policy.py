@@ -6,34 +6,32 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Strict, model_validator
+from pydantic import Field, Strict, model_validator
 
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.guard.fitted import FittedState
-from hedge_tasks.guard.seen import MOST_EPSILON
-from hedge_tasks.guard.sentinels import Sentinel
 from hedge_tasks.guard.trust import check_trust
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.records import AtLeastOne, Count, Items, Name, Objects, Pair, Record, Share
 from hedge_tasks.numbers import PERCENT
-from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.statistics.base import wilson
 from hedge_tasks.statistics.grouped_risk import grouped_p_value
 from hedge_tasks.statistics.risk_control import binomial_p_value
 
-FORMAT = 1
+FORMAT = 2
+QUANTILES = 100
+"""Of the scores of all documents, which a policy keeps."""
+
 _HEADER, _DIGEST = "hedge_policy", "digest"
-_LARGEST = 16 << 20  # of which the sentinels' pictures are nearly all
+_LARGEST = 4 << 20
 
 
 Bet = Annotated[tuple[AtLeastOne, Count], Strict(False)]
@@ -75,55 +73,37 @@ class Promise(Record):
 
     @model_validator(mode="after")
     def _follows_from_its_counts(self) -> Self:
-        for says_no in (_no_counts, _no_groups, _no_shares, _no_proof):
-            if (reason := says_no(self)) is not None:
-                raise ValueError(reason)
+        accepted, wrong = (sum(counts) for counts in zip(*self.bets, strict=True)) if self.bets else (0, 0)
+        groups, largest = self.n_groups or self.n, self.largest
+        sound = {
+            "risk": 0 < self.risk < 1,
+            "confidence": 0 < self.confidence < 1,
+            "level": 0 < self.level <= (1 - self.confidence) / self.n_detectors * (1 + _SAME),
+            "n_wrong": self.n_wrong <= self.n_accepted,
+            "n_accepted": 0 < self.n_accepted <= self.n,
+            "n_groups": groups <= self.n <= groups * largest and largest + groups - 1 <= self.n,
+            "bets": (
+                (accepted, wrong) == (self.n_accepted, self.n_wrong)
+                and len(self.bets) <= groups
+                and all(w <= a <= largest for a, w in self.bets)
+            )
+            if self.n_groups is not None
+            else not self.bets and largest == 1,
+            "accepted_interval": np.allclose(
+                sure_interval(self.accepted, groups), self.accepted_interval, rtol=_SAME, atol=_SAME
+            ),
+        }
+        if wrong_keys := [name for name, holds in sound.items() if not holds]:
+            raise ValueError(f"{wrong_keys[0]}: it does not follow from the counts beside it, or is none")
+        if self.n_groups is None:
+            p_value = binomial_p_value(self.n_accepted, self.n_wrong, self.risk)
+        else:
+            p_value = grouped_p_value(self.bets, largest=largest, risk=self.risk, level=self.level)
+        if not math.isclose(p_value, self.p_value, rel_tol=_SAME, abs_tol=1e-300):
+            raise ValueError(f"p_value: from the counts follows {p_value:.4g}, not {self.p_value:.4g}")
+        if self.p_value > self.level:
+            raise ValueError(f"p_value: {self.p_value:g} is above the level {self.level:g}: nothing is promised")
         return self
-
-
-def _no_counts(p: Promise) -> str | None:
-    for name in ("risk", "confidence"):
-        if not 0 < getattr(p, name) < 1:
-            return f"{name}: expected a number between 0 and 1, got {getattr(p, name):g}"
-    if not 0 < p.n_accepted <= p.n:
-        return f"n_accepted: {p.n_accepted} of {p.n} documents cannot be"
-    return f"n_wrong: {p.n_wrong} of {p.n_accepted} accepted cannot be" if p.n_wrong > p.n_accepted else None
-
-
-def _no_groups(p: Promise) -> str | None:
-    if p.n_groups is None:
-        return "bets: there are no groups to bet on" if p.bets or p.largest != 1 else None
-    if not p.n_groups <= p.n <= p.n_groups * p.largest or p.largest + p.n_groups - 1 > p.n:
-        return f"n_groups: {p.n} documents are not {p.n_groups} groups, the largest one of {p.largest}"
-    accepted, wrong = (sum(counts) for counts in zip(*p.bets, strict=True)) if p.bets else (0, 0)
-    if (accepted, wrong) != (p.n_accepted, p.n_wrong) or len(p.bets) > p.n_groups:
-        return f"bets: {wrong} of {accepted} are wrong in {len(p.bets)} groups, which are not the counts beside them"
-    if any(w > a or a > p.largest for a, w in p.bets):
-        return "bets: in some groups more is accepted than they have, or more wrong than accepted"
-    return None
-
-
-def _no_shares(p: Promise) -> str | None:
-    interval = sure_interval(p.accepted, p.n_groups or p.n)
-    if not np.allclose(interval, p.accepted_interval, rtol=_SAME, atol=_SAME):
-        return "accepted_interval: it does not follow from the counts"
-    return None
-
-
-def _no_proof(p: Promise) -> str | None:
-    if p.n_groups is None:
-        p_value = binomial_p_value(p.n_accepted, p.n_wrong, p.risk)
-    elif 0 < p.level < 1:
-        p_value = grouped_p_value(p.bets, largest=p.largest, risk=p.risk, level=p.level)
-    else:
-        return f"level: expected a number between 0 and 1, got {p.level:g}"
-    if not math.isclose(p_value, p.p_value, rel_tol=_SAME, abs_tol=1e-300):
-        return f"p_value: from the counts follows {p_value:.4g}, not {p.p_value:.4g}"
-    if p.level > (1 - p.confidence) / p.n_detectors * (1 + _SAME):
-        return f"level: {p.level:g} is more than {p.n_detectors} detectors may have at this confidence"
-    if p.p_value > p.level:
-        return f"p_value: {p.p_value:g} is above the level {p.level:g}, so that nothing is promised"
-    return None
 
 
 _SAME = 1e-6
@@ -137,6 +117,64 @@ def sure_interval(share: float, n: int) -> tuple[float, float]:
     return wilson(share, n, SURE)
 
 
+class Circumstances(Record):
+    """Conditions of a promise: with another model, decoding, prompt or number of draws it says nothing.
+
+    Attributes:
+        model: with its adapter, as a run calls it.
+        sampling, prompt: settings, as a run records them; empty where it does not.
+    """
+
+    model: str
+    sampling: Objects[Any] = Field(default_factory=dict)
+    prompt: Objects[Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _can_be_sampled(self) -> Self:
+        # What is perturbed, and by whose code, is a question of trust.
+        sampling = {k: v for k, v in self.sampling.items() if k not in ("perturbation", "strength")}
+        try:
+            plan = SamplingPlan.from_generation_kwargs(sampling)
+        except (ConfigError, TypeError, ValueError) as error:
+            raise ValueError(f"sampling: {error}") from None
+        if sampling and plan.temperature <= 0:
+            raise ValueError("sampling.temperature: at 0 all draws are the same")
+        return self
+
+
+class CalibratedOn(Record):
+    """Where a policy comes from.
+
+    Attributes:
+        task, created: of the run.
+        documents, labelled: how many; the promise rests on those labels that are tested.
+        judge: who gave the labels.
+        digest: of ids, labels and scores.
+        scores: 100 quantiles of the scores of all documents, ascending; None where there is none.
+        weighting: where the score depends on log-probabilities.
+        answered_as: names that the server gave the model, where it gave any.
+        question_type: of all questions, where the promise is about one type alone.
+    """
+
+    task: str
+    created: str
+    documents: Count
+    labelled: Count
+    judge: str | None = None
+    digest: str
+    scores: Annotated[Items[float | None], Field(min_length=QUANTILES, max_length=QUANTILES)]
+    weighting: Literal["logprob", "uniform"] | None = None
+    answered_as: Items[str] = ()
+    question_type: str | None = None
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        finite = tuple(score for score in self.scores if score is not None)
+        if finite != tuple(sorted(finite)) or finite != self.scores[: len(finite)]:
+            raise ValueError("scores: expected growing numbers")
+        return self
+
+
 class Policy(Record):
     """When to accept an answer.
 
@@ -145,35 +183,29 @@ class Policy(Record):
         threshold: a score of at most this is accepted.
         clustering: settings of the clustering, as a run records them.
         promise: what holds for the accepted.
-        circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
-        calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
-            `question_type` where the promise is about one alone;
-            `attempts` that led to it (`hedge_tasks.guard.ledger`); `scores`, 100 quantiles of the scores of all
-            documents (None where there is none);
-            `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
-            server said which model it was.
-        epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
-        looks: numbers of draws at the interim analyses; none without an epsilon.
-        sentinels: questions with the calibrated answers, by which the server is checked; none where nothing is watched.
-        fitted: state of a fitted detector, which `detector` is then called after.
+        circumstances: what the promise is bound to.
+        calibration: where it comes from.
     """
 
     detector: Name
     threshold: float
     clustering: Objects[Any]
     promise: Promise
-    circumstances: Objects[Any]
-    calibration: Objects[Any]
-    epsilon: Share = 0.0
-    looks: Items[AtLeastOne] = ()
-    sentinels: Items[Sentinel] = ()
-    fitted: FittedState | None = None
+    circumstances: Circumstances
+    calibration: CalibratedOn
 
     @model_validator(mode="after")
-    def _sound(self) -> Self:
-        for says_no in (_no_looks, _no_circumstances, _no_calibration, _no_fitted):
-            if (reason := says_no(self)) is not None:
-                raise ValueError(reason)
+    def _follows(self) -> Self:
+        """The counts fit together, and the threshold accepts the share of the scores that is promised."""
+        promise, about = self.promise, self.calibration
+        if not promise.n <= about.labelled <= about.documents:
+            counts = f"{promise.n} tested, {about.labelled} labelled, {about.documents} documents in all"
+            raise ValueError(f"calibration: {counts} cannot be")
+        share = sum(score is not None and score <= self.threshold for score in about.scores) / QUANTILES
+        low, high = promise.accepted_interval
+        if not low - 1 / QUANTILES <= share <= high + 1 / QUANTILES:
+            accepts = f"accepts {PERCENT(share)} of the calibration's scores, not {PERCENT(promise.accepted)}"
+            raise ValueError(f"threshold: {self.threshold:g} {accepts}")
         return self
 
     def scorer(self) -> Scorer:
@@ -182,93 +214,13 @@ class Policy(Record):
         Raises:
             ConfigError: the settings make no clustering here, or the detector is not installed.
         """
-        if self.fitted is not None:
-            self.fitted.admit()
         return Scorer.from_settings("policy", self.clustering).with_detectors([self.detector])
 
-    def scorer_of(self, run: Run) -> Scorer:
-        """As `scorer`, with what a run keeps from inside the model."""
-        return self.scorer().with_inside(inside_source(run))
 
-
-def _no_fitted(p: Policy) -> str | None:
-    matches = p.fitted is None or p.fitted.name == p.detector
-    return None if matches else f"fitted: it is the state of {p.fitted and p.fitted.name}, not of {p.detector}"
-
-
-def _no_looks(p: Policy) -> str | None:
-    if p.epsilon > MOST_EPSILON:
-        return f"epsilon: expected a number from 0 to {MOST_EPSILON:g}, got {p.epsilon:g}"
-    if bool(p.looks) != (p.epsilon > 0):
-        return "looks: there are some with an epsilon, and none without"
-    if any(a >= b for a, b in pairwise(p.looks)):
-        return "looks: expected growing numbers"
-    n = (p.circumstances.get("sampling") or {}).get("n", 0) if p.looks else 0
-    return f"looks: the last one is at {p.looks[-1]} of {n} draws" if p.looks and p.looks[-1] != n else None
-
-
-def _no_circumstances(p: Policy) -> str | None:
-    for name in ("sampling", "prompt"):
-        if not isinstance(p.circumstances.get(name, {}), dict):
-            return f"circumstances.{name}: expected an object, got {outside.shown(p.circumstances[name])}"
-    if not isinstance(p.circumstances.get("model"), str):
-        return f"circumstances.model: expected a text, got {outside.shown(p.circumstances.get('model'))}"
-    if foreign := p.circumstances.keys() - {"model", "sampling", "prompt"}:
-        return f"circumstances: {min(foreign)!r} is none"
-    # What is perturbed, and by whose code, is a question of trust.
-    sampling = {k: v for k, v in p.circumstances.get("sampling", {}).items() if k not in ("perturbation", "strength")}
-    try:
-        plan = SamplingPlan.from_generation_kwargs(sampling)
-    except (ConfigError, TypeError, ValueError) as error:
-        return f"circumstances.sampling: {error}"
-    cold = sampling and plan.temperature <= 0
-    return "circumstances.sampling.temperature: at 0 all draws are the same" if cold else None
-
-
-def _no_calibration(p: Policy) -> str | None:
-    calibration = p.calibration
-    counts = [calibration.get(name, p.promise.n) for name in ("labelled", "documents")]
-    if any(isinstance(c, bool) or not isinstance(c, int) for c in counts) or not p.promise.n <= counts[0] <= counts[1]:
-        return f"calibration: {p.promise.n} tested, {counts[0]} labelled, {counts[1]} documents in all cannot be"
-    if calibration.get("weighting") not in (None, "logprob", "uniform"):
-        return f"calibration.weighting: expected logprob or uniform, got {outside.shown(calibration['weighting'])}"
-    names = calibration.get("answered_as", [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return "calibration.answered_as: expected a list of names"
-    if not isinstance(calibration.get("question_type", ""), str):
-        return "calibration.question_type: expected a text"
-    attempts = calibration.get("attempts", [])
-    if not isinstance(attempts, list) or not all(isinstance(attempt, dict) for attempt in attempts):
-        return "calibration.attempts: expected a list of objects"
-    return _no_scores(p)
-
-
-def _no_scores(p: Policy) -> str | None:
-    scores = p.calibration.get("scores")
-    if not isinstance(scores, list) or len(scores) != QUANTILES or not all(_is_score(score) for score in scores):
-        return f"calibration.scores: expected {QUANTILES} scores, or null where there is none"
-    finite = [score for score in scores if score is not None]
-    if finite != sorted(finite) or finite != scores[: len(finite)]:
-        return "calibration.scores: expected growing numbers"
-    share, (low, high) = sum(score <= p.threshold for score in finite) / QUANTILES, p.promise.accepted_interval
-    if not low - 1 / QUANTILES <= share <= high + 1 / QUANTILES:
-        then = PERCENT(p.promise.accepted)
-        return f"threshold: {p.threshold:g} accepts {PERCENT(share)} of the calibration's scores, not {then}"
-    return None
-
-
-def _is_score(value: object) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value))
-
-
-QUANTILES = 100
-"""Of the scores of all documents, which a policy keeps."""
-
-
-def circumstances_of(run: Run) -> dict[str, Any]:
-    """Conditions of a promise: with another model, decoding, prompt or number of draws it says nothing."""
+def circumstances_of(run: Run) -> Circumstances:
+    """The circumstances of a run."""
     sampling = {k: v for k, v in (run.settings.get("sampling") or {}).items() if k not in _NOT_OF_THE_PROMISE}
-    return {"model": run.model, "sampling": sampling, "prompt": run.settings.get("prompt") or {}}
+    return Circumstances(model=run.model, sampling=sampling, prompt=dict(run.settings.get("prompt") or {}))
 
 
 _NOT_OF_THE_PROMISE = frozenset({"seed", "max_failed", "image_check", "probe"})
@@ -277,7 +229,7 @@ _NOT_OF_THE_PROMISE = frozenset({"seed", "max_failed", "image_check", "probe"})
 
 def differences(policy: Policy, run: Run) -> list[str]:
     """In what a run differs from the circumstances of a policy, one line a setting."""
-    ours, theirs = _flat(policy.circumstances), _flat(circumstances_of(run))
+    ours, theirs = (_flat(about.model_dump()) for about in (policy.circumstances, circumstances_of(run)))
     return [
         f"{key}: {outside.shown(ours.get(key))} when calibrated, {outside.shown(theirs.get(key))} here"
         for key in sorted(ours.keys() | theirs.keys())
@@ -313,7 +265,7 @@ def load_policy(path: Path, *, trust: bool = False) -> Policy:
     content.pop(_HEADER)
     policy = Policy.read(content, str(path))
     if not trust:
-        check_trust(policy.clustering, policy.circumstances.get("sampling", {}).get("perturbation"), str(path))
+        check_trust(policy.clustering, policy.circumstances.sampling.get("perturbation"), str(path))
     try:
         policy.scorer()
         get(policy.detector)

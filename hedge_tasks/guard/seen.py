@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer, score_all
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.guard.curtailment import COUNTING, interim_analyses, stopped_scores
 from hedge_tasks.replies.declining import unanswered
 
-FORCED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"})
-"""Evidence that a detector may need and a guard cannot ask for."""
-
-MOST_EPSILON = 0.25
+UNASKED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"}) | frozenset(
+    INSIDE_ARRAYS
+)
+"""Evidence that a detector may need and a guard does not ask for."""
 
 _LOOKED_AT = 64
 """Documents that show whether a score depends on log-probabilities."""
@@ -43,7 +43,7 @@ class SeenScores:
 
     values: npt.NDArray[np.float64]
     scores: Sequence[Scores]
-    weighting: str | None
+    weighting: Literal["logprob", "uniform"] | None
 
 
 def pays_for(detector: str) -> tuple[bool, bool]:
@@ -52,34 +52,16 @@ def pays_for(detector: str) -> tuple[bool, bool]:
     return price(1, 0) > price(0, 0), price(0, 1) > price(0, 0)
 
 
-def check_epsilon(epsilon: float) -> None:
-    """Raise ConfigError for what is no epsilon."""
-    if not 0 <= epsilon <= MOST_EPSILON:
-        raise ConfigError(f"epsilon: expected a number from 0 to {MOST_EPSILON:g}, got {epsilon:g}")
-
-
-def columns(
-    answers: Sequence[AnswerSet],
-    scorer: Scorer,
-    detectors: Sequence[str],
-    *,
-    epsilon: float = 0.0,
-    at: Sequence[int] = (),
-) -> dict[str, SeenScores]:
+def columns(answers: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[str]) -> dict[str, SeenScores]:
     """Score the documents as a guard would.
 
     Args:
         answers: of all documents, with all their draws.
         scorer: clusters.
         detectors: names.
-        epsilon: of the predicted end, for the detector that counts; see `hedge_tasks.guard.curtailment`.
-        at: numbers of draws of the interim analyses; by default `curtailment.interim_analyses`.
 
     Returns:
         By detector, in the order asked.
-
-    Raises:
-        ConfigError: documents have different numbers of draws, and an end is to be predicted.
     """
     by_name: dict[str, SeenScores] = {}
     without = np.array([unanswered(a.baseline.text) is not None for a in answers], dtype=bool)
@@ -92,18 +74,9 @@ def columns(
         bare = _scores([_without_logprobs(a) for a in clustered[:_LOOKED_AT]], scorer, names)
         for name in names:
             values = np.array([math.nan if s[name] is None else s[name] for s in scores], dtype=np.float64)
-            if predicts(name, epsilon):
-                n = _number_of_draws(seen)
-                analyses = at or interim_analyses(n)
-                values = stopped_scores(agreeing_at(seen, scorer, analyses), n, epsilon, analyses)[0]
             values[without] = math.nan
             by_name[name] = SeenScores(values, scores, _weighting(scores, bare, name))
     return {name: by_name[name] for name in detectors}
-
-
-def predicts(detector: str, epsilon: float) -> bool:
-    """Whether an end of the draws is predicted for this detector."""
-    return epsilon > 0 and detector == COUNTING
 
 
 def agreeing(clustered: AnswerSet) -> int:
@@ -112,30 +85,11 @@ def agreeing(clustered: AnswerSet) -> int:
     return sum(i == ids[0] for i in ids[1 : 1 + len(clustered.clean)])
 
 
-def agreeing_at(answers: Sequence[AnswerSet], scorer: Scorer, at: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Clean answers in the baseline answer's cluster after so many draws, shape (documents, analyses).
-
-    The first answers are clustered by themselves each time: with the later ones they might be one cluster.
-    """
-    columns = [
-        [agreeing(c) for c in scorer.cluster([replace(a, clean=a.clean[:k], cluster_ids=None) for a in answers])]
-        for k in at
-    ]
-    return np.array(columns, dtype=np.int64).reshape(len(at), len(answers)).T
-
-
-def _number_of_draws(answers: Sequence[AnswerSet]) -> int:
-    numbers = {len(a.clean) for a in answers}
-    if len(numbers) != 1:
-        raise ConfigError(f"epsilon: documents have different numbers of draws ({sorted(numbers)}): no end to predict")
-    return numbers.pop()
-
-
 def _scores(clustered: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[str]) -> list[Scores]:
     return score_all(clustered, scorer.backend, detectors, alpha=scorer.alpha, inside=scorer.inside)
 
 
-def _weighting(scores: Sequence[Scores], bare: Sequence[Scores], detector: str) -> str | None:
+def _weighting(scores: Sequence[Scores], bare: Sequence[Scores], detector: str) -> Literal["logprob"] | None:
     """The weights of the answers, if others give another score and all documents had the same.
 
     Args:

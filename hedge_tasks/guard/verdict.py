@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.guard.curtailment import needed
+from hedge_tasks.guard.curtailment import COUNTING, needed
 from hedge_tasks.guard.policy import Policy
 from hedge_tasks.guard.seen import agreeing
 from hedge_tasks.numbers import PERCENT, format_value
@@ -92,20 +92,18 @@ def clusters_of(clustered: AnswerSet) -> tuple[Cluster, ...]:
     return (own, *(Cluster(texts[i], count / len(ids), False) for i, count in counts.most_common()))
 
 
-def reason_of(policy: Policy, clustered: AnswerSet, score: float, n: int, *, accepted: bool, counting: bool) -> str:
+def reason_of(policy: Policy, clustered: AnswerSet, score: float, n: int, *, accepted: bool) -> str:
     """Why an answer is accepted or not, in words.
 
     Args:
         n: clean draws in all.
-        counting: whether the policy's detector counts draws that agree.
     """
-    seen, n_agreeing = len(clustered.clean), agreeing(clustered)
+    seen, n_agreeing, counting = len(clustered.clean), agreeing(clustered), policy.detector == COUNTING
     if counting:
         allowed = max(n - needed(n, policy.threshold), 0)
         text = f"{seen - n_agreeing} of {seen} draws say something else than the answer; {allowed} of {n} may"
     else:
         text = f"{policy.detector} is {score:.4g}, {'at most' if accepted else 'above'} {policy.threshold:.4g}"
     if seen < n and counting:
-        certain = f" (with a probability of at least {1 - policy.epsilon:g})" if policy.epsilon else ""
-        text += f", and the {n - seen} draws that were not made would not change that{certain}"
+        text += f", and the {n - seen} draws that were not made would not change that"
     return text

@@ -3,7 +3,6 @@
 settings  how it treats what it gets, and its bounds
 requests  what a request asks for, and whether the policy can judge that
 replies   answers with their verdicts, as OpenAI's API has them
-metrics   what has happened, for Prometheus, and whether the questions are still those of the calibration
 app       the server's paths
-server    the listening socket, with bounds of its own
+server    the listening socket
 """

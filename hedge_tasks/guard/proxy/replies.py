@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from hedge_tasks.data.answers import Answer
 from hedge_tasks.guard.verdict import GuardVerdict
 
 _FINISHES = {"stop": "stop", "length": "length", "filtered": "content_filter"}
@@ -42,13 +41,6 @@ def judged(verdict: GuardVerdict, model: str, *, withhold: bool) -> dict[str, An
         return _completion(model, refusal, "content_filter", hedge, refusal=refusal)
     finish = _FINISHES.get(verdict.finish or "", "stop")
     return _completion(model, verdict.answer or "", finish, hedge)
-
-
-def unjudged(answer: Answer, model: str, reasons: tuple[str, ...]) -> dict[str, Any]:
-    """The reply to a request that the policy cannot judge, and says so."""
-    hedge = {"judged": False, "state": "unjudged", "accepted": False, "risk": None, "reason": "; ".join(reasons)}
-    finish = _FINISHES.get(answer.finish or "", "stop")
-    return _completion(model, answer.text, finish, {**hedge, "draws": 0, "clusters": []})
 
 
 def events(reply: Mapping[str, Any]) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
-"""Read a request: what it asks for, and whether the policy can judge that.
+"""Read a request: the one question in it, where the policy can judge that.
 
-Requests come from strangers. Nothing in them is fetched, run, or handed on as it came: a request is read into texts,
-pictures and four numbers, and all else is refused by name.
+Requests come from strangers. Nothing in them is fetched, run, or handed on as it came: a request is read into a
+question, a picture and a seed, and all else is refused by name.
 """
 
 from __future__ import annotations
@@ -29,31 +29,16 @@ from hedge_tasks.sampling.prompts import QUESTION, Prompt
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Pictures that are read. Others of PIL's formats call programs."""
 
-_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_LARGEST_SEED = 2**63
-
 _WITHOUT_EFFECT = frozenset(
     {"logprobs", "top_logprobs", "metadata", "prompt_cache_key", "safety_identifier", "service_tier", "store"}
-    | {"stream_options", "user"}
+    | {"stream_options", "user", "parallel_tool_calls"}
 )
 """Fields that change no answer. Log-probabilities are not returned."""
 
-_ONLY: Mapping[str, tuple[Any, ...]] = {
+_NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "n": (1,),
-    "tools": ([],),
     "tool_choice": ("none", "auto"),
-    "functions": ([],),
-    "function_call": ("none", "auto"),
-    "parallel_tool_calls": (True, False),
     "response_format": ({"type": "text"},),
-    "logit_bias": ({},),
-    "modalities": (["text"],),
-    "best_of": (1,),
-    "echo": (False,),
-}
-"""Fields that would make another thing of the answer: values, besides null, that do not."""
-
-_NEUTRAL: Mapping[str, tuple[float, ...]] = {
     "top_p": (1,),
     "top_k": (-1, 0),
     "min_p": (0,),
@@ -61,9 +46,7 @@ _NEUTRAL: Mapping[str, tuple[float, ...]] = {
     "frequency_penalty": (0,),
     "repetition_penalty": (1,),
 }
-"""Values of a decoding that is pure sampling."""
-
-_READ = ("model", "messages", "temperature", "max_tokens", "max_completion_tokens", "stop", "seed", "stream")
+"""Values of one answer, of pure sampling."""
 
 
 class _Picture(OpenRecord):
@@ -77,10 +60,15 @@ class _Part(OpenRecord):
 
 
 class _Message(OpenRecord):
-    role: Literal["system", "developer", "user", "assistant"]
+    role: Literal["system", "developer", "user"]
     content: str | Items[_Part]
-    tool_calls: Any = None
-    function_call: Any = None
+
+    def texts(self) -> list[str]:
+        return [self.content] if isinstance(self.content, str) else [p.text for p in self.content if p.text is not None]
+
+    def addresses(self) -> list[str]:
+        pictures = [] if isinstance(self.content, str) else [part.image_url for part in self.content]
+        return [p if isinstance(p, str) else p.url for p in pictures if p is not None]
 
 
 class _Body(OpenRecord):
@@ -92,8 +80,12 @@ class _Body(OpenRecord):
     temperature: Annotated[float, Field(ge=0, le=100)] | None = None
     max_tokens: Annotated[int, Field(gt=0, lt=10**9)] | None = None
     max_completion_tokens: Annotated[int, Field(gt=0, lt=10**9)] | None = None
-    seed: Annotated[int, Field(ge=0, lt=_LARGEST_SEED)] | None = None
+    stop: str | Items[str] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     stream: bool | None = None
+
+
+_READ = frozenset({"model", *_Body.model_fields})
 
 
 class RefusedRequest(Exception):
@@ -103,7 +95,7 @@ class RefusedRequest(Exception):
         status: of the reply.
         message: for the client.
         param: the field that is wrong, where it is one.
-        code: for programs.
+        code: for programs; "cannot_judge" for a sound request that the policy says nothing about.
     """
 
     def __init__(self, message: str, *, status: int = 400, param: str | None = None, code: str = "invalid") -> None:
@@ -111,124 +103,93 @@ class RefusedRequest(Exception):
         self.message, self.status, self.param, self.code = message, status, param, code
 
 
-class CannotJudge(RefusedRequest):
-    """A sound request that the policy says nothing about."""
-
-    def __init__(self, reasons: Sequence[str]) -> None:
-        super().__init__(f"the policy cannot judge this: {'; '.join(reasons)}", code="cannot_judge")
-        self.reasons = tuple(reasons)
-
-
 @dataclass(frozen=True)
-class Turn:
-    """Parts of a message: texts and pictures in their order."""
-
-    role: str
-    parts: tuple[str | Image.Image, ...]
-
-    @property
-    def texts(self) -> list[str]:
-        return [part for part in self.parts if isinstance(part, str)]
-
-    @property
-    def pictures(self) -> list[Image.Image]:
-        return [part for part in self.parts if not isinstance(part, str)]
-
-
-@dataclass(frozen=True)
-class ChatRequest:
-    """A request as far as it is listened to.
+class PolicyQuestion:
+    """A question that the policy can judge.
 
     Attributes:
-        turns: of the conversation.
-        temperature, max_tokens, seed: None where it does not say.
+        question: as it is put into the policy's prompt.
+        pictures: one at most.
+        seed: None where the request does not say.
         stream: whether the reply is to come as events.
     """
 
-    turns: tuple[Turn, ...]
-    temperature: float | None
-    max_tokens: int | None
+    question: str
+    pictures: tuple[Image.Image, ...]
     seed: int | None
     stream: bool
 
-    def conversation(self) -> list[dict[str, Any]]:
-        """In lmms-eval's form."""
-        return [{"role": turn.role, "content": [_lmms_part(part) for part in turn.parts]} for turn in self.turns]
 
-
-@dataclass(frozen=True)
-class PolicyQuestion:
-    """A question that the policy can judge."""
-
-    question: str
-    pictures: tuple[Image.Image, ...]
-
-
-def read_request(content: bytes, model: str, plan: SamplingPlan, settings: ProxySettings) -> ChatRequest:
-    """Read the body of a request.
-
-    Args:
-        content: the body.
-        model: name of the model that is served.
-        plan: the policy's; settings of decoding that can neither be judged nor passed on are compared with it.
-        settings: bounds.
-
-    Raises:
-        Refused: it is none that is answered here; says which field is wrong and what would be right.
-    """
-    try:
-        body = outside.parse_json(content, "the request", constants=False)
-    except DataError as error:
-        raise RefusedRequest(str(error)) from None
-    if not isinstance(body, dict):
-        raise RefusedRequest("the request is no JSON object")
-    _check_fields(body)
-    if body.get("model") != model:
-        raise RefusedRequest(
-            f"this guard answers for {model!r} and no other model", param="model", code="model_not_found"
-        )
-    _check_decoding(body, plan)
-    try:
-        read = _Body.read(body)
-    except DataError as error:
-        raise RefusedRequest(str(error), param=re.split(r"\W", str(error), maxsplit=1)[0]) from None
-    return ChatRequest(
-        turns=_turns(read.messages, settings),
-        temperature=read.temperature,
-        max_tokens=read.max_completion_tokens or read.max_tokens,
-        seed=read.seed,
-        stream=bool(read.stream),
-    )
-
-
-def question_in(request: ChatRequest, prompt: Prompt, plan: SamplingPlan) -> PolicyQuestion:
-    """The question that a request asks under the policy's prompt and decoding.
+def read_request(
+    content: bytes, model: str, prompt: Prompt, plan: SamplingPlan, settings: ProxySettings
+) -> PolicyQuestion:
+    """Read the body of a request: the question that it asks under the policy's prompt and decoding.
 
     A text that is the policy's prompt around a question is that question, as evaluations send it; any other text is the
     question itself. Either way the model is shown the calibrated prompt.
 
+    Args:
+        content: the body.
+        model: name of the model that is served.
+        prompt, plan: the policy's; another system prompt or decoding cannot be judged.
+        settings: bounds.
+
     Raises:
-        CannotJudge: the policy is not about such requests.
-        Refused: there is no question in it.
+        RefusedRequest: it is none that can be judged here; says which field is wrong and what would be right.
     """
-    reasons = _other_decoding(request, plan)
-    system = "\n".join(text for turn in request.turns if turn.role == "system" for text in turn.texts)
+    try:
+        body = outside.parse_json(content, "the request", constants=False)
+        if not isinstance(body, dict):
+            raise RefusedRequest("the request is no JSON object")
+        _check_fields(body, model, plan)
+        read = _Body.read(body)
+    except DataError as error:
+        raise RefusedRequest(str(error), param=re.split(r"\W", str(error), maxsplit=1)[0]) from None
+    _check_decoding(read, plan)
+    system = "\n".join(text for message in read.messages if message.role != "user" for text in message.texts())
     if system and system != (prompt.system or ""):
-        reasons.append("messages: another system prompt than the calibrated one")
-    turns = [turn for turn in request.turns if turn.role != "system"]
-    if len(turns) != 1 or turns[0].role != "user":
-        reasons.append("messages: a conversation of several turns; the policy is about single questions")
-        raise CannotJudge(reasons)
-    if len(turns[0].pictures) > 1:
-        reasons.append(f"messages: {len(turns[0].pictures)} pictures; the policy is about questions on one")
-    question = _question(turns[0].texts, prompt)
+        raise _cannot_judge("messages", "another system prompt than the calibrated one; leave it out")
+    turns = [message for message in read.messages if message.role == "user"]
+    addresses = [address for message in read.messages for address in message.addresses()]
+    if len(turns) != 1 or len(addresses) > 1:
+        raise _cannot_judge("messages", "the policy is about single questions on one picture")
+    question = _question(turns[0].texts(), prompt)
     if question is None:
-        reasons.append("messages: texts in several parts that are not the calibrated prompt")
-    if reasons or question is None:
-        raise CannotJudge(reasons)
+        raise _cannot_judge("messages", "texts in several parts that are not the calibrated prompt")
     if not question.strip():
         raise RefusedRequest("messages: there is no question", param="messages")
-    return PolicyQuestion(question, tuple(turns[0].pictures))
+    pictures = tuple(_picture(address, settings.most_pixels) for address in addresses)
+    return PolicyQuestion(question, pictures, read.seed, bool(read.stream))
+
+
+def _cannot_judge(name: str, why: str) -> RefusedRequest:
+    return RefusedRequest(f"{name}: the policy cannot judge this: {why}", param=name, code="cannot_judge")
+
+
+def _check_fields(body: Mapping[str, Any], model: str, plan: SamplingPlan) -> None:
+    """Refuse every field that is neither read nor without effect nor empty."""
+    if body.get("model") != model:
+        words = f"this guard answers for {model!r} and no other model"
+        raise RefusedRequest(words, param="model", code="model_not_found")
+    limits = plan.limits()
+    pure = limits.get("decoding") == "pure"
+    for name, value in body.items():
+        if name in _READ or name in _WITHOUT_EFFECT or value in (None, [], {}, False):
+            continue
+        neutral = (limits[name],) if name in limits else _NEUTRAL.get(name, ()) if pure else ()
+        if isinstance(value, bool) or value not in neutral:
+            raise _cannot_judge(outside.shown(name)[:100], "leave it out")
+
+
+def _check_decoding(read: _Body, plan: SamplingPlan) -> None:
+    if read.temperature not in (None, plan.baseline_temperature):
+        raise _cannot_judge("temperature", f"answers are sampled at {plan.baseline_temperature:g}; leave it out")
+    for name in ("max_tokens", "max_completion_tokens"):
+        if getattr(read, name) not in (None, plan.max_new_tokens):
+            raise _cannot_judge(name, f"answers have up to {plan.max_new_tokens}; leave it out")
+    texts = [read.stop] if isinstance(read.stop, str) else list(read.stop or ())
+    if texts and texts != list(plan.until):
+        raise _cannot_judge("stop", "another decoding than the calibrated one; leave it out")
 
 
 def _question(texts: Sequence[str], prompt: Prompt) -> str | None:
@@ -247,85 +208,19 @@ def _question(texts: Sequence[str], prompt: Prompt) -> str | None:
     return texts[0] if len(texts) == 1 else ("" if not texts else None)
 
 
-def _other_decoding(request: ChatRequest, plan: SamplingPlan) -> list[str]:
-    reasons = []
-    if request.temperature is not None and request.temperature != plan.baseline_temperature:
-        ours = f"answers are sampled at {plan.baseline_temperature:g}"
-        reasons.append(f"temperature: {request.temperature:g}, and {ours}; leave it out")
-    if request.max_tokens is not None and request.max_tokens != plan.max_new_tokens:
-        reasons.append(f"max_tokens: {request.max_tokens}, and answers have up to {plan.max_new_tokens}; leave it out")
-    return reasons
-
-
-def _check_fields(body: Mapping[str, Any]) -> None:
-    known_fields = {*_READ, *_NEUTRAL, *_ONLY, *_WITHOUT_EFFECT}
-    for name, value in body.items():
-        if name not in known_fields:
-            raise RefusedRequest(f"{outside.shown(name)}: no field that the guard knows", param=name[:100])
-        if name in _ONLY and value is not None and value not in _ONLY[name]:
-            raise RefusedRequest(
-                f"{name}: an answer with that cannot be judged; leave it out", param=name, code="cannot_judge"
-            )
-
-
-def _check_decoding(body: Mapping[str, Any], plan: SamplingPlan) -> None:
-    limits = plan.limits()
-    pure = limits.get("decoding") == "pure"
-    for name, neutral in _NEUTRAL.items():
-        value = body.get(name)
-        valid = (limits[name],) if name in limits else neutral if pure else ()
-        if value is not None and (isinstance(value, bool) or value not in valid):
-            raise RefusedRequest(
-                f"{name}: another decoding than the calibrated one; leave it out", param=name, code="cannot_judge"
-            )
-    stop = body.get("stop")
-    texts = [stop] if isinstance(stop, str) else stop
-    if texts not in (None, [], list(plan.until)):
-        raise RefusedRequest(
-            "stop: another decoding than the calibrated one; leave it out", param="stop", code="cannot_judge"
-        )
-
-
-def _turns(messages: Sequence[_Message], settings: ProxySettings) -> tuple[Turn, ...]:
-    pixels = settings.most_pixels
-    turns = []
-    for i, message in enumerate(messages):
-        where = f"messages[{i}]"
-        if message.tool_calls or message.function_call:
-            raise RefusedRequest(f"{where}: calls of tools cannot be judged", param="messages", code="cannot_judge")
-        parts: list[str | Image.Image] = [message.content] if isinstance(message.content, str) else []
-        for k, part in enumerate(message.content if not isinstance(message.content, str) else ()):
-            if part.type == "text" and part.text is not None:
-                parts.append(part.text)
-            elif part.type == "image_url" and part.image_url is not None:
-                url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
-                picture = _picture(url, f"{where}.content[{k}].image_url", pixels)
-                pixels -= picture.width * picture.height
-                parts.append(picture)
-            else:
-                raise RefusedRequest(f"{where}.content[{k}]: there is no {part.type} in it", param="messages")
-        turns.append(Turn(_ROLES[message.role], tuple(parts)))
-    return tuple(turns)
-
-
-def _picture(url: str, where: str, pixels: int) -> Image.Image:
+def _picture(url: str, pixels: int) -> Image.Image:
     """The picture of a data URL. No other address is looked at: the guard is nobody's way into a network."""
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:image/") or not head.endswith(";base64"):
-        raise RefusedRequest(
-            f"{where}: send the picture itself (data:image/png;base64,...); addresses are not fetched", param="messages"
-        )
+        words = "image_url: send the picture itself (data:image/png;base64,...); addresses are not fetched"
+        raise RefusedRequest(words, param="messages")
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        raise RefusedRequest(f"{where}: not base64", param="messages") from None
-    if fault := image_file_fault(content, decode=True, most_pixels=max(pixels, 0), formats=FORMATS):
-        words = f"more pixels than are taken ({pixels:,} left of the request)" if fault == TOO_LARGE else fault
-        raise RefusedRequest(f"{where}: {words}", param="messages")
+        raise RefusedRequest("image_url: not base64", param="messages") from None
+    if fault := image_file_fault(content, decode=True, most_pixels=pixels, formats=FORMATS):
+        words = f"more than {pixels:,} pixels" if fault == TOO_LARGE else fault
+        raise RefusedRequest(f"image_url: {words}", param="messages")
     picture = Image.open(io.BytesIO(content), formats=FORMATS)
     picture.load()
     return picture
-
-
-def _lmms_part(part: str | Image.Image) -> dict[str, Any]:
-    return {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "url": part}
