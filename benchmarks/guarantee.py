@@ -9,8 +9,7 @@ takes so many labelled documents (whole images, where questions share them) for 
 hallucinated among the accepted of all others. A promise counts as broken where that share is above the risk. It is a
 count of a finite rest, so that a threshold of exactly the promised risk would be broken in half of the splits.
 
-Scores are those that a guard sees (`hedge_tasks.guard.seen`); `radflag~0.01` is RadFlag whose draws end early at that
-epsilon. Beside it: a threshold read off the calibration documents' own curve, the way papers do it; LTT (Angelopoulos
+Scores are those that a guard sees (`hedge_tasks.guard.seen`). Beside it: a threshold read off the calibration documents' own curve, the way papers do it; LTT (Angelopoulos
 et al. 2021) by fixed sequences from five starts with Hoeffding-Bentkus p-values, of whole groups where there are some;
 where every document stands for itself, SGR (Geifman & El-Yaniv 2017); *best*, the widest threshold whose risk holds on
 all documents; and *one test*, the best that a single test reaches at a threshold fixed with that knowledge.
@@ -32,8 +31,7 @@ import numpy as np
 from real_answers import triviaqa
 
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.guard.curtailment import COUNTING, interim_analyses, needed, settled, stopped_scores
-from hedge_tasks.guard.seen import agreeing_at, columns
+from hedge_tasks.guard.seen import columns
 from hedge_tasks.judging.outcomes import DECLINED, outcome_of
 from hedge_tasks.runs.run_files import Run, load_runs
 from hedge_tasks.runs.scorers import scorer_of
@@ -56,9 +54,6 @@ class Outcome:
         ltt, ltt_broken: the same of LTT.
         best: share of the widest threshold whose risk holds on all documents.
         one_test: greatest mean share of one test of one threshold, chosen with knowledge of all documents.
-        draws: mean number of draws of a verdict with an early end; None where there is none.
-        n: draws without one.
-        same: share of documents with the verdict of all draws, at the thresholds that were given.
     """
 
     task: str
@@ -78,25 +73,16 @@ class Outcome:
     ltt_broken: int | None = None
     best: float | None = None
     one_test: float | None = None
-    draws: float | None = None
-    n: int | None = None
-    same: float | None = None
 
 
 @dataclass(frozen=True)
 class Data:
-    """A detector's scores of the labelled documents, and for each threshold how many draws a verdict takes."""
+    """A detector's scores of the labelled documents."""
 
     scores: np.ndarray
     labels: np.ndarray
     groups: np.ndarray
     grouped: bool
-    draws: np.ndarray | None = None
-    whole: np.ndarray | None = None
-
-    @property
-    def n(self) -> int | None:
-        return None if self.draws is None else self.draws.shape[1] - 1
 
 
 def data_of(run: Run, scorer: Scorer, asked: Sequence[str], declined: str) -> dict[str, Data]:
@@ -106,7 +92,7 @@ def data_of(run: Run, scorer: Scorer, asked: Sequence[str], declined: str) -> di
     codes = np.unique(names, return_inverse=True)[1]
     declines = np.array([a.id in declining for a in sets])
     about = (np.array([1 if a.label is None else a.label for a in sets], float), codes, len(set(codes)) < len(codes))
-    found = columns(sets, scorer, list(dict.fromkeys(name.partition("~")[0] for name in asked)))
+    found = columns(sets, scorer, list(dict.fromkeys(asked)))
     # A guard lets no declined answer through: no threshold is as high.
     kept = {
         name: np.where(
@@ -114,31 +100,7 @@ def data_of(run: Run, scorer: Scorer, asked: Sequence[str], declined: str) -> di
         )
         for name, of in found.items()
     }
-    data = {name: Data(kept[name], *about) for name in asked if "~" not in name}
-    if COUNTING in {name.partition("~")[0] for name in asked}:
-        n = len(sets[0].clean)
-        counts, whole = agreeing_at(sets, scorer, interim_analyses(n)), kept[COUNTING]
-        if COUNTING in data:
-            data[COUNTING] = Data(whole, *about, exact_draws(counts, scorer, n), whole)
-        for name in asked:
-            if epsilon := float(name.partition("~")[2] or 0):
-                scores, draws = stopped_scores(counts, n, epsilon, interim_analyses(n))
-                data[name] = Data(scores, *about, draws, whole)
-    return {name: one for name, one in data.items() if not np.isnan(one.scores).all()}
-
-
-def exact_draws(counts: np.ndarray, scorer: Scorer, n: int) -> np.ndarray:
-    """Draws until the verdict is certain, by document and number of agreeing answers needed."""
-    found = np.full((len(counts), n + 1), n)
-    for column, seen in reversed(list(enumerate(interim_analyses(n)))):
-        known = np.array(
-            [
-                [settled(COUNTING, scorer.backend, a, seen, n, (n - m) / n) is not None for m in range(n + 1)]
-                for a in range(seen + 1)
-            ]
-        )
-        found[known[counts[:, column]]] = seen
-    return found
+    return {name: Data(kept[name], *about) for name in asked if not np.isnan(kept[name]).all()}
 
 
 def splits_of(data: Data, n_labels: int, n_splits: int) -> Iterator[np.ndarray]:
@@ -182,10 +144,6 @@ def outcomes(about: tuple[str, str], name: str, data: Data, arguments: argparse.
             tally["ltt"].append((rest[0] <= peer).mean())
             tally["ltt_broken"].append(exceeds(*rest, peer, risk))
             tally["one_test"].append(rejected(x, y, groups, fixed, risk, 1 - arguments.confidence))
-            if data.draws is not None and data.whole is not None and data.n is not None and found is not None:
-                wanted = needed(data.n, threshold)
-                tally["draws"].append(data.draws[~chosen, min(wanted, data.n)].mean())
-                tally["same"].append(((data.whole[~chosen] <= threshold) == (rest[0] <= threshold)).mean())
     return [_outcome(about, name, data, risk, labels, arguments.splits, tallies[risk], fixed) for risk in risks]
 
 
@@ -200,7 +158,6 @@ def _outcome(
     fixed: np.ndarray,
 ) -> Outcome:
     given, broken, curve = (int(sum(tally[key])) for key in ("given", "broken", "curve"))
-    means = {key: float(np.mean(tally[key])) if tally[key] else None for key in ("draws", "same")}
     about = (*names, name, risk, labels, data.grouped, splits, given, broken, curve)
     shares = np.array([(data.scores <= t).mean() for t in fixed])
     holds = np.array([not exceeds(data.scores, data.labels, t, risk) for t in fixed])
@@ -210,11 +167,9 @@ def _outcome(
         accepted=float(np.mean(tally["accepted"])),
         best=float((shares * holds).max()),
         one_test=float((np.mean(tally["one_test"], axis=0) * shares * holds).max()),
-        n=data.n,
         ltt=float(np.mean(tally["ltt"])),
         ltt_broken=int(sum(tally["ltt_broken"])),
         **peer,
-        **means,
     )
 
 
@@ -311,8 +266,8 @@ def cells() -> Iterator[tuple[str, Data]]:
 
 
 def text(found: Sequence[Outcome]) -> str:
-    """One table of promises and one of draws; runs of several models on one task are one row."""
-    return "\n\n".join([_promises(found), _ends(found)])
+    """One table of promises; runs of several models on one task are one row."""
+    return _promises(found)
 
 
 def _promises(found: Sequence[Outcome]) -> str:
@@ -356,17 +311,6 @@ def _mean(some: Sequence[Outcome], name: str) -> str:
 def _broken(some: Sequence[Outcome], peer: str) -> str:
     counts = [(count, o.splits) for o in some if (count := getattr(o, f"{peer}_broken")) is not None]
     return f"{sum(b for b, _ in counts) / sum(n for _, n in counts):.2%}" if counts else ""
-
-
-def _ends(found: Sequence[Outcome]) -> str:
-    lines = [
-        "| task | detector | risk | draws of a verdict | of | the verdict of all draws |",
-        "|---|---|--:|--:|--:|--:|",
-    ]
-    for (task, detector, risk), some in _grouped([o for o in found if o.draws is not None]).items():
-        draws, same = (np.mean([getattr(o, key) for o in some]) for key in ("draws", "same"))
-        lines.append(f"| {task} | {detector} | {risk:g} | {draws:.2f} | {some[0].n} | {same:.2%} |")
-    return "\n".join(lines)
 
 
 def _grouped(found: Sequence[Outcome]) -> dict[tuple[str, str, float], list[Outcome]]:

@@ -25,7 +25,6 @@ SMALL = {
     "noisy_draws": "DUMP TRUTH --n 2",
     "replies": "",
     "review_queues": "--queues 1",
-    "sentinels": "--checks 1",
     "sizes": "",
     "spellings": "--from MEANS --figure FIGURE",
 }
@@ -36,11 +35,11 @@ NEEDS = {
         "claims clustering_nli embedded_options judge_ablations real_answers sampling scripted_tables "
         "threshold_stability"
     ),
-    "a server, an engine or Ray": "engines guard_load large_run ray_cost sampling_cost",
+    "a server, an engine or Ray": "engines large_run ray_cost sampling_cost",
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
     "data that is not in the repository": "rule_judge stock_tasks vlm_options vope_presence",
     "a finished run, or minutes": (
-        "mitigations audit_coverage audit_mutants draws_power equal_numbers finished_run fused_guard large_store "
+        "mitigations audit_coverage audit_mutants draws_power equal_numbers finished_run large_store "
         "probes report_pages scale shale_scenarios store_overhead streamed_scores"
     ),
 }

@@ -74,7 +74,7 @@ def audited(folder: Path, n: int = 600, labels: int = 400) -> Run:
 def test_the_command_promises_what_experts_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = audited(tmp_path / "run")
     assert run.path is not None
-    options = ["--risk", "0.4", "--confidence", "0.8", "--detectors", "radflag", "--no-sentinels"]
+    options = ["--risk", "0.4", "--confidence", "0.8", "--detectors", "radflag"]
     out = tmp_path / "policy.json"
     assert main(["calibrate", str(run.path), *options, "--audit", "--out", str(out)]) == 0
     printed = " ".join(capsys.readouterr().out.split())

@@ -16,7 +16,7 @@ from typing import Any
 
 import openai
 import pytest
-from guarded import PICTURE, PROMPT, SERVED, chat_body, get, of_server, policy, post, proxied, reply
+from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import Response, Script, completion, error, images_of, serve, texts_of
 
 from hedge_tasks.cli import main
@@ -24,11 +24,8 @@ from hedge_tasks.cli.serve import silent
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.policy import save_policy
-from hedge_tasks.guard.proxy.requests import RefusedRequest, read_request
 from hedge_tasks.guard.proxy.server import listen
 from hedge_tasks.guard.proxy.settings import ProxySettings
-from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sampling.prompts import Prompt
 
 POLICY = of_server(policy())
 
@@ -68,11 +65,11 @@ def test_an_answer_comes_with_the_verdict_of_the_guard(url: str) -> None:
 
 
 def test_the_model_is_asked_as_it_was_calibrated(url: str, seen: list[dict[str, Any]]) -> None:
-    """The calibrated prompt, decoding and picture, whichever of the two forms the question has."""
+    """The calibrated prompt, decoding and picture; the same for the same seed."""
     bodies = []
-    for text in ("0.1", "Short answer: 0.1"):
+    for _ in range(2):
         del seen[:]
-        assert post(url, chat_body(text, seed=5))[0] == 200
+        assert post(url, chat_body("0.1", seed=5))[0] == 200
         bodies.append(sorted(json.dumps({k: b[k] for k in b}, sort_keys=True) for b in seen))
         assert {tuple(texts_of(b)) for b in seen} == {("Short answer: 0.1",)}
         assert {b["temperature"] for b in seen} == {0.1, 1.0}
@@ -100,19 +97,19 @@ CANNOT: list[tuple[dict[str, Any], str]] = [
     ({"temperature": 0.7}, "answers are sampled at 0.1; leave it out"),
     ({"max_tokens": 7}, "answers have up to 512; leave it out"),
     ({"top_p": 0.9}, "top_p: the policy cannot judge this"),
-    ({"stop": ["\n"]}, "stop: another decoding"),
+    ({"stop": ["\n"]}, "another decoding than the calibrated one"),
     ({"n": 2}, "n: the policy cannot judge this"),
-    ({"tools": [{"type": "function"}]}, "tools': the policy cannot judge this"),
-    ({"response_format": {"type": "json_object"}}, "response_format': the policy cannot judge this"),
+    ({"tools": [{"type": "function"}]}, "tools: the policy cannot judge this"),
+    ({"response_format": {"type": "json_object"}}, "response_format: the policy cannot judge this"),
     ({"model": "other"}, "this guard answers for 'local'"),
     ({"messages": [{"role": "system", "content": "lie"}, *chat_body()["messages"]]}, "another system prompt"),
     ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "expected 'system'"),
     (
         {"messages": [{"role": "user", "content": chat_body()["messages"][0]["content"][:1] * 2}]},
-        "single questions on one picture",
+        "on one picture",
     ),
     ({"messages": [{"role": "user", "content": ""}]}, "there is no question"),
-    ({"surprise": 1}, "surprise': the policy cannot judge this"),
+    ({"surprise": 1}, "surprise: the policy cannot judge this"),
 ]
 
 
@@ -348,7 +345,7 @@ def slow(body: dict[str, Any]) -> Response:
 @pytest.mark.slow
 def test_one_too_many_is_told_to_come_again_and_never_answered_unjudged() -> None:
     with serve(slow, models=[SERVED]) as upstream:
-        guard = Guard.load(POLICY, endpoint=upstream, concurrency=2)
+        guard = Guard.load(POLICY, endpoint=upstream, concurrency=2, stop_on="none")
         with proxied(guard, ProxySettings(most_requests=4)) as url:
             got: list[tuple[int, Any]] = []
             threads = [threading.Thread(target=lambda: got.append(post(url, chat_body("0.0")))) for _ in range(12)]
@@ -397,20 +394,22 @@ def test_a_client_that_hangs_up_costs_no_more_draws() -> None:
 
 
 def test_bodies_that_are_too_large() -> None:
-    with serve(reply, models=[SERVED]) as upstream:
-        with proxied(Guard.load(POLICY, endpoint=upstream), ProxySettings(largest_body=10_000)) as url:
-            assert post(url, b" " * 10_001)[0] == 413
-            host, port = url.removeprefix("http://").split(":")
-            head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            chunks = b"Transfer-Encoding: chunked\r\n\r\n" + b"2710\r\n" + b" " * 10_000 + b"\r\n1\r\n \r\n"
-            for sent, words in ((head + chunks, b" 413 "), (b"\x16\x03\x01 what?\r\n\r\n", b" 400 ")):
-                with socket.create_connection((host, int(port)), timeout=10) as client:
-                    client.sendall(sent)
-                    got = b""
-                    while part := client.recv(65536):
-                        got += part
-                assert words in got
-            assert post(url, chat_body())[0] == 200
+    settings = ProxySettings(largest_body=10_000)
+    with ExitStack() as stack:
+        upstream = stack.enter_context(serve(reply, models=[SERVED]))
+        url = stack.enter_context(proxied(Guard.load(POLICY, endpoint=upstream), settings))
+        assert post(url, b" " * 10_001)[0] == 413
+        host, port = url.removeprefix("http://").split(":")
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        chunks = b"Transfer-Encoding: chunked\r\n\r\n" + b"2710\r\n" + b" " * 10_000 + b"\r\n1\r\n \r\n"
+        for sent, words in ((head + chunks, b" 413 "), (b"\x16\x03\x01 what?\r\n\r\n", b" 400 ")):
+            with socket.create_connection((host, int(port)), timeout=10) as client:
+                client.sendall(sent)
+                got = b""
+                while part := client.recv(65536):
+                    got += part
+            assert words in got
+        assert post(url, chat_body())[0] == 200
 
 
 # --- what is watched --------------------------------------------------------------------------------------------------
@@ -427,20 +426,3 @@ def test_nothing_of_a_question_is_logged(said: list[str]) -> None:
             assert post(url, {"model": "the secret model"})[0] == 400
     assert any("did not answer" in line for line in said)
     assert not any("secret" in line for line in said)
-
-
-def test_the_prompt_is_found_around_the_question() -> None:
-    def found(user: str, *texts: str, system: str | None = None, said: str | None = None) -> str:
-        turns = [{"role": "system", "content": said}] if said else []
-        parts = [{"type": "text", "text": text} for text in texts]
-        body = {"model": SERVED, "messages": [*turns, {"role": "user", "content": parts}]}
-        prompt = Prompt("p", user, system)
-        return read_request(json.dumps(body).encode(), SERVED, prompt, SamplingPlan(), ProxySettings()).question
-
-    assert found("{question}", "is it?") == "is it?"
-    assert found("Look:\n<image>\nQ: {question} A:", "Look:", "Q: is it? A:") == "is it?"
-    assert found("Look:\n<image>\nQ: {question} A:", "is it?") == "is it?"
-    assert found(PROMPT["user"], "Short answer: Short answer: x") == "Short answer: x"  # type: ignore[arg-type]
-    assert found("{question}", "is it?", system="be brief", said="be brief") == "is it?"
-    with pytest.raises(RefusedRequest, match="several parts"):
-        found("{question}", "is it?", "or not?")

@@ -26,7 +26,7 @@ from hedge_tasks.statistics.base import wilson
 from hedge_tasks.statistics.grouped_risk import grouped_p_value
 from hedge_tasks.statistics.risk_control import binomial_p_value
 
-FORMAT = 2
+FORMAT = 1
 QUANTILES = 100
 """Of the scores of all documents, which a policy keeps."""
 

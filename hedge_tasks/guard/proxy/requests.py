@@ -10,7 +10,7 @@ import base64
 import binascii
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -22,9 +22,8 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.io import outside
 from hedge_tasks.io.records import Items, OpenRecord
-from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sampling.prompts import QUESTION, Prompt
+from hedge_tasks.sampling.prompts import Prompt
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Pictures that are read. Others of PIL's formats call programs."""
@@ -125,8 +124,7 @@ def read_request(
 ) -> PolicyQuestion:
     """Read the body of a request: the question that it asks under the policy's prompt and decoding.
 
-    A text that is the policy's prompt around a question is that question, as evaluations send it; any other text is the
-    question itself. Either way the model is shown the calibrated prompt.
+    The model is shown the calibrated prompt around the question.
 
     Args:
         content: the body.
@@ -153,13 +151,13 @@ def read_request(
     addresses = [address for message in read.messages for address in message.addresses()]
     if len(turns) != 1 or len(addresses) > 1:
         raise _cannot_judge("messages", "the policy is about single questions on one picture")
-    question = _question(turns[0].texts(), prompt)
-    if question is None:
-        raise _cannot_judge("messages", "texts in several parts that are not the calibrated prompt")
-    if not question.strip():
+    texts = turns[0].texts()
+    if len(texts) > 1:
+        raise _cannot_judge("messages", "the question comes in several parts; send one text")
+    if not "".join(texts).strip():
         raise RefusedRequest("messages: there is no question", param="messages")
     pictures = tuple(_picture(address, settings.most_pixels) for address in addresses)
-    return PolicyQuestion(question, pictures, read.seed, bool(read.stream))
+    return PolicyQuestion(texts[0], pictures, read.seed, bool(read.stream))
 
 
 def _cannot_judge(name: str, why: str) -> RefusedRequest:
@@ -178,7 +176,7 @@ def _check_fields(body: Mapping[str, Any], model: str, plan: SamplingPlan) -> No
             continue
         neutral = (limits[name],) if name in limits else _NEUTRAL.get(name, ()) if pure else ()
         if isinstance(value, bool) or value not in neutral:
-            raise _cannot_judge(outside.shown(name)[:100], "leave it out")
+            raise _cannot_judge(name if name.isidentifier() else outside.shown(name), "leave it out")
 
 
 def _check_decoding(read: _Body, plan: SamplingPlan) -> None:
@@ -190,22 +188,6 @@ def _check_decoding(read: _Body, plan: SamplingPlan) -> None:
     texts = [read.stop] if isinstance(read.stop, str) else list(read.stop or ())
     if texts and texts != list(plan.until):
         raise _cannot_judge("stop", "another decoding than the calibrated one; leave it out")
-
-
-def _question(texts: Sequence[str], prompt: Prompt) -> str | None:
-    """The question in the texts of a turn; None where they are neither a question nor the prompt around one."""
-    *heads, tail = (part["text"] for part in prompt.messages(Wording(QUESTION), [])[-1]["content"])
-    parts = [*heads, tail]
-    if len(texts) == len(parts):
-        for i, part in enumerate(parts):
-            before, mark, after = part.partition(QUESTION)
-            if mark and texts[i].startswith(before) and texts[i].endswith(after):
-                question = texts[i][len(before) : len(texts[i]) - len(after)]
-                # Whatever the template is like: this question must give these very texts.
-                rendered = [p["text"] for p in prompt.messages(Wording(question), [])[-1]["content"]]
-                if len(texts[i]) >= len(before) + len(after) and rendered == list(texts):
-                    return question
-    return texts[0] if len(texts) == 1 else ("" if not texts else None)
 
 
 def _picture(url: str, pixels: int) -> Image.Image:
