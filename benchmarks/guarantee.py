@@ -9,10 +9,11 @@ takes so many labelled documents (whole images, where questions share them) for 
 hallucinated among the accepted of all others. A promise counts as broken where that share is above the risk. It is a
 count of a finite rest, so that a threshold of exactly the promised risk would be broken in half of the splits.
 
-Scores are those that a guard sees (`hedge_tasks.guard.seen`). Beside it: a threshold read off the calibration documents' own curve, the way papers do it; LTT (Angelopoulos
-et al. 2021) by fixed sequences from five starts with Hoeffding-Bentkus p-values, of whole groups where there are some;
-where every document stands for itself, SGR (Geifman & El-Yaniv 2017); *best*, the widest threshold whose risk holds on
-all documents; and *one test*, the best that a single test reaches at a threshold fixed with that knowledge.
+Scores are those that a guard sees (`hedge_tasks.guard.seen`). Beside it: a threshold read off the calibration
+documents' own curve, the way papers do it; LTT (Angelopoulos et al. 2021) by fixed sequences from five starts with
+Hoeffding-Bentkus p-values, of whole groups where there are some; where every document stands for itself, SGR (Geifman &
+El-Yaniv 2017); *best*, the widest threshold whose risk holds on all documents; and *one test*, the best that a single
+test reaches at a threshold fixed with that knowledge.
 """
 
 from __future__ import annotations
