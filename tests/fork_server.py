@@ -46,7 +46,6 @@ PRELOADED = (
     "albumentations",
     "sentence_transformers",
     "sklearn.metrics",
-    "statsmodels.api",
     "torch.distributed.run",
     "matplotlib.figure",
     "pandas",

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from finished_runs import finished_run
-from statsmodels.stats.multitest import multipletests
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
@@ -27,7 +26,6 @@ from hedge_tasks.measures.detector_table import detector_table, differences, mea
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.forced import PASSES
-from hedge_tasks.statistics import holm
 
 RUN = finished_run(60)
 SCORER = scorer_of(RUN, None)
@@ -111,13 +109,11 @@ def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
 
 @pytest.mark.slow
 def test_p_values_are_adjusted_for_all_detectors() -> None:
-    p_values = [0.001, 0.2, 0.03, 0.5, 0.04]
-    assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))
     rows = detector_table(RUN, SCORER, ("se", "msp", "vase", "vase_linear")).rows
     tested = [(row.difference.p_value, row.p_adjusted) for row in rows if row.difference]
-    # Never below the p-value of one comparison, never above Holm's but for the error of the draws, in the same order.
-    for (raw, p), most in zip(tested, holm([p for p, _ in tested]), strict=True):
-        assert raw <= p <= most + 0.01
+    # Never below the p-value of one comparison, never above Bonferroni's but for the error of the draws.
+    for raw, p in tested:
+        assert raw <= p <= min(1, len(tested) * raw) + 0.01
     assert np.argsort([p for _, p in tested], kind="stable").tolist() == np.argsort([p for p, _ in tested]).tolist()
 
 

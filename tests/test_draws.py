@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from hedge_tasks.data.answers import Answer, Thought, log_probability
-from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on, with_power
-from hedge_tasks.statistics.draws_power import CHOICES, DEVIATIONS, Told, at_temperature, deviated, moments, of_tree
+from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
 
 Shares = npt.NDArray[np.float64]
 PURE = {"asked": "pure", "temperature": 1.0}
@@ -32,7 +31,6 @@ def run_of(
     n: int = 10,
     end: bool = True,
     concentration: float = 0.3,
-    power: bool = False,
 ) -> DrawsVerdict:
     draws = []
     for _ in range(documents):
@@ -41,7 +39,7 @@ def run_of(
         drawn = chance.choice(len(p), n, p=served(p))
         draws.append([answer(i, told(min(math.log(p[i]), 0.0)), end=end) for i in drawn])
     verdict = verdict_on(draws, PURE)
-    return with_power(verdict, draws) if power else verdict
+    return verdict
 
 
 def top_2(p: Shares) -> Shares:
@@ -204,59 +202,6 @@ def test_an_empty_answer_is_its_end_token_and_thoughts_are_left_out() -> None:
     assert log_probability(Answer("", -0.7, 0, "stop", end_logprob=-0.7)) == -0.7
     assert log_probability(Answer("a", -0.7, 1, end_logprob=-0.1, thought=Thought(3))) is None
     assert log_probability(Answer("a", -0.7, 1)) is None
-
-
-# --- power ------------------------------------------------------------------------------------------------------------
-
-
-def test_moments_under_a_deviation_by_enumeration() -> None:
-    told = Told(np.array([0, 1, 0]), np.array([0.5, 0.2, 0.3]), np.array([0.6, 0.4, 0.1]))
-    n, expected = 3, []
-    for drawn in np.ndindex(3, 3, 3):
-        weight = float(np.prod(told.q[list(drawn)]))
-        texts = told.text[list(drawn)].tolist()
-        deviation = sum(texts.count(told.text[i]) - 1 - (n - 1) * told.p[i] for i in drawn) / n
-        expected.append((weight, deviation))
-    mean = sum(w * d for w, d in expected)
-    found = moments(told, n)
-    assert found[0] == pytest.approx(mean)
-    assert found[1] == pytest.approx(sum(w * (d - mean) ** 2 for w, d in expected))
-
-
-def test_words_are_chosen_one_after_another() -> None:
-    texts = [("upper", "left"), ("upper", "right"), ("none", "")]
-    p = np.array([0.3, 0.3, 0.4])
-    # Of the first word .6 and .4, of the second the halves.
-    sharp = 0.6**2 / (0.6**2 + 0.4**2)
-    assert of_tree(texts, p, at_temperature(0.5)) == pytest.approx([sharp / 2, sharp / 2, 1 - sharp])
-    # The likeliest of two words at every step: "upper left" although "none" is likelier than any whole text.
-    assert of_tree(texts, p, CHOICES["top_k 2"]) == pytest.approx(p)
-    assert of_tree(texts, p, CHOICES["top_p .8"]) == pytest.approx(p)
-
-
-def test_outcomes_under_every_deviation_are_distributions() -> None:
-    p = np.array([0.5, 0.25, 0.15, 0.1])
-    found = deviated([("a",), ("b",), ("c",), ("d",)], p)
-    assert tuple(found) == DEVIATIONS
-    assert all(told.q.sum() == pytest.approx(1) for told in found.values())
-    assert found["top_k 2"].q == pytest.approx([2 / 3, 1 / 3, 0, 0])
-    assert found["top_p .8"].q == pytest.approx([5 / 9, 2.5 / 9, 1.5 / 9, 0])
-    assert found["base 10"].p == pytest.approx(p ** (1 / math.log(10)))
-
-
-@pytest.mark.slow
-def test_the_stated_power_is_that_of_the_test() -> None:
-    """Of T 0.7 at 40 documents, where it is neither 0 nor 1; benchmarks/draws_power.py has more."""
-    chance = np.random.default_rng(17)
-    seen = np.mean([run_of(chance, cold, documents=40, concentration=1.0).state == "contradicted" for _ in range(100)])
-    stated = [run_of(chance, documents=40, concentration=1.0, power=True).power["T 0.7"] for _ in range(5)]
-    assert np.mean(stated) == pytest.approx(seen, abs=0.15)
-    assert 0.1 < seen < 0.9
-
-
-def test_no_power_is_told_where_nothing_was_tested() -> None:
-    draws = [[answer(10 * d + i, -12.0) for i in range(10)] for d in range(60)]
-    assert with_power(verdict_on(draws, PURE), draws).power == {}
 
 
 def test_draws_that_a_stop_text_has_ended_do_not_contradict_their_log_probabilities() -> None:

@@ -192,7 +192,7 @@ def test_no_command_on_a_finished_run_loads_a_model(models: Models, tmp_path: Pa
     assert "Kernel language entropy" in page
 
 
-HEAVY = {"torch", "transformers", "sentence_transformers", "lmms_eval", "datasets", "pandas", "sklearn", "statsmodels"}
+HEAVY = {"torch", "transformers", "sentence_transformers", "lmms_eval", "datasets", "pandas", "sklearn"}
 """Libraries that take a second or more to import, or bring one that does."""
 
 

@@ -1,4 +1,4 @@
-"""Means of documents in groups against statsmodels, and the bootstrap of groups against drawing them one by one."""
+"""Means of documents in groups, and differences of rates."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.api import OLS
 
 from hedge_tasks.statistics import compare_rates, estimate_mean, estimate_rate
 from hedge_tasks.statistics.means import clustered_spread
-from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
 
 
 def clustered(seed: int, n_groups: int = 9) -> tuple[np.ndarray, list[str]]:
@@ -21,25 +19,6 @@ def clustered(seed: int, n_groups: int = 9) -> tuple[np.ndarray, list[str]]:
     order = rng.permutation(len(codes))
     values = rng.normal(size=n_groups)[codes] + rng.normal(size=len(codes))
     return values[order], [f"image {codes[i]}" for i in order]
-
-
-def by_statsmodels(values: np.ndarray, groups: list[str]) -> object:
-    """A regression on a constant with cluster-robust errors; its factor for k = 1 coefficients is G / (G - 1)."""
-    codes = np.unique(groups, return_inverse=True)[1]
-    return OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_clustered_mean_is_the_cluster_robust_regression_of_statsmodels(seed: int) -> None:
-    values, groups = clustered(seed)
-    found, fit = estimate_mean(values, groups), by_statsmodels(values, groups)
-    assert found.value == pytest.approx(fit.params[0], abs=1e-12)
-    assert found.stderr == pytest.approx(fit.bse[0], abs=1e-12)
-    for confidence in (0.8, 0.95):
-        assert estimate_mean(values, groups, confidence=confidence).interval == pytest.approx(
-            tuple(fit.conf_int(1 - confidence)[0]), abs=1e-9
-        )
-    assert (found.n, found.n_groups, found.reason) == (len(values), 9, None)
 
 
 def test_a_document_without_a_group_is_one_of_its_own() -> None:
@@ -65,19 +44,6 @@ def test_groups_that_do_not_occur_are_not_counted() -> None:
     assert clustered_spread(deviations, groups) == pytest.approx(math.sqrt(2 * 2 * 0.75**2))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_rates_and_their_differences_have_the_errors_of_statsmodels(seed: int) -> None:
-    values, groups = clustered(seed, n_groups=30)
-    a, b = (values > 0).astype(int), (values + np.random.default_rng(seed).normal(size=len(values)) > 0.3).astype(int)
-    assert estimate_rate(a, groups=groups).stderr == pytest.approx(by_statsmodels(a, groups).bse[0], abs=1e-12)
-    found, fit = compare_rates(a, b, groups=groups), by_statsmodels(a - b, groups)
-    assert (found.difference, found.stderr) == pytest.approx((fit.params[0], fit.bse[0]), abs=1e-12)
-    assert found.p_value == pytest.approx(fit.pvalues[0], rel=1e-9)
-    for confidence in (0.8, 0.95):
-        found = compare_rates(a, b, groups=groups, confidence=confidence)
-        assert found.interval == pytest.approx(tuple(fit.conf_int(1 - confidence)[0]), abs=1e-9)
-
-
 def test_the_interval_of_a_difference_is_bonetts_and_prices() -> None:
     # Bonett & Price 2012: n = 100, f10 = 15, f01 = 5; with p10 = 16/102, p01 = 6/102.
     a, b = [1] * 15 + [0] * 5 + [1] * 40 + [0] * 40, [0] * 15 + [1] * 5 + [1] * 40 + [0] * 40
@@ -94,32 +60,14 @@ def test_the_interval_of_a_difference_is_bonetts_and_prices() -> None:
     assert grouped.interval == (-1.0, 1.0)
 
 
-# --- the bootstrap of groups ------------------------------------------------------------------------------------------
-
-
-def test_totals_are_sums_by_group_in_an_order_of_their_own() -> None:
-    rng = np.random.default_rng(3)
-    parts, groups = rng.integers(0, 4, size=(40, 2, 3)), rng.integers(0, 8, size=40)
-    totals = group_totals(groups.tolist(), parts)
-    assert sorted(totals.tolist()) == sorted(parts[groups == g].sum(0).tolist() for g in set(groups.tolist()))
-    order = rng.permutation(40)
-    shuffled = group_totals([f"image {977 * groups[i] % 1000}" for i in order], parts[order])
-    assert shuffled.tolist() == totals.tolist()
-    assert group_totals([], np.zeros((0, 2))).shape == (0, 2)
-
-
-def test_the_group_bootstrap_equals_drawing_whole_groups_one_by_one() -> None:
-    rng = np.random.default_rng(5)
-    groups = np.repeat(np.arange(25), rng.integers(1, 9, size=25))
-    ones = (rng.random(len(groups)) < rng.beta(1, 2, size=25)[groups]).astype(int)
-    totals = group_totals(groups.tolist(), np.stack([ones, np.ones_like(ones)], axis=1))
-    found = group_bootstrap(totals, lambda sums: sums[:, 0] / sums[:, 1], n_resamples=4000)
-    members = [np.flatnonzero(groups == g) for g in range(25)]
-    drawn = [ones[np.concatenate([members[g] for g in rng.integers(0, 25, 25)])].mean() for _ in range(4000)]
-    assert found.shape == (4000,)
-    assert found.mean() == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / math.sqrt(2000))
-    assert found.std() == pytest.approx(np.std(drawn), rel=0.06)
-    assert np.quantile(found, [0.05, 0.95]) == pytest.approx(np.quantile(drawn, [0.05, 0.95]), abs=0.02)
-    again = group_bootstrap(totals, lambda sums: sums[:, 0] / sums[:, 1], n_resamples=4000)
-    assert again.tolist() == found.tolist()
-    assert group_bootstrap(totals, lambda sums: sums[:, 0], seed=1).tolist() != found[:1000].tolist()
+@pytest.mark.parametrize("seed", range(5))
+def test_a_clustered_mean_has_the_cluster_robust_error(seed: int) -> None:
+    values, groups = clustered(seed)
+    sums = [(values - values.mean())[np.array(groups) == g].sum() for g in set(groups)]
+    expected = math.sqrt(9 / 8 * np.square(sums).sum()) / len(values)
+    mean = estimate_mean(values, groups)
+    assert (mean.value, mean.stderr) == pytest.approx((values.mean(), expected))
+    half = stats.t(8).ppf(0.975) * expected
+    assert mean.interval == pytest.approx((values.mean() - half, values.mean() + half))
+    ones = (values > 0).astype(int)
+    assert estimate_rate(ones, groups=groups).stderr == pytest.approx(estimate_mean(ones, groups).stderr)

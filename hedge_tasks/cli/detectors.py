@@ -24,7 +24,6 @@ from hedge_tasks.io.commands import Parser, command, show
 if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.measures.detector_table import DetectorTable, Rank
-    from hedge_tasks.measures.fusion import Fusion
     from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
 
@@ -52,11 +51,6 @@ def add(commands: Parser) -> None:
         help="ask models for what further detectors need, such as NLI probabilities of all pairs of answers, and write "
         "it into the run files, so that the next time nothing is asked",
     )
-    parser.add_argument(
-        "--fuse",
-        action="store_true",
-        help="fuse the detectors as well: mean of their ranks, and models, in sample and cross-fitted by image",
-    )
     add_trust(parser)
     add_task(parser)
     add_scorer(parser)
@@ -72,7 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-    from hedge_tasks.measures.fusion import fuse
     from hedge_tasks.measures.kept_claims import kept_numbers
     from hedge_tasks.measures.run_finding import finding_of
     from hedge_tasks.report.detector_page import build_detector_page
@@ -115,13 +108,12 @@ def run(arguments: argparse.Namespace) -> int:
             zip(finished, chosen, strict=True), total=len(finished), name="Scoring", unit="run"
         )
     ]
-    fusions = [fuse(table.scores) if arguments.fuse else None for table in tables]
     ranks = mean_ranks(tables) if len(tables) > 1 else []
     files = [keep_evidence(run) for run in finished] if arguments.keep else []
     claim_numbers = [kept_numbers(run) for run in finished]
     findings = [finding_of(run) for run in finished]
     if arguments.html:
-        sections: dict[str, Any] = {"findings": findings, "fusions": fusions, "claims": claim_numbers}
+        sections: dict[str, Any] = {"findings": findings, "claims": claim_numbers}
         write_whole(arguments.html, build_detector_page(tables, ranks, budget=arguments.budget, **sections))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
@@ -130,14 +122,14 @@ def run(arguments: argparse.Namespace) -> int:
     facts = {
         **options,
         "runs": [
-            {**_facts(table, fusion), **claim_facts, **finding.to_dict()}
-            for table, fusion, (_, claim_facts), finding in zip(tables, fusions, claims, findings, strict=True)
+            {**_facts(table), **claim_facts, **finding.to_dict()}
+            for table, (_, claim_facts), finding in zip(tables, claims, findings, strict=True)
         ],
         "ranks": rank_table or [],
     }
     parts: list[object] = []
-    for table, fusion, (claim_text, _), finding in zip(tables, fusions, claims, findings, strict=True):
-        parts += ["\n".join(finding.lines()), _table(table), _fusion(fusion) if fusion else "", claim_text]
+    for table, (claim_text, _), finding in zip(tables, claims, findings, strict=True):
+        parts += ["\n".join(finding.lines()), _table(table), claim_text]
     lines = [f"{path}: written" for path in (*files, arguments.html, arguments.plot) if path]
     show(arguments, facts, *parts, rank_table or "", "\n".join(lines))
     return 0
@@ -197,11 +189,10 @@ def _needs() -> Table:
     return Table(columns, rows, "detectors, their price, and what they need", notes)
 
 
-def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
+def _facts(table: DetectorTable) -> dict[str, Any]:
     facts: dict[str, Any] = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
     facts |= {"detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
-    facts |= {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
-    return facts | ({"fusion": fusion} if fusion else {})
+    return facts | {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
 
 
 def _table(table: DetectorTable) -> Table:
@@ -234,32 +225,10 @@ def _table(table: DetectorTable) -> Table:
     if blind:
         notes += ["* turned round"] if any(row.reversed for row in blind.rows) else []
         notes += reason_lines("left out", blind.left_out.items())
-    if table.independent:
-        notes.append(
-            "if independent: without the judge's errors, as `hedge judge --check` found them, if they have nothing to "
-            "do with the score; in brackets bounds"
-        )
     notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
-    parts: dict[str, Any] = {"experts": table.experts, "independent": table.independent, "baselines": baselines}
+    parts: dict[str, Any] = {"experts": table.experts, "baselines": baselines}
     parts |= {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes, "within": "within types"}
     return numbers_table(table.rows, against=table.against, **parts)
-
-
-def _fusion(fusion: Fusion) -> Table:
-    from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table
-
-    name, alone = fusion.best
-    rows: list[dict[str, Cell]] = [
-        {"way": way.name, "in_sample": way.in_sample, "estimate": way.estimate} for way in fusion.ways
-    ]
-    rows.append({"way": f"{name} alone, picked by these labels", "estimate": alone})
-    columns = [
-        Column("way"),
-        Column("in_sample", format=FOUR_DIGITS),
-        Column("estimate", "cross-fitted", format=FOUR_DIGITS),
-        Column("interval", "95 %", show="interval", of="estimate"),
-    ]
-    return Table(columns, rows, f"{len(fusion.detectors)} detectors fused, {fusion.draws} draws together")
 
 
 def _ranks(ranks: Sequence[Rank], n_runs: int) -> Table:

@@ -60,8 +60,8 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
 
-    if arguments.run is None and arguments.check is None:
-        raise ConfigError("give a RUN to label, or --check with human labels")
+    if (arguments.run is None) == (arguments.check is None):
+        raise ConfigError("give a RUN to label, or --check with human labels, not both")
     judge = _judge(arguments)
     return run_check(arguments, judge) if arguments.check else _relabel(arguments, judge)
 

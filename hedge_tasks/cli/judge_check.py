@@ -53,30 +53,9 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         **cost,
         **{name: {**_check_json(result), "beside": beside[name]} for name, result in checks.items()},
     }
-    kept_line = _keep_check(arguments, judge, checks["labels"])
     parts = [part for name, result in checks.items() for part in (_check_text(name, result), beside[name])]
-    show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts, *cost_lines, kept_line)
+    show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts, *cost_lines)
     return 0
-
-
-def _keep_check(arguments: argparse.Namespace, judge: Judge, result: JudgeCheck) -> str:
-    """Keep a check beside a run that the judge has labelled; return a line that says so."""
-    from hedge_tasks.errors import ConfigError
-    from hedge_tasks.judging.check import LABELS
-    from hedge_tasks.runs.audit_files import KeptCheck, keep_check
-    from hedge_tasks.runs.run_files import load_run
-
-    if arguments.run is None:
-        return ""
-    run = load_run(arguments.run, arguments.task)
-    judges = sorted({str(verdict.get("judge")) for verdict in run.verdicts.values()})
-    if not judges or any(name.split()[0].partition(":")[0] != judge.name for name in judges):
-        raise ConfigError(f"{run.title} was labelled by {', '.join(judges) or 'nobody'}; the check is of {judge.name}")
-    wrong, right = (result.recall[LABELS[label]] for label in (1, 0))
-    check = KeptCheck(
-        judge=judge.name, sensitivity=(wrong.found, wrong.judged), specificity=(right.found, right.judged)
-    )
-    return f"{keep_check(run, check)}: written; `hedge detectors` tells what these errors do to AUROCs"
 
 
 def _rivals(

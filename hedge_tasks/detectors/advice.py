@@ -19,9 +19,7 @@ FREE = ("msp", "baseline_nll")
 
 _LEVEL = 0.05
 
-_ONLY_OPTIONS = (
-    ". That is of options, each with one spelling: with two a meaning the order turns round (docs/detectors.md)."
-)
+_ONLY_OPTIONS = ". That is of options, each with one spelling; answers in words are another matter (docs/detectors.md)."
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ forced_options     measures of the distribution over the offered answers
 Detectors of answers:
 detector_table     detectors side by side on a run; detector_columns: their columns as a printed table
 priced_scores      scores with what they cost, under a budget; sweep: AUROC against the number of answers
-blind, fusion      baselines that see neither image nor draws; detectors fused into one; folds: their cross-fitting
+blind              baselines that see neither image nor draws; folds: cross-fitting
 probe_table        fitted detectors; claim_probes: those of sentences
 curves, threshold_report, cost    curves behind figures; effects of tuning; seconds and memory
 

@@ -5,7 +5,7 @@ Labels are 1 = hallucinated, 0 = supported; higher scores mean more likely hallu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from hedge_tasks.statistics import (
     Curve,
     StratifiedAuroc,
     estimate_calibration,
-    estimate_curves,
     risk_coverage_curve,
     stratified_auroc,
 )
@@ -59,21 +58,6 @@ def risk_coverage(data: Labelled, declined: int = 0) -> Curve:
 def calibrated(data: Labelled) -> Calibration:
     """Return the reliability diagram of the score, made a probability by cross-fitted isotonic regression."""
     return estimate_calibration(data.values, data.labels, groups=data.groups)
-
-
-MEASURES = {
-    "auprc": "AUPRC",
-    "aurc": "AURC ↓",
-    "prr": "PRR",
-    "prr_50": "PRR, half rejected",
-    "aug": "AUG",
-}
-"""Names of the areas of `other_measures` for people; ↓ where lower is better."""
-
-
-def other_measures(data: Labelled) -> Mapping[str, Number]:
-    """Return AUPRC, AURC, PRR and AUG, with intervals; see `MEASURES`."""
-    return estimate_curves(data.values, 1 - data.labels, groups=data.groups) if len(data.values) else {}
 
 
 def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None:

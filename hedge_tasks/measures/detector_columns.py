@@ -20,7 +20,6 @@ def numbers_table(
     against: str,
     within: str = "within",
     experts: Mapping[str, Number] | None = None,
-    independent: Mapping[str, Number] | None = None,
     baselines: Sequence[Mapping[str, Cell]] = (),
     brief: bool = False,
     title: str = "",
@@ -32,7 +31,6 @@ def numbers_table(
         against: what the differences are to.
         within: heading of the ROC-AUC within types or answers.
         experts: by detector, its ROC-AUC against experts' labels.
-        independent: by detector, its ROC-AUC if the judge's errors were independent of the score.
         baselines: further rows, below the others.
         brief: without the shares of the most suspicious and the flagged parts.
     """
@@ -42,7 +40,6 @@ def numbers_table(
         Column("interval", "95 %", show="interval", of="estimate"),
         Column("rarer", "rarer class", show="n_rarer", of="estimate"),
         Column("experts", "against experts", format=FOUR_DIGITS, interval=True),
-        Column("independent", "if independent", format=FOUR_DIGITS, interval=True),
         Column("within", within, format=FOUR_DIGITS),
         Column("within_interval", "95 %", show="interval", of="within"),
         *(() if brief else _OF_FLAGGING),
@@ -54,7 +51,7 @@ def numbers_table(
         columns.append(Column(key, f"- {heading}", format=SIGNED_FOUR))
         columns.append(Column(f"{key}_interval", "95 %", format=SIGNED, show="interval", of=key))
         columns.append(Column(p, "p (max-T)", show="p"))
-    beside = {"experts": experts or {}, "independent": independent or {}}
+    beside = {"experts": experts or {}}
     cells = [
         {
             **_cells(row, brief),

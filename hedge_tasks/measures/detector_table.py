@@ -17,22 +17,20 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent, whose_labels
+from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.audit_files import audit_of, check_of
+from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.evidence import incomplete_sources
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, estimate_mean, max_t
 from hedge_tasks.statistics.base import midranks
-from hedge_tasks.statistics.resampling import group_totals, percentile_interval, unit_counts
 
-_RESAMPLES = 2000
 _FEWEST_RUNS = 3
 
 
@@ -90,8 +88,6 @@ class DetectorTable:
         scores: of all questions by the detectors with a row.
         blind: baselines that see neither picture nor draws, beside the detectors; None where they were not measured.
         experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
-        independent: detector -> its ROC-AUC without the judge's errors, if these are independent of the score; where a
-            check of the judge stands beside the run, and no audit.
         labels: whose labels all others rest on.
     """
 
@@ -104,7 +100,6 @@ class DetectorTable:
     scores: Sequence[Scores] = ()
     blind: AgainstBlind | None = None
     experts: Mapping[str, Number] = field(default_factory=dict)
-    independent: Mapping[str, Number] = field(default_factory=dict)
     labels: str = ""
 
 
@@ -202,7 +197,6 @@ def detector_table(
         for i, first in enumerate(columns[plain[0]].scores if plain else ())
     ]
     audit = audit_of(run)
-    check = check_of(run) if audit is None else None
     return DetectorTable(
         run,
         scorer,
@@ -213,7 +207,6 @@ def detector_table(
         joined,
         against_blind(run.answer_sets, scores, joined) if blind and joined else None,
         {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in ranked},
-        {} if check is None else {name: auroc_if_independent(columns[name].scores, name, check) for name in ranked},
         whose_labels(run, audit),
     )
 
@@ -310,16 +303,16 @@ def _advice(
     return price_advice((detectors[free].title, values[free]), gains, one_spelling=one_spelling)
 
 
-def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
+def mean_ranks(tables: Sequence[DetectorTable]) -> list[Rank]:
     """Return the mean rank over runs of every detector that all of them have, the best first; see `ranks_of`."""
     values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
-    return ranks_of(values, range(len(values)), seed=seed)
+    return ranks_of(values, range(len(values)))
 
 
-def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], *, seed: int = 0) -> list[Rank]:
+def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable]) -> list[Rank]:
     """Return the mean rank over runs of every detector that all of them have, the best first.
 
-    The interval is by resampling runs, or groups of them: it shows how far other runs like these would have
+    The interval is Student's between runs, or groups of them: it shows how far other runs like these would have
     another order, and is rough with few of them.
 
     Args:
@@ -330,16 +323,10 @@ def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], 
     if not names:
         return []
     ranks = np.array([midranks([-by_detector[name] for name in names]) for by_detector in values])
-    # Sums and counts by group, so that resampled means are ratios of what was drawn.
-    totals = group_totals(groups, np.column_stack([ranks, np.ones(len(ranks))]))
-    sums = np.concatenate([times @ totals for times in unit_counts(len(totals), _RESAMPLES, 1, seed)])
-    resampled = sums[:, :-1] / sums[:, -1:]
+    enough = len(set(groups)) >= _FEWEST_RUNS
+    means = [estimate_mean(ranks[:, i], groups) for i in range(len(names))]
     mean_by_detector = [
-        Rank(
-            name,
-            float(ranks[:, i].mean()),
-            percentile_interval(resampled[:, i], 0.95) if len(totals) >= _FEWEST_RUNS else None,
-        )
-        for i, name in enumerate(names)
+        Rank(name, mean.value or 0.0, mean.interval if enough else None)
+        for name, mean in zip(names, means, strict=True)
     ]
     return sorted(mean_by_detector, key=lambda rank: (rank.mean, rank.detector))

@@ -42,8 +42,8 @@ def explain(text: str) -> Markup:
     """Return a text with every term of the field marked where it comes first; everything else is escaped.
 
     Example:
-        >>> explain("<AUG>")
-        Markup('&lt;<a class="term" href="#term-aug" title="Area under ...">AUG</a>&gt;')
+        >>> explain("<ECE>")
+        Markup('&lt;<a class="term" href="#term-ece" title="Expected ...">ECE</a>&gt;')
     """
     from markupsafe import Markup, escape
 

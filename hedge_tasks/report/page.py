@@ -10,7 +10,6 @@ from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.outcomes import declined_in
-from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
 from hedge_tasks.measures.hedge_paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.measures.hedge_paper.published import SCORES, filter_name
 from hedge_tasks.numbers import Format, Number
@@ -198,20 +197,12 @@ def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
         "name": clustering,
         "pictures": [picture(chart) for chart in charts if not (chart.name == "question-types" and chart.empty)],
         "question_types": _by_question_type(analysis, clustering),
-        "measures": _measures(analysis, clustering),
     }
 
 
 def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, float, Number]]:
     prices = {name: price.mean for name, price in prices_of(analysis.scores[clustering]).items()}
     return [(name, prices.get(name, 0.0), estimate) for name, estimate in analysis.estimates[clustering].items()]
-
-
-def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
-    """Return areas other than the ROC's, a row a score."""
-    areas = {s: other_measures(labelled(analysis.scores[clustering], s)) for s in analysis.drawn(clustering)}
-    rows = [(name_of(score), [numbers[key] for key in MEASURES]) for score, numbers in areas.items() if numbers]
-    return {"names": list(MEASURES.values()), "rows": rows} if rows else None
 
 
 def _by_question_type(analysis: Analysis, clustering: str) -> dict[str, Any] | None:

@@ -11,12 +11,11 @@ from pydantic import Field
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.records import Count, Items, Name, Pair, Record, Text
+from hedge_tasks.io.records import Items, Name, Record, Text
 from hedge_tasks.judging.designed import AuditPlan, ExpertAudit, ExpertSaid, put_together
 from hedge_tasks.runs.run_files import Run, file_of
 
 ENDING = ".audit.json"
-CHECK = ".check.json"
 
 
 class KeptLabel(Record):
@@ -93,38 +92,3 @@ def check_plan(run: Run, plan: AuditPlan, path: Path) -> None:
         raise DataError(f"{path}: the plan is of other documents than the run {run.title}")
     if plan.created and (plan.task, plan.created) != (run.task, run.created):
         raise DataError(f"{path}: the plan is of another run ({plan.task}, {plan.created}); its answers are others")
-
-
-class KeptCheck(Record):
-    """Findings of `hedge judge RUN --check` about the judge that labelled a run.
-
-    Attributes:
-        judge: its name.
-        sensitivity, specificity: right ones, and of how many.
-    """
-
-    judge: Text
-    sensitivity: Pair[Count]
-    specificity: Pair[Count]
-
-
-def keep_check(run: Run, check: KeptCheck) -> Path:
-    """Write a check of the judge beside a run that it labelled.
-
-    Raises:
-        DataError: the run was not read from a run file, or the file cannot be written.
-    """
-    path = file_of(run)
-    path = path.with_name(path.stem + CHECK)
-    write_whole(path, check.model_dump_json() + "\n")
-    return path
-
-
-def check_of(run: Run) -> KeptCheck | None:
-    """Return the check of the judge that stands beside a run; None where there is none.
-
-    Raises:
-        DataError: it is damaged.
-    """
-    path = _beside(run, CHECK)
-    return None if path is None else KeptCheck.read(outside.read_json(path), str(path))

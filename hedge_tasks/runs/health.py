@@ -38,13 +38,12 @@ from hedge_tasks.runs.setting_verdicts import (
     SEED,
     SettingVerdict,
     mitigation_line,
-    power_text,
     repeats_text,
     setting_verdicts,
     summary_of,
 )
 from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on, with_power
+from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
 
 # Shares from which a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
@@ -201,7 +200,7 @@ def measure_health(
     answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
     distinct = [len({answer.text for answer in a.clean}) for a in answer_sets if len(a.clean) > 1]
     draws = [a.clean for a in answer_sets]
-    draws_verdict = with_power(verdict_on(draws, sampled.get("decoding") or {}), draws)
+    draws_verdict = verdict_on(draws, sampled.get("decoding") or {})
     served = _served(answers)
     counts = Health(
         documents=len(answer_sets),
@@ -432,7 +431,6 @@ def draws_line(verdict: DrawsVerdict) -> str:
         t = "" if verdict.t is None else f"t {format_value(verdict.t, Format(digits=1, signed=True))}, "
         parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
     if verdict.state == "not contradicted":
-        parts += [power_text(verdict.power)] if verdict.power else []
         parts += [] if verdict.two_sided else ["the end token is not known: by what draws begin with"]
     return f"{verdict.state}: {'; '.join(parts)}"
 

@@ -103,19 +103,18 @@ def agreement(verdicts: Sequence[Verdict], groups: Sequence[str | None] | None =
     A case that a judge does not label counts for the others only (percent, Krippendorff), or for none (kappas).
 
     Args:
-        groups: of each verdict's document, such as its image; where some share one, groups are resampled.
+        groups: of each verdict's document, such as its image; where some share one, errors are between groups.
 
     Raises:
         DataError: as `votes_by_judge`.
     """
-    from hedge_tasks.statistics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
+    from hedge_tasks.statistics.agreement import cohen_kappa, krippendorff_alpha, percent_agreement
 
     votes = {judge: [v.label for v in judged] for judge, judged in votes_by_judge(verdicts).items()}
     labels = list(votes.values())
     whole = None if groups is None else shared_groups(groups)
     agreements = {
         "percent agreement": percent_agreement(labels, groups=whole),
-        "Fleiss' kappa": fleiss_kappa(labels, groups=whole),
         "Krippendorff's alpha": krippendorff_alpha(labels, groups=whole),
     }
     pairs = combinations(votes.items(), 2)

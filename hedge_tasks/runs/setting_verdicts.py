@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.numbers import Format, format_p, format_value
+from hedge_tasks.numbers import format_p, format_value
 from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, TOGETHER, SettingTried
 from hedge_tasks.sampling.probe import UNLIKELY
 from hedge_tasks.statistics.draws import DrawsVerdict
@@ -26,23 +26,12 @@ TEMPERATURE, SEED, PENALTIES, ONE_MODEL = "temperature", "seed", "penalties", "o
 BASE, CACHE, BATCH = "log-probability base", "no cache", "batch"
 SETTINGS = (TEMPERATURE, *NARROWEST, SEED, PENALTIES, ONE_MODEL, BASE, CACHE, BATCH)
 
-_AGAINST: Mapping[str, tuple[str, ...]] = {
-    TEMPERATURE: ("T 0.7", "T 1.3"),
-    "top_p": ("top_p .8",),
-    "top_k": ("top_k 2", "top_k 40 with top_p .95"),
-    ONE_MODEL: ("two models",),
-    BASE: ("base 10",),
-}
-"""Deviations against which the power of the test of draws is stated, by setting."""
+_BY_DRAWS = (TEMPERATURE, "top_p", "top_k", ONE_MODEL, BASE)
+"""Settings that the test of draws tells of."""
 
 _TOO_OFTEN = (TEMPERATURE, *NARROWEST, PENALTIES, BASE)
 _TOO_RARELY = (TEMPERATURE, PENALTIES, ONE_MODEL, BASE)
 """Settings that may be otherwise where draws repeat more and less often than their log-probabilities have it."""
-
-_POWER = Format(digits=2)
-
-_SOME_POWER = 0.05
-"""Of the test of draws, below which it is as good as none."""
 
 _GREEDY = (10, 0.98)
 """Documents, and the share of them whose clean answers are all the same, from which nobody sampled."""
@@ -57,7 +46,6 @@ class SettingVerdict:
         state: `verified` where nobody has to be believed; `not contradicted` where a test could have contradicted.
         evidence: what says so, or why nothing can.
         asked: the value that was asked for, where it is a number.
-        power: of the test of draws at its level, by deviation.
         unreliable: whether the run's numbers cannot be relied on because of it.
         by: the witness of a contradiction.
     """
@@ -66,24 +54,16 @@ class SettingVerdict:
     state: State
     evidence: str
     asked: float | None = None
-    power: Mapping[str, float] | None = None
     unreliable: bool = False
     by: Literal["draws", "probe", "replies"] | None = None
 
     def line(self) -> str:
-        """Return it in words, such as "temperature 1: not contradicted (power 0.31 against T 0.7)"."""
+        """Return it in words, such as "top_p 1: not contradicted (top_p 0.01 gives one answer to 4 seeds)"."""
         value = "" if self.asked is None else f" {self.asked:g}"
-        parts = [power_text(self.power)] if self.power else []
-        parts += [self.evidence] if self.evidence else []
-        return f"{self.setting}{value}: {self.state}" + (f" ({'; '.join(parts)})" if parts else "")
+        return f"{self.setting}{value}: {self.state}" + (f" ({self.evidence})" if self.evidence else "")
 
     def to_dict(self) -> dict[str, Any]:
         return {key: value for key, value in asdict(self).items() if value is not None and value is not False}
-
-
-def power_text(power: Mapping[str, float]) -> str:
-    """Return the power of a test by deviation in words; powers are in [0, 1]."""
-    return "power " + ", ".join(f"{_POWER(value)} against {name}" for name, value in power.items())
 
 
 def repeats_text(repeats: float, expected: float) -> str:
@@ -101,7 +81,7 @@ def setting_verdicts(
 
     Args:
         sampled: how the model behaved, as a run's settings have it.
-        draws: of the clean draws against their own log-probabilities, with the power of the test.
+        draws: of the clean draws against their own log-probabilities.
         served: models and servers that answered: by field of `Served`, how many answers each value has.
         answer_sets: of the run.
     """
@@ -152,20 +132,18 @@ class _SettingChecks:
     def _by_draws(self, setting: str, own: SettingVerdict | None) -> SettingVerdict:
         """Add the test of draws to the verdicts known otherwise."""
         evidence = own.evidence if own else ""
-        power = {name: self.draws.power[name] for name in _AGAINST.get(setting, ()) if name in self.draws.power}
         not_contradicted = own is not None and own.state == "not contradicted"
-        if self.draws.state == "not contradicted" and power:
+        if self.draws.state == "not contradicted" and setting in _BY_DRAWS:
             if not self.draws.two_sided:
                 one_sided = "end tokens are not known: too many repeats alone would show"
                 evidence = f"{evidence}; {one_sided}" if evidence else one_sided
-            # A test that hardly ever says no says nothing; and draws do not say whose they are.
-            tests_setting = max(power.values()) >= _SOME_POWER and (setting != ONE_MODEL or not_contradicted)
-            state: State = "not contradicted" if tests_setting or not_contradicted else "not verifiable"
-            return self._verdict(setting, state, evidence, power=power)
+            # Draws do not say whose they are.
+            state: State = "not verifiable" if setting == ONE_MODEL and not not_contradicted else "not contradicted"
+            return self._verdict(setting, state, evidence)
         if own is not None and not_contradicted:
             return own
         reasons = [evidence] if evidence else []
-        if setting in _AGAINST and self.draws.state == "not verifiable" and self.draws.reason:
+        if setting in _BY_DRAWS and self.draws.state == "not verifiable" and self.draws.reason:
             reasons.append(f"of the draws: {self.draws.reason}")
         return self._verdict(setting, "not verifiable", "; ".join(reasons) or "no test tells")
 
@@ -367,9 +345,6 @@ def summary_of(verdicts: Sequence[SettingVerdict]) -> str | None:
     parts = []
     for state in STATES:
         in_state = [verdict for verdict in verdicts if verdict.state == state]
-        named = ", ".join(
-            verdict.setting + (f" ({power_text(dict([next(iter(verdict.power.items()))]))})" if verdict.power else "")
-            for verdict in in_state
-        )
+        named = ", ".join(verdict.setting for verdict in in_state)
         parts += [f"{state}: {named}"] if in_state else []
     return "; ".join(parts) or None

@@ -1,12 +1,13 @@
 """How well a score tells hallucinated answers from supported ones, how sure that is, and how well judges agree.
 
-    roc          AUROC with standard error and interval (DeLong, bootstrap; by image the delete-one-group jackknife)
+    roc          AUROC with standard error and interval (DeLong, Newcombe; by image the delete-one-group jackknife)
     strata       AUROC within kinds of questions
     paired       two scores on the same answers; two runs on the same documents, by AUROC or by any measure of sums
     multiple     several scores against one: p-values that hold for all of them together
-    curves       average precision, risk-coverage and rejection curves with AURC, PRR and AUG
+    curves       risk-coverage curve and AURC
     calibration  cross-fitted probabilities, their reliability diagram and ECE
-    agreement    Cohen's, Fleiss' and Krippendorff's agreement of judges
+    agreement    Cohen's and Krippendorff's agreement of judges
+    jackknife    any statistic of documents in groups, with error and interval
     betting      tests of a mean that are valid at any time
     rates        proportions with Wilson intervals
     means        means of documents in groups, with clustered standard errors
@@ -21,10 +22,7 @@ documents or on the names of the groups, and the same seed gives the same number
 
 from hedge_tasks.statistics.agreement import (
     Agreement,
-    ConfusionMatrix,
     cohen_kappa,
-    confusion_matrix,
-    fleiss_kappa,
     krippendorff_alpha,
     percent_agreement,
     weighted_kappa,
@@ -33,14 +31,10 @@ from hedge_tasks.statistics.base import UndefinedStatistic
 from hedge_tasks.statistics.calibration import Calibration, ReliabilityBin, estimate_calibration
 from hedge_tasks.statistics.curves import (
     Curve,
-    area_under_quality,
     area_under_risk_coverage,
-    average_precision,
-    estimate_curves,
-    prediction_rejection_ratio,
-    rejection_curve,
     risk_coverage_curve,
 )
+from hedge_tasks.statistics.jackknife import jackknife
 from hedge_tasks.statistics.means import estimate_mean
 from hedge_tasks.statistics.multiple import max_t
 from hedge_tasks.statistics.paired import (
@@ -48,10 +42,9 @@ from hedge_tasks.statistics.paired import (
     compare_runs,
     compare_scores,
     compare_within,
-    holm,
 )
 from hedge_tasks.statistics.rates import compare_rates, estimate_rate, wilson_interval
-from hedge_tasks.statistics.roc import auroc, estimate_auroc
+from hedge_tasks.statistics.roc import auroc, estimate_auroc, newcombe_interval
 from hedge_tasks.statistics.strata import StratifiedAuroc, stratified_auroc
 from hedge_tasks.statistics.sums import compare_sums, estimate_of_sums, ratio
 
@@ -59,34 +52,27 @@ __all__ = [
     "UndefinedStatistic",
     "auroc",
     "estimate_auroc",
+    "newcombe_interval",
     "StratifiedAuroc",
     "stratified_auroc",
     "Comparison",
     "compare_scores",
     "compare_within",
     "compare_runs",
-    "holm",
     "max_t",
     "Curve",
-    "average_precision",
-    "rejection_curve",
     "risk_coverage_curve",
     "area_under_risk_coverage",
-    "prediction_rejection_ratio",
-    "area_under_quality",
-    "estimate_curves",
     "Calibration",
     "ReliabilityBin",
     "estimate_calibration",
     "Agreement",
-    "ConfusionMatrix",
     "percent_agreement",
     "cohen_kappa",
     "weighted_kappa",
-    "fleiss_kappa",
     "krippendorff_alpha",
-    "confusion_matrix",
     "estimate_mean",
+    "jackknife",
     "estimate_rate",
     "compare_rates",
     "wilson_interval",

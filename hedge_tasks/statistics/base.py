@@ -85,11 +85,6 @@ def check_confidence(confidence: float) -> None:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
 
 
-def check_resamples(n_resamples: int) -> None:
-    if n_resamples < 2:
-        raise ValueError(f"n_resamples must be at least 2, got {n_resamples}")
-
-
 def codes_of(values: Sequence[Hashable], n: int, name: str) -> IntArray:
     """Number of each value in order of first appearance."""
     if len(values) != n:

@@ -21,7 +21,6 @@ from hedge_tasks.statistics.base import (
     wilson,
 )
 from hedge_tasks.statistics.placements import units_of_each_class
-from hedge_tasks.statistics.resampling import canonical_units
 
 
 @dataclass(frozen=True)
@@ -116,78 +115,39 @@ def estimate_calibration(
     if n_folds < 2 or n_bins < 1:
         raise ValueError(f"need n_folds >= 2 and n_bins >= 1, got {n_folds} and {n_bins}")
     x, y = as_data(scores, labels)
-    codes = None if groups is None else codes_of(groups, len(x), "groups")
+    codes = np.arange(len(x)) if groups is None else codes_of(groups, len(x), "groups")
     try:
         check_defined(x, y)
-        folds = _folds(levels_of(x), y, codes, n_folds, seed)
-        probabilities = _cross_fitted(levels_of(x), y, folds)
+        n_used = min(n_folds, *units_of_each_class(y == 1, codes))
+        if n_used < 2:
+            raise UndefinedStatistic("no cross-fitting: one of the classes occurs in a single document or group only")
+        probabilities = _cross_fitted(levels_of(x).astype(np.float64), y, codes, n_used, seed)
     except UndefinedStatistic as error:
         return Calibration(None, None, (), (), len(x), int((y == 1).sum()), 0, str(error))
     bins = tuple(_bins(probabilities, y, n_bins, confidence))
     ece = sum(bin_.n * abs(bin_.share - bin_.probability) for bin_ in bins) / len(x)
     brier = float(((probabilities - y) ** 2).mean())
-    n_used = int(folds.max()) + 1
     return Calibration(ece, brier, bins, tuple(probabilities.tolist()), len(x), int(y.sum()), n_used)
 
 
-def _folds(levels: IntArray, y: FloatArray, groups: IntArray | None, n_folds: int, seed: int) -> IntArray:
-    """Fold of each document, shape `(n,)`.
+def _cross_fitted(x: FloatArray, y: FloatArray, groups: IntArray, n_folds: int, seed: int) -> FloatArray:
+    from sklearn.isotonic import IsotonicRegression
+    from sklearn.model_selection import StratifiedGroupKFold
 
-    The groups with most hallucinations come first, each to the fold that has fewest of them by then; of those, and for
-    groups without any, to the fold with fewest documents. Equal ones come in a random order.
-    """
-    n_folds = min(n_folds, *units_of_each_class(y == 1, groups))
-    if n_folds < 2:
-        unit = "document" if groups is None else "group"
-        raise UndefinedStatistic(f"no cross-fitting: one of the classes occurs in a single {unit} only")
-    units, n_units = canonical_units(groups, levels, y.astype(np.int64))
-    n_positive, sizes = np.bincount(units, y, n_units), np.bincount(units, minlength=n_units)
-    fold_of = np.empty(n_units, dtype=np.int64)
-    has = [(0.0, 0, fold) for fold in range(n_folds)]  # hallucinations, documents
-    for unit in np.lexsort((np.random.default_rng(seed).permutation(n_units), -sizes, -n_positive)).tolist():
-        positives, documents, fold = min(has) if n_positive[unit] else min(has, key=lambda state: (state[1], state[2]))
-        fold_of[unit], has[fold] = fold, (positives + float(n_positive[unit]), documents + int(sizes[unit]), fold)
-    return np.asarray(fold_of[units])
-
-
-def _cross_fitted(levels: IntArray, y: FloatArray, folds: IntArray) -> FloatArray:
+    # The folds follow what is in the groups, neither their names nor the order of the documents.
+    content: dict[int, list[tuple[float, float]]] = {}
+    for i in np.lexsort((y, x)):
+        content.setdefault(int(groups[i]), []).append((float(x[i]), float(y[i])))
+    place = {group: number for number, group in enumerate(sorted(content, key=content.__getitem__))}
+    units = np.array([place[group] for group in groups.tolist()], dtype=np.int64)
+    order = np.lexsort((y, x, units))
+    x, y, units = x[order], y[order], units[order]
     probabilities = np.empty(len(y), dtype=np.float64)
-    for fold in np.unique(folds):
-        held_out = folds == fold
-        if np.ptp(y[~held_out]) == 0:
+    for train, test in StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed).split(x, y, units):
+        if np.ptp(y[train]) == 0:
             raise UndefinedStatistic("no cross-fitting: the documents outside of a fold are all of one class")
-        fitted_levels, place, times = np.unique(levels[~held_out], return_inverse=True, return_counts=True)
-        fit = isotonic(np.bincount(place, y[~held_out]), times)
-        probabilities[held_out] = np.interp(levels[held_out], fitted_levels, fit)
+        probabilities[order[test]] = IsotonicRegression(out_of_bounds="clip").fit(x[train], y[train]).predict(x[test])
     return probabilities
-
-
-def isotonic(sums: npt.ArrayLike, times: npt.ArrayLike) -> FloatArray:
-    """Isotonic regression of labels on levels: the closest shares in the squared sense that never fall.
-
-    Pool adjacent violators (Barlow et al. 1972). Importing SciPy's takes longer than all fits of a report.
-
-    Args:
-        sums: Sum of the labels at each level, ascending, shape `(levels,)`.
-        times: Number of documents at each level, positive, shape `(levels,)`.
-
-    Returns:
-        Fitted share of each level, shape `(levels,)`.
-
-    Example:
-        >>> isotonic([0, 1, 0, 2], [1, 1, 1, 2]).tolist()
-        [0.0, 0.5, 0.5, 1.0]
-    """
-    blocks: list[tuple[float, float, int]] = []  # sum, documents, levels
-    for total, n in zip(np.asarray(sums, dtype=np.float64).tolist(), np.asarray(times).tolist(), strict=True):
-        block = (total, float(n), 1)
-        # Blocks of equal shares become one, too: the fit is the same, and whole numbers are compared exactly.
-        while blocks and blocks[-1][0] * block[1] >= block[0] * blocks[-1][1]:
-            before = blocks.pop()
-            block = (before[0] + block[0], before[1] + block[1], before[2] + block[2])
-        blocks.append(block)
-    shares, widths = [total / n for total, n, _ in blocks], [width for *_, width in blocks]
-    return np.repeat(np.array(shares, dtype=np.float64), widths)
 
 
 def _bins(probabilities: FloatArray, y: FloatArray, n_bins: int, confidence: float) -> list[ReliabilityBin]:

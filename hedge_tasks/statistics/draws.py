@@ -4,7 +4,7 @@ A text drawn with probability p comes again among the n - 1 other draws of its p
 the deviation of each draw has the mean 0 whatever the others are, and draws whose probability is not known may be left
 out. A server that cuts, sharpens or mixes distributions, or that tells other log-probabilities, deviates.
 
-Never "verified": a deviation may be too small for the number of documents. So the power is told against some.
+Never "verified": a deviation may be too small for the number of documents.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -22,7 +22,6 @@ import numpy as np
 from hedge_tasks.data.answers import Answer, log_probability
 from hedge_tasks.numbers import count_of
 from hedge_tasks.statistics.base import two_sided_p
-from hedge_tasks.statistics.draws_power import power_of
 
 ALPHA = 0.01
 FEWEST_DOCUMENTS = 10
@@ -53,7 +52,6 @@ class DrawsVerdict:
         expected: the same, as the log-probabilities have it.
         t: deviation in standard errors.
         p_value: of t, two-sided. Where the end token is not known, fewer repeats are of draws that begin with the text.
-        power: by deviation, how likely the test would have contradicted; see `with_power`.
         two_sided: whether the log-probability of the end token is known.
     """
 
@@ -64,7 +62,6 @@ class DrawsVerdict:
     expected: float | None = None
     t: float | None = None
     p_value: float | None = None
-    power: Mapping[str, float] = field(default_factory=dict)
     two_sided: bool = True
 
 
@@ -114,14 +111,6 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
             "not verifiable", f"only {count_of(len(documents), 'document')} with repeated draws and log-probabilities"
         )
     return _tested(documents, two_sided, alpha)
-
-
-def with_power(verdict: DrawsVerdict, draws: Sequence[Sequence[Answer]], alpha: float = ALPHA) -> DrawsVerdict:
-    """The verdict with the power of its test, where there was one; takes tens of milliseconds."""
-    if verdict.state == "not verifiable" or verdict.t is None:
-        return verdict
-    settings = {"two_sided": verdict.two_sided, "alpha": alpha, "n_documents": verdict.documents}
-    return replace(verdict, power=power_of(draws, **settings))  # type: ignore[arg-type]
 
 
 def _added_up(draws: Sequence[Answer]) -> float:

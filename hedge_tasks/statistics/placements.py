@@ -189,11 +189,5 @@ def degrees_of_freedom(
     return max(1.0, min(effective_number(leverage), *units_of_each_class(positive, groups)) - 1)
 
 
-def disjoint_pairs(positive: BoolArray, groups: IntArray | None) -> int:
-    """At least how many independent pairs (hallucinated, supported) there are, for a bound where nothing varies."""
-    n_units = len(positive) if groups is None else int(groups.max()) + 1
-    return max(1, min(*units_of_each_class(positive, groups), n_units // 2))
-
-
 def _ratio(n: int) -> float:
     return n / (n - 1)

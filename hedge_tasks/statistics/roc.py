@@ -1,4 +1,4 @@
-"""AUROC with standard error and interval: DeLong and bootstrap, for independent documents and for groups of them."""
+"""AUROC with standard error and interval: DeLong for independent documents, the jackknife for groups of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.errors import unknown
 from hedge_tasks.numbers import FOUR_DIGITS, ONE_DIGIT, Number
 from hedge_tasks.statistics.base import (
     FEWEST_OF_A_CLASS,
@@ -23,32 +22,32 @@ from hedge_tasks.statistics.base import (
     check_confidence,
     check_defined,
     check_enough,
-    check_resamples,
     codes_of,
     interval_of_logit,
     levels_of,
     logit_interval,
     logits_of,
     n_distinct,
+    quantile_of,
     wilson,
 )
-from hedge_tasks.statistics.memory import by_content
 from hedge_tasks.statistics.placements import (
     auroc_components,
     check_units,
     component_variance,
     degrees_of_freedom,
     deleted_spread,
-    disjoint_pairs,
+    units_of_each_class,
     whole_auroc,
     without_each_group,
 )
-from hedge_tasks.statistics.resampling import block_sizes, canonical_units, percentile_interval, unit_counts
-
-METHODS = ("delong", "bootstrap", "percentile")
 
 JACKKNIFE = "delete-one-group jackknife"
 """The name of clustered standard errors."""
+
+FEW_OF_A_CLASS = 30
+"""Documents of the rarer class below which the interval is Newcombe's: DeLong's on the logit scale covers .924 with 5
+to 20 of them, .89 at worst (benchmarks/interval_coverage.py)."""
 
 
 def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -75,22 +74,19 @@ def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """
     x, y = as_data(scores, labels)
     check_defined(x, y)
-    # From whole numbers, as those of the resamples: equal to scikit-learn's to the last digits, which refuses infinite
-    # scores and takes twenty times as long to check its arguments.
+    # From whole numbers: equal to scikit-learn's to the last digits, which refuses infinite scores and takes twenty
+    # times as long to check its arguments.
     levels, positive = levels_of(x), y == 1
-    n_levels = int(levels.max()) + 1
-    counts = [np.bincount(levels[chosen], minlength=n_levels)[None] for chosen in (positive, ~positive)]
-    return float(_areas(*counts)[0])
+    negatives = np.bincount(levels[~positive], minlength=int(levels.max()) + 1)
+    twice_below = 2 * np.cumsum(negatives) - negatives
+    return float(twice_below[levels[positive]].sum() / (2 * positive.sum() * negatives.sum()))
 
 
 def estimate_auroc(
     scores: npt.ArrayLike,
     labels: npt.ArrayLike,
     *,
-    n_resamples: int = 1000,
-    seed: int = 0,
     groups: Sequence[Hashable] | None = None,
-    method: str = "delong",
     confidence: float = 0.95,
     extra_stderr: float = 0.0,
     inflation: float = 1.0,
@@ -98,27 +94,16 @@ def estimate_auroc(
 ) -> Number:
     """AUROC with standard error and confidence interval; undefined cases are reported, not raised.
 
-    `groups` are for documents that are not independent, such as several questions on one image: taken for
-    independent, they would make the standard error too small. The methods:
+    The standard error is that of DeLong et al. 1988, computed as in Sun & Xu 2014. `groups` are for documents that are
+    not independent, such as several questions on one image: taken for independent, they would make it too small. With
+    them it is that of the delete-one-group jackknife (CR3; MacKinnon, Nielsen & Webb 2023), and quantiles are Student's
+    with the effective number of groups (`degrees_of_freedom`).
 
-    - `"delong"`: no resampling and so no seed: every machine gets the same interval, which reports, lmms-eval's table
-      and leaderboards share. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014; interval from it on
-      the logit scale. With groups both are those of the delete-one-group jackknife (CR3; MacKinnon, Nielsen & Webb
-      2023), the interval's of the logit of the AUROC: groups of unequal size need it (benchmarks/RESULTS.md).
-    - `"bootstrap"`: standard error over resamples, interval from it on the logit scale. Without groups the bootstrap
-      is stratified: hallucinated and supported documents are resampled separately, so that no resample lacks a class.
-      With groups whole groups are resampled (cluster bootstrap), and a resample that happens to lack a class is left
-      out.
-    - `"percentile"`: the same standard error; the interval has the quantiles of the resamples.
-
-    Why the logit scale: near 1 the distribution of the AUROC is skewed. An interval symmetric about the estimate
-    covers too rarely there, and so does one from the percentiles (`benchmarks/interval_coverage.py` measures all).
-    With groups the quantiles are Student's, with the effective number of groups (`degrees_of_freedom`). Where one group
-    carries a class there is no interval, and where a class has fewer than 5 documents there is no number.
-
-    Where nothing varies (the classes are perfectly separated, or all scores are equal) the standard error comes out as
-    0 and says nothing. The interval is then Wilson's, for as many independent pairs as there surely are: as many as
-    the smaller class has documents (or groups).
+    The interval is normal on the logit scale (with groups by the jackknife of the logit): near 1 the distribution of
+    the AUROC is skewed. With fewer than 30 documents of the rarer class, and where nothing varies (the classes are
+    perfectly separated), it is Newcombe's (`newcombe_interval`) for classes that are smaller by the design effect: the
+    variance between groups, of the fitting and of the choice of a threshold, as a multiple of DeLong's.
+    Where one group carries a class there is no interval, and where a class has fewer than 5 documents no number.
 
     Neither the order of the documents, nor the names of groups, nor a monotone transformation of the scores changes the
     result.
@@ -126,16 +111,13 @@ def estimate_auroc(
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated.
         labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
-        n_resamples: Number of bootstrap resamples, at least 2.
-        seed: Seed of the resampling; the same seed gives the same standard error.
         groups: Group (e.g. image id) of each document, length `n`.
-        method: `"delong"`, `"bootstrap"` or `"percentile"`.
         confidence: Level of the interval, in (0, 1).
         extra_stderr: Standard error of the AUROC that these scores do not show, such as that of a threshold which
-            was chosen on the data; added in quadrature. The interval is then the logit one.
+            was chosen on the data; added in quadrature.
         inflation: Variance of the AUROC as a multiple of what these scores show, at least 1: that of scores which were
-            fitted on the same data. The interval is then the logit one, as far as it is in Wilson's for the pairs that
-            surely are independent: near 1 the jackknife's logit depends on a single group.
+            fitted on the same data. The interval is then at most Wilson's for the pairs that surely are independent:
+            near 1 the jackknife's logit depends on a single group.
         fewest: documents of the rarer class below which there is no value: with two of them an interval of 95 % holds
             the true number 77 % of the time, and the number itself says next to nothing.
 
@@ -144,24 +126,21 @@ def estimate_auroc(
         and `interval` alone are `None` if one of the classes occurs in a single document (or group) only, or nearly so.
 
     Raises:
-        ValueError: If lengths differ, a label is neither 0 nor 1, `n_resamples < 2`, the method is unknown or the
-            level is not in (0, 1): mistakes of the caller, not properties of the data.
+        ValueError: If lengths differ, a label is neither 0 nor 1, or the level is not in (0, 1): mistakes of the
+            caller, not properties of the data.
 
     Example:
         >>> estimate = estimate_auroc([0.1, 0.3, 0.7, 0.2, 0.1, 0.6, 0.8, 0.9, 0.5, 0.7], [0] * 5 + [1] * 5)
         >>> round(estimate.value, 3), estimate.n, estimate.n_rarer
         (0.9, 10, 5)
         >>> [round(bound, 2) for bound in estimate.interval]
-        [0.45, 0.99]
+        [0.53, 0.98]
         >>> estimate_auroc([0.1, 0.3, 0.9], [0, 0, 1]).reason
         'only 1 of 3 documents is hallucinated; an AUROC needs 5 of each class'
         >>> estimate_auroc([0.1, 0.2], [0, 0]).reason
         'no document is labelled hallucinated (2 documents)'
     """
-    check_resamples(n_resamples)
     check_confidence(confidence)
-    if method not in METHODS:
-        raise unknown("interval method", method, METHODS)
     x, y = as_data(scores, labels)
     codes = None if groups is None else codes_of(groups, len(x), "groups")
     positive = y == 1
@@ -171,35 +150,73 @@ def estimate_auroc(
         check_enough(positive, fewest)
     except UndefinedStatistic as error:
         return Number(None, reason=str(error), **counts)
-    areas, of_logit = None, None
     try:
-        if method == "delong" and codes is not None:
-            stderr, of_logit = jackknifed(x, positive, codes)
-        elif method == "delong":
-            stderr = _delong_stderr(x, positive)
-        else:
-            areas = _resamples(levels_of(x), positive, codes, n_resamples, seed)
-            stderr = float(np.nanstd(areas, ddof=1))
+        alone = _delong_stderr(x, positive)
+        shown, of_logit = (alone, 0.0) if codes is None else jackknifed(x, positive, codes)
     except UndefinedError as error:
         return Number(value, reason=str(error), **counts)
-    degrees, n_pairs = degrees_of_freedom(positive, codes), disjoint_pairs(positive, codes)
-    stderr = math.hypot(math.sqrt(inflation) * stderr, extra_stderr)
-    if of_logit and 0 < value < 1:
-        of_logit = math.hypot(math.sqrt(inflation) * of_logit, extra_stderr / (value * (1 - value)))
-        interval = interval_of_logit(value, of_logit, confidence, degrees)
-    elif stderr > 0 and method == "percentile" and areas is not None and not extra_stderr and inflation == 1:
-        interval = percentile_interval(areas, confidence)
+    stderr = math.hypot(math.sqrt(inflation) * shown, extra_stderr)
+    degrees = degrees_of_freedom(positive, codes)
+    sizes = units_of_each_class(positive, None)
+    units = units_of_each_class(positive, codes)
+    few = min(sizes) < FEW_OF_A_CLASS or not 0 < value < 1 or not stderr
+    if few:
+        # Where nothing varies nothing shows how alike the documents of a group are: every group counts once.
+        effect = max(1.0, (stderr / alone) ** 2) if alone else max(n / k for n, k in zip(sizes, units, strict=True))
+        interval = newcombe_interval(value, sizes[0] / effect, sizes[1] / effect, confidence, degrees)
+    elif of_logit:
+        spread = math.hypot(math.sqrt(inflation) * of_logit, extra_stderr / (value * (1 - value)))
+        interval = interval_of_logit(value, spread, confidence, degrees)
     else:
-        interval = auroc_interval(value, stderr, confidence, degrees, n_pairs)
+        interval = logit_interval(value, stderr, confidence, degrees)
     if inflation > 1:
-        least = wilson(value, n_pairs / inflation, confidence)
+        least = wilson(value, min(units) / inflation, confidence)
         interval = (max(interval[0], least[0]), min(interval[1], least[1]))
-    described = _described(method, n_resamples, grouped=codes is not None)
+    described = f"{JACKKNIFE if codes is not None else 'DeLong'}, {'Newcombe' if few else 'logit'} interval"
     if extra_stderr:
         described += f", with {FOUR_DIGITS(extra_stderr)} for the choice of the threshold"
     if inflation > 1:
         described += f", variance times {ONE_DIGIT(inflation)} for the fitting"
     return Number(value, stderr, interval, method=described, **counts)
+
+
+def newcombe_interval(
+    value: float, n_positive: float, n_negative: float, confidence: float = 0.95, degrees: float | None = None
+) -> Interval:
+    r"""Interval of an AUROC for few documents: all numbers whose own standard error reaches to the one that was seen.
+
+    .. math::
+        V(\theta) = \frac{\theta (1 - \theta)}{P N} \Bigl(1 + \Bigl(\frac{P + N}{2} - 1\Bigr)
+        \Bigl(\frac{1 - \theta}{2 - \theta} + \frac{\theta}{1 + \theta}\Bigr)\Bigr), \qquad
+        \lvert \hat\theta - \theta \rvert = z \sqrt{V(\theta)}
+
+    Source: Newcombe 2006, Statistics in Medicine 25(4), method 5: Hanley & McNeil's variance (1982, Radiology 143)
+    with the mean of both class sizes, at the limit itself instead of at the estimate.
+
+    Args:
+        value: AUROC, in [0, 1].
+        n_positive, n_negative: documents of each class, need not be whole.
+        confidence: level, in (0, 1).
+        degrees: of Student's distribution; None: normal.
+
+    Example:
+        >>> [round(bound, 3) for bound in newcombe_interval(1.0, 10, 10)]
+        [0.814, 1.0]
+    """
+    from scipy.optimize import brentq
+
+    z = quantile_of(confidence, degrees)
+
+    def beyond(theta: float) -> float:
+        pairs = (1 - theta) / (2 - theta) + theta / (1 + theta)
+        variance = theta * (1 - theta) / (n_positive * n_negative) * (1 + ((n_positive + n_negative) / 2 - 1) * pairs)
+        return abs(value - theta) - z * math.sqrt(max(variance, 0.0))
+
+    least, most = 1e-9, 1 - 1e-9  # at 0 and 1 themselves nothing varies
+    middle = min(max(value, least), most)
+    low = brentq(beyond, least, middle) if beyond(least) > 0 else 0.0
+    high = brentq(beyond, middle, most) if beyond(most) > 0 else 1.0
+    return float(low), float(high)
 
 
 def jackknifed(
@@ -220,91 +237,6 @@ def jackknifed(
     return deleted_spread(left - value), deleted_spread(logits[:-1] - logits[-1])
 
 
-def auroc_interval(value: float, stderr: float, confidence: float, degrees: float | None, n_pairs: int) -> Interval:
-    """Interval on the logit scale; Wilson's for `n_pairs` independent pairs where there is no variation to go by."""
-    if stderr > 0 and 0 < value < 1:
-        return logit_interval(value, stderr, confidence, degrees)
-    return wilson(value, n_pairs, confidence)
-
-
-def _described(method: str, n_resamples: int, *, grouped: bool) -> str:
-    if method == "delong":
-        return f"{JACKKNIFE if grouped else 'DeLong'}, logit interval"
-    kind = "group bootstrap" if grouped else "stratified bootstrap"
-    return f"{kind} ({n_resamples} resamples), {'percentile' if method == 'percentile' else 'logit'} interval"
-
-
 def _delong_stderr(x: FloatArray, positive: BoolArray) -> float:
     _, components = auroc_components(x, positive)
     return float(np.sqrt(component_variance(components, positive)))
-
-
-@by_content()
-def _resamples(
-    levels: IntArray, positive: BoolArray, groups: IntArray | None, n_resamples: int, seed: int
-) -> FloatArray:
-    """AUROC of each resample; nan where a resample lacks a class."""
-    check_units(positive, groups)
-    if groups is None:
-        return _stratified_resamples(levels, positive, n_resamples, np.random.default_rng(seed))
-    units, n_units = canonical_units(groups, levels, positive.astype(np.int64))
-    count = LevelCounts(levels, positive, units)
-    return np.concatenate([count.areas(times) for times in unit_counts(n_units, n_resamples, count.width, seed)])
-
-
-def _stratified_resamples(
-    levels: IntArray, positive: BoolArray, n_resamples: int, rng: np.random.Generator
-) -> FloatArray:
-    """AUROCs of resamples drawn within each class.
-
-    Drawing documents with replacement and counting them by score is one multinomial draw over the distinct scores.
-    """
-    n_levels = int(levels.max()) + 1
-    positives = np.bincount(levels[positive], minlength=n_levels)
-    negatives = np.bincount(levels[~positive], minlength=n_levels)
-    rng_positive, rng_negative = rng.spawn(2)  # a stream for each class, so that the size of the blocks plays no role
-    return np.concatenate(
-        [
-            _areas(_resample_counts(positives, size, rng_positive), _resample_counts(negatives, size, rng_negative))
-            for size in block_sizes(n_resamples, n_levels)
-        ]
-    )
-
-
-def _resample_counts(counts: IntArray, size: int, rng: np.random.Generator) -> IntArray:
-    n = int(counts.sum())
-    return rng.multinomial(n, counts / n, size=size)
-
-
-class LevelCounts:
-    """Turns how often each unit is drawn into AUROCs.
-
-    Args:
-        levels: Position of each score among the distinct scores, shape `(n,)`.
-        positive: Which documents are hallucinated, shape `(n,)`.
-        units: Unit (document or group) that each document is drawn with, shape `(n,)`.
-    """
-
-    def __init__(self, levels: IntArray, positive: BoolArray, units: IntArray) -> None:
-        from scipy.sparse import csr_array
-
-        self.width = int(levels.max()) + 1
-        shape = (int(units.max()) + 1, self.width)
-        self._members = [
-            csr_array((np.ones(int(chosen.sum()), dtype=np.int64), (units[chosen], levels[chosen])), shape=shape)
-            for chosen in (positive, ~positive)
-        ]
-
-    def areas(self, times: IntArray) -> FloatArray:
-        """AUROC of each resample, shape `(resamples,)`, from counts `(resamples, units)`; nan: one class only."""
-        positives, negatives = self._members
-        return _areas(times @ positives, times @ negatives)
-
-
-def _areas(positives: IntArray, negatives: IntArray) -> FloatArray:
-    """AUROC of each row, given how many documents of each class it has at each distinct score, ascending."""
-    below = np.cumsum(negatives, axis=1) - negatives
-    wins = (positives * (2 * below + negatives)).sum(axis=1)  # twice the wins, so that ties stay whole numbers
-    pairs = 2 * positives.sum(axis=1) * negatives.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(wins / pairs, dtype=np.float64)

@@ -22,15 +22,17 @@ from hedge_tasks.statistics.base import (
     check_enough,
     codes_of,
     interval_of_logit,
+    logit_interval,
     n_distinct,
+    wilson,
 )
 from hedge_tasks.statistics.placements import (
     component_variance,
     degrees_of_freedom,
-    disjoint_pairs,
     placements_within,
+    units_of_each_class,
 )
-from hedge_tasks.statistics.roc import JACKKNIFE, auroc_interval, estimate_auroc, jackknifed
+from hedge_tasks.statistics.roc import JACKKNIFE, estimate_auroc, jackknifed
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def stratified_auroc(
     def part(i: int) -> Number:
         chosen = codes == i
         members = None if group_codes is None else group_codes[chosen].tolist()
-        return estimate_auroc(x[chosen], y[chosen], groups=members, method="delong", confidence=confidence)
+        return estimate_auroc(x[chosen], y[chosen], groups=members, confidence=confidence)
 
     parts = {name: part(i) for i, name in enumerate(dict.fromkeys(strata))} if each else {}
     counts: dict[str, Any] = {"n": len(x), "n_groups": n_distinct(group_codes), "n_positive": int((y == 1).sum())}
@@ -168,6 +170,8 @@ def _with_stderr(
     degrees = degrees_of_freedom(positive, groups, pairs)
     if of_logit and 0 < value < 1:
         interval = interval_of_logit(value, math.sqrt(inflation) * of_logit, confidence, degrees)
-    else:
-        interval = auroc_interval(value, stderr, confidence, degrees, min(n_pairs, disjoint_pairs(positive, groups)))
+    elif stderr > 0 and 0 < value < 1:
+        interval = logit_interval(value, stderr, confidence, degrees)
+    else:  # nothing varies: Wilson's for as many pairs as surely are independent
+        interval = wilson(value, min(n_pairs, *units_of_each_class(positive, groups)), confidence)
     return StratifiedAuroc(value, stderr=stderr, interval=interval, method=method)

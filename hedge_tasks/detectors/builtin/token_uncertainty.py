@@ -141,7 +141,8 @@ def mc_probability(evidence: Evidence) -> float:
     .. math::
         1 - \frac{1}{n} \sum_{i=1}^{n} e^{\ell_i}
 
-    uqlm's monte_carlo_probability is one minus this.
+    uqlm's monte_carlo_probability is one minus this where its base answer is counted among the answers (60 of 60 were
+    equal with it, 5 without); here the clean answers alone count.
 
     Args:
         evidence: With clean answers and their log-probabilities.

@@ -16,15 +16,13 @@ from hedge_tasks.measures.evaluate.columns import as_list, labels_of, scores_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import auroc, estimate_auroc
 
-_OPTIONS = ("n_resamples", "seed", "method", "confidence")
+_OPTIONS = ("confidence",)
 
 USAGE = """
 Args:
     predictions: a score for each answer, the higher the more likely it is hallucinated.
     references: 1 where it is hallucinated, 0 where it is not; answers with None are not counted.
     groups: what answers share, such as an image, in the order in which they were added; the error is between them.
-    method: "delong" (the default), "bootstrap" or "percentile".
-    n_resamples, seed: of the two bootstraps.
     confidence: of the interval.
 
 Returns:

@@ -5,13 +5,13 @@ same model without the option answers all; leaving out those of which a score is
 another risk. Where that is no higher, the option is not worth a prompt of its own.
 
 The risk where the option is offered is a share, with a share's interval. The risk at a coverage is no function of sums
-over documents (who is left out follows from all of them): rows are resampled for it, and for its difference from the
-former.
+over documents (who is left out follows from all of them): its error, and that of its difference from the former, is the
+jackknife's over rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,13 +24,11 @@ from hedge_tasks.measures.run_measures import documents_of
 from hedge_tasks.numbers import Column, Format, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.model_names import short_names
-from hedge_tasks.statistics import estimate_of_sums, ratio
+from hedge_tasks.statistics import estimate_of_sums, jackknife, ratio
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray
-from hedge_tasks.statistics.resampling import percentile_interval, unit_counts
 from hedge_tasks.suites.medhallu.measures import MEASURES
 from hedge_tasks.suites.medhallu.tables import ReadRun, paired
 
-_RESAMPLES = 1000
 _LEAST = 1e-9
 
 SCORES = ("radflag", "baseline_nll")
@@ -112,8 +110,7 @@ def _abstention(offered: ReadRun, forced: ReadRun) -> Abstention | None:
         return None
     wrong, forced_wrong = _wrong(with_option), _wrong(without)
     rows = [str(record["row"]) for record in with_option]
-    weights, once = _weights(rows), np.ones(len(places))
-    risk, resampled = _share(once, answered, wrong), np.array([_share(w, answered, wrong) for w in weights])
+    once = np.ones(len(places))
     at_coverage: dict[str, tuple[Number, Number]] = {}
     evidence = [evidence_of(_by_verdict(forced.run.answer_sets[j])) for _, j in places]
     for name in SCORES:
@@ -122,9 +119,15 @@ def _abstention(offered: ReadRun, forced: ReadRun) -> Abstention | None:
             continue
         # What cannot be read is left out first: it is no verdict.
         levels = _levels(np.where(readable, np.array(scores, dtype=float), np.inf))
-        value, *by_score = [risk_at(levels, forced_wrong, w, float(w @ answered)) for w in (once, *weights)]
-        difference = np.array(by_score) - resampled
-        at_coverage[name] = (_number(value, np.array(by_score)), _number(value - risk, difference))
+
+        def by_score(weights: FloatArray, levels: IntArray = levels) -> float | None:
+            return _defined(risk_at(levels, forced_wrong, weights, float(weights @ answered)))
+
+        def difference(weights: FloatArray, by_score: Callable[[FloatArray], float | None] = by_score) -> float | None:
+            risk = by_score(weights)
+            return None if risk is None else risk - _share(weights, answered, wrong)
+
+        at_coverage[name] = (jackknife(by_score, rows, bounds=(0.0, 1.0)), jackknife(difference, rows))
     return Abstention(
         model=offered.run.model,
         asked=offered.variant.asked,
@@ -189,14 +192,5 @@ def _levels(scores: FloatArray) -> IntArray:
     return np.unique(scores, return_inverse=True)[1].reshape(-1)
 
 
-def _weights(rows: Sequence[str]) -> list[FloatArray]:
-    """Return how often each document is in each resample of whole rows: a list of arrays of shape (n,)."""
-    names, code = np.unique(rows, return_inverse=True)
-    blocks = unit_counts(len(names), _RESAMPLES, len(names), 0)
-    return [times[code].astype(np.float64) for block in blocks for times in block]
-
-
-def _number(value: float, resampled: FloatArray) -> Number:
-    if np.isnan(resampled).all():
-        return Number(value, reason="no interval: nothing is answered in any resample")
-    return Number(value, float(np.nanstd(resampled, ddof=1)), percentile_interval(resampled, 0.95))
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else value

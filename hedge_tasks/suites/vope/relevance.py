@@ -12,9 +12,9 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.measures.measure import Measure, Record
 from hedge_tasks.numbers import Format, Number
-from hedge_tasks.statistics import weighted_kappa
-from hedge_tasks.statistics.agreement import WEIGHTS, weighted_kappas
-from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
+from hedge_tasks.statistics import jackknife, weighted_kappa
+from hedge_tasks.statistics.agreement import WEIGHTS
+from hedge_tasks.statistics.base import FloatArray
 from hedge_tasks.suites.vope.judge import FALSE_DESCRIPTION, TRUE_IMAGINATION
 from hedge_tasks.suites.vope.measures import ObjectCount, ObjectNumber, ObjectShare, absent, counting
 from hedge_tasks.suites.vope.objects import ObjectRecord
@@ -73,30 +73,22 @@ class RelevanceKappa(Measure):
         return {"pairs": [pair for pair in pairs if None not in pair], "group": scores.group or scores.id}
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        """Kappa with its bootstrap standard error over images; resamples where it is undefined are left out."""
-        tables = self._tables(records)
-        if not len(tables):
+        """Kappa with its jackknife standard error over images."""
+        pairs = [(record["group"], pair) for record in records for pair in record["pairs"]]
+        if not pairs:
             reason = "no object was rated by two judges (name two judges with the prompt vope_relevance)"
             return Number.undefined(reason, unit=self.unit)
-        value = weighted_kappa(tables.sum(0), self.weights)
-        counts: dict[str, Any] = {"n": int(tables.sum()), "n_groups": len(tables), "unit": self.unit}
-        stderr = self._stderr(tables) if len(tables) > 1 else None
-        if value is None:
-            return Number.undefined("both judges gave every object the same score", stderr=stderr, **counts)
-        return Number(value, stderr, **counts)
-
-    def _stderr(self, tables: np.ndarray) -> float | None:
-        values = group_bootstrap(tables, lambda resampled: weighted_kappas(resampled, self.weights))
-        values = values[~np.isnan(values)]
-        return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-    def _tables(self, records: Sequence[Record]) -> np.ndarray:
-        """Confusion of the scores 3, 2, 1 in each image with such objects, shape (images, 3, 3)."""
-        pairs = [(record["group"], pair) for record in records for pair in record["pairs"]]
         tables = np.zeros((len(pairs), len(SCORES), len(SCORES)))
         for table, (_, (first, second)) in zip(tables, pairs, strict=True):
             table[-first, -second] = 1  # descending
-        return group_totals([group for group, _ in pairs], tables)
+
+        def kappa(weights: FloatArray) -> float | None:
+            return weighted_kappa(np.tensordot(weights, tables, 1), self.weights)
+
+        number = jackknife(kappa, [group for group, _ in pairs], bounds=(-1.0, 1.0))
+        if not number.defined:
+            return replace(number, reason="both judges gave every object the same score", unit=self.unit)
+        return replace(number, unit=self.unit)
 
 
 def _rated(kind: str) -> Callable[[Mapping[str, Any]], int | None]:
