@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from hedge_tasks.replies.text import spelled_out
+from hedge_tasks.replies.text import is_foreign, spelled_out
 from hedge_tasks.replies.wording import cues, phrases, words
 
 AFFIRMED, DENIED, OPEN = "affirmed", "denied", "open"
+_ROLES = ("neutral", "open", "concord", "deny")
 SPEAKER, EVIDENCE, OBJECT = "speaker", "evidence", "object"
 
 WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
@@ -56,7 +57,9 @@ class Clause:
     @cached_property
     def own(self) -> tuple[str, ...]:
         """The stems that are no words of grammar and no cues."""
-        return tuple(stem(word) for word in WORD.findall(_CUE().sub(" ", self.text)) if word not in words("grammar"))
+        return tuple(
+            stem(word) for word in WORD.findall(_cue(self.text).sub(" ", self.text)) if word not in words("grammar")
+        )
 
     @cached_property
     def polarity(self) -> str:
@@ -71,13 +74,18 @@ class Clause:
         return EVIDENCE if cues("evidence").search(first) else OBJECT
 
 
-def _CUE() -> re.Pattern[str]:  # noqa: N802
-    return cues("neutral", "open", "concord", "deny")
+def _language(text: str) -> str | None:
+    """Words of other languages are cues where a text is in one of them: "of" is Dutch for "or"."""
+    return None if is_foreign(text) else "en"
+
+
+def _cue(text: str) -> re.Pattern[str]:
+    return cues(*_ROLES, language=_language(text))
 
 
 @cache
-def _role(phrase: str) -> str:
-    return next(role for role in ("neutral", "open", "concord", "deny") if phrase in phrases(role))
+def _role(phrase: str, language: str | None) -> str:
+    return next(role for role in _ROLES if phrase in phrases(role, language=language))
 
 
 def polarity(text: str) -> str:
@@ -90,9 +98,8 @@ def polarity(text: str) -> str:
         'affirmed'
     """
     spoken = " ".join(spelled_out(text).split())
-    roles = Counter(
-        _role(" ".join(cue[0].split())) for cue in _CUE().finditer(spoken.replace("would be wrong", "wrong"))
-    )
+    language = _language(spoken)
+    roles = Counter(_role(cue[0], language) for cue in cues(*_ROLES, language=language).finditer(spoken))
     if roles["open"]:
         return OPEN
     denials = roles["deny"] or min(1, roles["concord"])
@@ -136,7 +143,7 @@ def _in_sentence(sentence: str, number: int) -> Iterator[Clause]:
 def _pieces(sentence: str) -> Iterator[str]:
     at = 0
     ends = [(mark.start(), mark.end()) for mark in _MARK.finditer(sentence)]
-    ends += [(word.start(), word.start()) for word in cues("break").finditer(sentence)]
+    ends += [(word.start(), word.start()) for word in cues("break", language=_language(sentence)).finditer(sentence)]
     for start, end in sorted(ends):
         if start >= at:
             yield sentence[at:start].strip(" \"'()*-:,")
@@ -152,7 +159,9 @@ def _goes_on(before: str, piece: str, spoken: Sequence[str]) -> bool:
     has_cue = clause.polarity != AFFIRMED
     if not clause.own and (has_cue or not words("verb").isdisjoint(spoken)):
         return len(Clause(before).own) > 0
-    starts = cues("break").match(piece)
+    if spoken[0] in ("or", "nor") and Clause(before).polarity == DENIED:
+        return True
+    starts = cues("break", language=_language(piece)).match(piece)
     return not starts and not has_cue and words("verb").isdisjoint(spoken) and Clause(before).polarity == DENIED
 
 

@@ -17,6 +17,9 @@ _NOTICE = re.compile(
 _PIECE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|(?<=\?)|[;\n]+|,?\s+\b(?:but|however|although)\b,?")
 _REQUEST = re.compile(r"[,;]?\s*(?:\b(?:but|and|so)\s+)?\bplease\b.*", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"\n]*"')
+_TOO = re.compile(
+    r"\btoo (?:\w+ ){1,4}to (?:be )?(?:\w+ly )?(?:tell|say|see|read|identif|determine|judge|assess|interpret|recogni|make|answer)"
+)
 _SHORT_QUESTION = 3
 """Words of "CT?", which is a doubtful answer and still one."""
 
@@ -54,7 +57,7 @@ def doubts(text: str) -> bool:
         (True, True, False)
     """
     spoken = _spoken(text)
-    return bool(cues("doubt").search(spoken)) or spoken.strip(" .!?") in phrases("alone_doubt")
+    return bool(cues("doubt").search(spoken) or _TOO.search(spoken)) or spoken.strip(" .!?") in phrases("alone_doubt")
 
 
 def unanswered(answer: str) -> str | None:

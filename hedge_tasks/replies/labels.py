@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any
 
 from hedge_tasks.io.json_objects import objects_in, whole_object
-from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, Clause, polarity
-from hedge_tasks.replies.reading import JSON, NOTHING, REASONS, SOFT, UNCONFIRMED, Reading, unreadable
+from hedge_tasks.replies.clauses import AFFIRMED, OPEN, Clause, polarity
+from hedge_tasks.replies.reading import JSON, REASONS, UNCONFIRMED, Reading, unreadable
 from hedge_tasks.replies.statements import OUTSIDE, SEVERAL, AnswerMatch, Answers, choose, is_answer_field
-from hedge_tasks.replies.text import body, normalise, plain, spelled_out
+from hedge_tasks.replies.text import normalise, spelled_out
 from hedge_tasks.replies.wording import cues, pattern_of
 
 FACTUAL, HALLUCINATED, NOT_SURE = "0", "1", "2"
@@ -33,9 +33,10 @@ _DIGIT = re.compile(r"([0-9])(?:\.0)?(?![.,]?\w)(?!\s*(?:-|/|to|out of)\s*\d)(?!
 _DIGIT_END = re.compile(
     r"\s*(?:[.,;:!?()\]\"'\n/&✓✗-]|\Z|(?:because|since|as|and|for|or|weil|porque|car)\b|[^\x00-\x7f])"
 )
-_END = re.compile(r"\s*(?:[.,;:!?()\]\"'\n/&✓✗|*-]|\Z|(?:because|since|as|and|for|or|but|with|due|in|to)\b)")
+_END = re.compile(r"\s*(?:[.,;:!?()\]\"'\n/&✓✗|*-]|\Z|(?:because|since|as|and|for|or|but|with|due|in)\b)")
 _BEFORE = re.compile(r"(?:\w+[ -]+){0,4}\Z")
 _LEGEND = re.compile(r"\s*(?:=|:|->|\()\s*[0-9]\)?\s*(?:[,;/|\n]|and\b|or\b)\W*[a-z -]+?\s*(?:=|:|->|\()\s*[0-9]", re.I)
+_IS_THERE = re.compile(r"(?:\s+(?:is|are|was|were))?\s+(?:detected|found|present|identified|seen)\b", re.IGNORECASE)
 _PAIR = re.compile(
     r"(?<![\w.])[\"']?[0-9][\"']?\s*(?:=|:|if|for|means|when|\()[^0-9\n]{1,80}?[\"']?[0-9][\"']?\s*(?:=|:|if|for|means|when|\()",
     re.I,
@@ -84,7 +85,8 @@ class Labels(Answers):
         return re.compile(rf"(?<![\w-])(?:{spaced})(?![\w])" if spaced else r"(?!)", re.IGNORECASE)
 
     def marks(self) -> frozenset[str]:
-        return frozenset(name.upper() for name in self.spelled if len(name) == 1)
+        own = {name.upper() for name in self.spelled if len(name) == 1}
+        return frozenset("0123456789") if self.digits else frozenset(own)
 
     def at(self, text: str) -> AnswerMatch | None:
         if match := _DIGIT.match(text):
@@ -107,7 +109,10 @@ class Labels(Answers):
         if self.good is None:
             return None
         match = pattern_of(_POLAR()).search(text[:80])
-        if match is None or not _BEFORE.fullmatch(text[: match.start()]) or not _END.match(text, match.end()):
+        if match is None or not _BEFORE.fullmatch(text[: match.start()]):
+            return None
+        end = _IS_THERE.match(text, match.end())
+        if not _END.match(text, end.end() if end else match.end()):
             return None
         if _LEGEND.match(text, match.end()) or re.search(
             r"\b(?:is|are|was|the|answer|it|this)\b", text[: match.start()], re.I
@@ -137,7 +142,7 @@ class Labels(Answers):
             named = self.spelled.get(normalise(match[0]))
             if not cues("of_answer").search(front) or cues("some").match(behind.strip()) or polarity(front) == OPEN:
                 continue
-            if re.search(r"\b(?:some|part|parts|nothing|none|reference|should|must|if|would)\b", front):
+            if re.search(r"\b(?:some|part|parts|nothing|none|reference|if)\b", front):
                 continue
             if pattern_of(_POLAR()).fullmatch(match[0]) and self.good is not None:
                 value = self._sign(clause.text[: match.end()], match[0])
@@ -165,7 +170,7 @@ class Labels(Answers):
         return self.unsure if cues("not_sure").search(spelled_out(text)) else None
 
 
-def _POLAR() -> frozenset[str]:  # noqa: N802
+def _POLAR() -> frozenset[str]:
     from hedge_tasks.replies.wording import phrases
 
     return phrases("good", "bad")
@@ -183,9 +188,14 @@ def read_verdict(reply: str, *, offered: str = "012", cut: bool = False) -> Read
         >>> print(read_verdict("1. The answer is hallucinated because ..."), read_verdict("<think>1"))
         1 (opening) unreadable: unfinished thought
     """
-    if _PAIR.search(plain(reply[:_LONGEST_JUDGED])):
-        reply = _PAIR.sub(" ", reply)
-    return choose(reply, Labels.of_digits(offered), cut=cut)
+    return choose(_without_legend(reply), Labels.of_digits(offered), cut=cut)
+
+
+def _without_legend(reply: str) -> str:
+    """A reply without the sentences that tell what the digits stand for."""
+    if not _PAIR.search(reply):
+        return reply
+    return "\n".join(part for part in re.split(r"(?<=[.!?])\s+|\n", reply) if not _PAIR.search(part)) or "()"
 
 
 @dataclass(frozen=True, slots=True)

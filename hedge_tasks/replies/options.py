@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hedge_tasks.replies.clauses import AFFIRMED, Clause, polarity
+from hedge_tasks.replies.clauses import AFFIRMED, Clause
 from hedge_tasks.replies.reading import ECHO, Reading, unreadable
 from hedge_tasks.replies.statements import OUTSIDE, SEVERAL, AnswerMatch, Answers, choose
 from hedge_tasks.replies.text import is_foreign, normalise, plain
 
 _TWO = 2
 _LONGEST_LIST = 2_000
-_NUMBERS = dict(enumerate("zero one two three four five six seven eight nine ten eleven twelve".split()))
+_NUMBERS = dict(enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]))
 _ARTICLES = frozenset(("a", "an", "the"))
 # A number is one word with its decimals, its fraction, its range and what it is compared by: "2" is not in "0.2".
 _WORD = re.compile(r"(?:[<>≤≥~≈±]\s*=?\s*|(?<![\w)])-)?\d+(?:[.,:/×x^-]\d+)*|[^\W\d_][^\W_]*(?:'[a-z]+)?|[.,;:!?✓✗\n]")
@@ -76,7 +76,8 @@ class Options(Answers):
         following = text[end:]
         blank = _BEFORE_TEXT.match(following)
         behind = following[blank.end() if blank else 0 :]
-        named = None if "\n" in following[:3] else self._text_at(behind)
+        own = self._text_at(behind, letter)
+        named = None if "\n" in following[:3] else own or self._text_at(behind)
         if named is not None:
             return AnswerMatch(
                 letter if named.value == letter else SEVERAL, end + len(following) - len(behind) + named.end
@@ -118,17 +119,17 @@ class Options(Answers):
                     yield self._by_words[tuple(spoken[at : at + size])], start, end
             at += size or 1
 
-    def _text_at(self, text: str) -> AnswerMatch | None:
-        """The option whose text a text begins with, articles aside."""
+    def _text_at(self, text: str, letter: str | None = None) -> AnswerMatch | None:
+        """The option whose text a text begins with, articles aside, or whether that of one letter does."""
         if not text or text[0] in ".,;:!?":
             return None
         tokens = [(m[0], m.end()) for m in _WORD.finditer(text[:200]) if m[0].casefold() not in _ARTICLES]
         spoken = [_normal(word) for word, _ in tokens]
         for size in range(min(len(spoken), max(map(len, self._by_words), default=0)), 0, -1):
-            letter = self._by_words.get(tuple(spoken[:size]))
-            if letter is not None:
+            option = self._by_words.get(tuple(spoken[:size]))
+            if option is not None:
                 end = tokens[size - 1][1]
-                return AnswerMatch(letter, end) if _AFTER_TEXT.match(text, end) else None
+                return AnswerMatch(option, end) if option == letter or _AFTER_TEXT.match(text, end) else None
         return None
 
 

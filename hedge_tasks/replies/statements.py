@@ -315,8 +315,9 @@ def _slot() -> re.Pattern[str]:
     """Words behind which an answer is stated."""
     nouns, copulas = pattern_of(phrases("noun")).pattern, pattern_of(phrases("copula")).pattern
     of_what = r"(?:\s+(?:here|to\s[^.\n]{1,80}?|for\s[^.\n]{1,60}?|of\s[^.\n]{1,60}?))?"
+    i = rf"\bi(?:'d|'ll|'m|\s+(?:would|will|must|have\s+to|can|do|therefore|also|am))*\s+(?:{cues('choosing').pattern})(?:\s+an?(?=\s+\d))?"
     return re.compile(
-        rf"(?P<noun>{nouns}){of_what}[\"'*)]*\s*(?:(?:{copulas})\s*:?|[:=]|-+>|-(?=\s))|(?:{cues('statement').pattern})[,:]?"
+        rf"(?P<noun>{nouns}){of_what}[\"'*)]*\s*(?:(?:{copulas})\s*:?|[:=]|-+>|-(?=\s))|(?:{i}|{cues('statement').pattern})[,:]?"
         rf"|(?:->|=>)(?=\s*\S{{1,40}}\s*$)",
         re.IGNORECASE | re.MULTILINE,
     )

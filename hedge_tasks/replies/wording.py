@@ -18,14 +18,15 @@ def _vocabulary() -> dict[str, dict[str, str]]:
 
 
 @cache
-def phrases(*roles: str) -> frozenset[str]:
-    """Every phrase of the roles, in all languages.
+def phrases(*roles: str, language: str | None = None) -> frozenset[str]:
+    """Every phrase of the roles, in one language or in all.
 
     Example:
         >>> "without a doubt" in phrases("neutral")
         True
     """
-    every = (text for role in roles for text in _vocabulary()[role].values())
+    tables = [_vocabulary()[role] for role in roles]
+    every = [text for table in tables for name, text in table.items() if language in (None, name)]
     return frozenset(phrase.strip() for text in every for phrase in text.split(","))
 
 
@@ -48,14 +49,14 @@ def languages() -> tuple[str, ...]:
 
 
 @cache
-def cues(*roles: str) -> re.Pattern[str]:
+def cues(*roles: str, language: str | None = None) -> re.Pattern[str]:
     """The pattern that finds the phrases of the roles, the longest first, as whole words whatever their case.
 
     Example:
         >>> cues("deny").search("It is no longer seen")[0]
         'no longer'
     """
-    return pattern_of(phrases(*roles))
+    return pattern_of(phrases(*roles, language=language))
 
 
 def pattern_of(some: frozenset[str]) -> re.Pattern[str]:

@@ -132,6 +132,10 @@ class YesNo(Answers):
             return []
         answers, strange = [], False
         for clause in every:
+            begun = self.at(clause.original)
+            if begun is not None and set(WORD.findall(clause.text[begun.end :])[:1]) & words("place"):
+                answers.append((begun.value, False))  # "yes on the left, no on the right"
+                continue
             value = self._bare(clause) if not strange else None
             if value is not None:
                 answers.append((value, True))
@@ -145,14 +149,26 @@ class YesNo(Answers):
 
     def _up_to(self, clause: Clause) -> Sequence[str]:
         """The own words of a clause; of one that says that a thing is there, those up to it: where it is may follow."""
-        if clause.polarity == DENIED or not self.presence or self.head not in clause.own:
+        if clause.polarity == DENIED or not self.presence or self.head not in clause.own or not self._exists(clause):
             return clause.own
         return clause.own[: clause.own.index(self.head) + 1]
 
+    def _exists(self, clause: Clause) -> bool:
+        """Whether a clause says that a thing is there: "there is a mass ...", "a mass is seen in ...", not "a mass grew"."""
+        at = clause.stems.index(self.head) if self.head in clause.stems else 0
+        behind = clause.words[at + 1 :]
+        near = next((i for i, word in enumerate(behind) if word in words("place")), len(behind))
+        there = not words("verb").isdisjoint(clause.words[:at])
+        return there or not Clause(" ".join(behind[:near])).own
+
     def _bare(self, clause: Clause) -> str | None:
         """ "There is one", "I do not see any", "absent": a clause without a word of its own."""
-        spoken = set(clause.words)
-        if clause.own or clause.polarity == OPEN or cues("doubt").search(clause.text):
+        front = next((at for at, word in enumerate(clause.words) if at and word in words("place")), len(clause.words))
+        spoken = set(clause.words[:front])
+        elsewhere = Clause(" ".join(clause.words[front:])).own if clause.own else ()
+        if len(clause.own) > len(elsewhere) or (elsewhere and (clause.polarity == DENIED or not self.presence)):
+            return None
+        if clause.polarity == OPEN or cues("doubt").search(clause.text):
             return None
         stands_in = not words("stand_in").isdisjoint(spoken)
         alone = bool({"present", "absent", "visible", "seen", "detected"} & spoken) and self.presence
@@ -168,7 +184,7 @@ class YesNo(Answers):
         own, topic = set(clause.own), set(self.topic)
         if topic <= own and turned(self.in_order, clause.stems, self.topic):
             return None
-        rivals = {word for word in topic - own if own & opposites().get(word, frozenset())}
+        rivals = {word for word in topic - own if own & opposites().get(word, frozenset()) - topic}
         if rivals:
             about = topic - rivals
             near = about <= own or not about or (not self.presence and self.topic[0] in own)
@@ -177,8 +193,8 @@ class YesNo(Answers):
             denied = topic <= own or (self.presence and self.head in own and self._same_place(own))
             pronoun = clause.words[0] in ("it", "he", "she", "they", "this", "that") and set(self.topic[1:]) <= own
             return NO if denied or (pronoun and len(self.topic) > 1 and not self.presence) else None
-        if topic <= own and (not words("verb").isdisjoint(clause.words) or own == topic):
-            return YES
+        if topic <= own and not words("verb").isdisjoint(clause.words):
+            return YES if not self.presence or self._exists(clause) else None
         return None
 
     def _same_place(self, own: set[str]) -> bool:
