@@ -18,7 +18,8 @@ _PIECE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|(?<=\?)|[;\n]+|,?\s+\b(?:but|howe
 _REQUEST = re.compile(r"[,;]?\s*(?:\b(?:but|and|so)\s+)?\bplease\b.*", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"\n]*"')
 _TOO = re.compile(
-    r"\btoo (?:\w+ ){1,4}to (?:be )?(?:\w+ly )?(?:tell|say|see|read|identif|determine|judge|assess|interpret|recogni|make|answer)"
+    r"\btoo (?:\w+ ){1,4}to (?:be )?(?:\w+ly )?"
+    r"(?:tell|say|see|read|identif|determine|judge|assess|interpret|recogni|make|answer)"
 )
 _SHORT_QUESTION = 3
 """Words of "CT?", which is a doubtful answer and still one."""

@@ -1,8 +1,8 @@
 """Verdicts: the digits of a prompt (0 factual, 1 hallucinated, 2 not sure) and the outcomes that a judge may name.
 
-A label is read where it is stated by name, or where a clause calls the answer right or wrong in any words (`words.json`:
-good, bad) and its labels have both. Nothing here ever falls back to a default: a reply that says two different things,
-or none, is unreadable.
+A label is read where it is stated by name, or where a clause calls the answer right or wrong in any words
+(`words.json`: good, bad) and its labels have both. Nothing here ever falls back to a default: a reply
+that says two different things, or none, is unreadable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hedge_tasks.replies.clauses import AFFIRMED, OPEN, Clause, polarity
 from hedge_tasks.replies.reading import JSON, REASONS, UNCONFIRMED, Reading, unreadable
 from hedge_tasks.replies.statements import OUTSIDE, SEVERAL, AnswerMatch, Answers, choose, is_answer_field
 from hedge_tasks.replies.text import normalise, spelled_out
-from hedge_tasks.replies.wording import cues, pattern_of
+from hedge_tasks.replies.wording import cues
 
 FACTUAL, HALLUCINATED, NOT_SURE = "0", "1", "2"
 
@@ -28,6 +28,7 @@ LONGEST_RAW = 2000
 _LONGEST_REPLY = 200_000
 _LONGEST_JUDGED = 8000
 _LONGEST_REASON = 300
+_NEAR = 200
 
 _DIGIT = re.compile(r"([0-9])(?:\.0)?(?![.,]?\w)(?!\s*(?:-|/|to|out of)\s*\d)(?!\s*%)")
 _DIGIT_END = re.compile(
@@ -84,6 +85,10 @@ class Labels(Answers):
         spaced = "|".join(r"[\W_]+".join(map(re.escape, n.split())) for n in sorted(names, key=len, reverse=True))
         return re.compile(rf"(?<![\w-])(?:{spaced})(?![\w])" if spaced else r"(?!)", re.IGNORECASE)
 
+    @cached_property
+    def _any_name(self) -> re.Pattern[str]:
+        return re.compile(f"{self._names.pattern}|{cues('good', 'bad').pattern}", re.IGNORECASE)
+
     def marks(self) -> frozenset[str]:
         own = {name.upper() for name in self.spelled if len(name) == 1}
         return frozenset("0123456789") if self.digits else frozenset(own)
@@ -95,20 +100,16 @@ class Labels(Answers):
             return AnswerMatch(self.spelled.get(match[1], OUTSIDE), match.end())
         if (match := re.compile(r"([A-Z])(?=[.):\s]|\Z)").match(text)) and match[1].casefold() in self.spelled:
             return AnswerMatch(self.spelled[match[1].casefold()], match.end())
-        if (
-            (match := self._names.match(text))
-            and _END.match(text, match.end())
-            and not _LEGEND.match(text, match.end())
-        ):
-            if not cues("some").match(text, match.end() + 1):
-                return AnswerMatch(self.spelled[normalise(match[0])], match.end())
-        return self._called_at(text)
+        match = self._names.match(text)
+        if match is None or not _END.match(text, match.end()) or _LEGEND.match(text, match.end()):
+            return self._called_at(text)
+        return AnswerMatch(self.spelled[normalise(match[0])], match.end())
 
     def _called_at(self, text: str) -> AnswerMatch | None:
         """Right or wrong at the beginning of a text: "not quite correct", "no hallucination"."""
         if self.good is None:
             return None
-        match = pattern_of(_POLAR()).search(text[:80])
+        match = cues("good", "bad").search(text[:80])
         if match is None or not _BEFORE.fullmatch(text[: match.start()]):
             return None
         end = _IS_THERE.match(text, match.end())
@@ -137,18 +138,19 @@ class Labels(Answers):
     def _clause(self, clause: Clause) -> Iterator[str]:
         if cues("of_any").match(clause.text) or _PAIR.search(clause.text):
             return
-        for match in re.finditer(f"{self._names.pattern}|{pattern_of(_POLAR()).pattern}", clause.text, re.IGNORECASE):
-            front, behind = clause.text[: match.start()], clause.text[match.end() :]
+        for match in self._any_name.finditer(clause.text):
+            front = clause.text[max(0, match.start() - _NEAR) : match.start()]
+            behind = clause.text[match.end() : match.end() + _NEAR]
             named = self.spelled.get(normalise(match[0]))
             if not cues("of_answer").search(front) or cues("some").match(behind.strip()) or polarity(front) == OPEN:
                 continue
             if re.search(r"\b(?:some|part|parts|nothing|none|reference|if)\b", front):
                 continue
-            if pattern_of(_POLAR()).fullmatch(match[0]) and self.good is not None:
-                value = self._sign(clause.text[: match.end()], match[0])
+            if cues("good", "bad").fullmatch(match[0]) and self.good is not None:
+                value = self._sign(front + match[0], match[0])
             else:
                 value = named if polarity(front) == AFFIRMED else None
-            if value is not None and not (polarity(behind) == OPEN):
+            if value is not None and polarity(behind) != OPEN:
                 yield value
 
     def in_object(self, some: Mapping[str, Any]) -> set[str]:
@@ -168,12 +170,6 @@ class Labels(Answers):
 
     def when_unsure(self, text: str) -> str | None:
         return self.unsure if cues("not_sure").search(spelled_out(text)) else None
-
-
-def _POLAR() -> frozenset[str]:
-    from hedge_tasks.replies.wording import phrases
-
-    return phrases("good", "bad")
 
 
 def read_verdict(reply: str, *, offered: str = "012", cut: bool = False) -> Reading:

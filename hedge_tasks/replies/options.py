@@ -15,7 +15,11 @@ from hedge_tasks.replies.text import is_foreign, normalise, plain
 
 _TWO = 2
 _LONGEST_LIST = 2_000
-_NUMBERS = dict(enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]))
+_NUMBERS = dict(
+    enumerate(
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    )
+)
 _ARTICLES = frozenset(("a", "an", "the"))
 # A number is one word with its decimals, its fraction, its range and what it is compared by: "2" is not in "0.2".
 _WORD = re.compile(r"(?:[<>≤≥~≈±]\s*=?\s*|(?<![\w)])-)?\d+(?:[.,:/×x^-]\d+)*|[^\W\d_][^\W_]*(?:'[a-z]+)?|[.,;:!?✓✗\n]")
@@ -42,8 +46,8 @@ _AFTER_TEXT = re.compile(
 # "T1" in "T1-weighted" is no mention: what is joined to an option makes it another thing.
 _JOINED_ON = re.compile(r"-\w|\s*(?:weighted|like|shaped|type|based|free|sized|than)\b|\w")
 _BESIDE = re.compile(
-    r"\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of|right of|in front of|under|between"
-    r"|than|at least|at most|up to|over|less|more|figure)(?:\s+(?:a|an|the))?[\s(\"']*\Z|\w-\Z",
+    r"\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of|right of|in front of|under"
+    r"|between|than|at least|at most|up to|over|less|more|figure)(?:\s+(?:a|an|the))?[\s(\"']*\Z|\w-\Z",
     re.IGNORECASE,
 )
 

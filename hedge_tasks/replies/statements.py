@@ -228,7 +228,7 @@ def _of_text(text: str, answers: Answers, cut: bool) -> Reading:
             return read if read.basis in (REFUSAL, DOUBT, CUT) else unreadable(CONTRADICTION)
         return Reading(read.value, read.basis if read.basis == STATED else LEADING)
     if cut:
-        stated = [one for one in stated if not _REST.match(text, one.end)]
+        stated = [statement for statement in stated if not _REST.match(text, statement.end)]
         if not stated:
             return unreadable(REFUSAL if declines(text) else CUT)
     if stated:
@@ -240,19 +240,21 @@ def _of_text(text: str, answers: Answers, cut: bool) -> Reading:
 
 def _settled(stated: list[_Stated], text: str, answers: Answers) -> Reading:
     """The answer of explicit statements, firm where nothing else in the reply is against it."""
-    finals = [one for one in stated if one.final]
-    explicit = [one for one in stated if one.basis == STATED and one.value != SEVERAL]
-    deciding = finals[-1:] + [one for one in stated if finals and one.start > finals[-1].end] or stated
+    finals = [statement for statement in stated if statement.final]
+    explicit = [statement for statement in stated if statement.basis == STATED and statement.value != SEVERAL]
+    deciding = (
+        finals[-1:] + [statement for statement in stated if finals and statement.start > finals[-1].end] or stated
+    )
     if not finals and explicit and stated[0].value == SEVERAL:
         deciding = explicit
-    values = {one.value for one in deciding}
+    values = {statement.value for statement in deciding}
     if len(values) > 1 or SEVERAL in values:
         return unreadable(CONTRADICTION)
     [value] = values
     if value == OUTSIDE:
         return unreadable(NOT_OFFERED)
-    basis = next(b for b in (STATED, LINE, OPENING) if b in {one.basis for one in deciding})
-    remainder = text[min(one.end for one in deciding) :]
+    basis = next(b for b in (STATED, LINE, OPENING) if b in {statement.basis for statement in deciding})
+    remainder = text[min(statement.end for statement in deciding) :]
     if basis != STATED and declines(text[: deciding[0].end + 200]):
         return unreadable(REFUSAL)
     said = {other for other, _ in answers.said(clauses(text))}
@@ -274,7 +276,7 @@ def _clause_at(text: str) -> str:
 
 def _taken_back(text: str, stated: list[_Stated]) -> int | None:
     """Where the last words end that take an answer back; None where there are none behind an answer."""
-    first = min(one.end for one in stated)
+    first = min(statement.end for statement in stated)
     return max((m.end() for m in cues("take_back").finditer(text, first) if _begins(text, m.start())), default=None)
 
 
@@ -315,7 +317,8 @@ def _slot() -> re.Pattern[str]:
     """Words behind which an answer is stated."""
     nouns, copulas = pattern_of(phrases("noun")).pattern, pattern_of(phrases("copula")).pattern
     of_what = r"(?:\s+(?:here|to\s[^.\n]{1,80}?|for\s[^.\n]{1,60}?|of\s[^.\n]{1,60}?))?"
-    i = rf"\bi(?:'d|'ll|'m|\s+(?:would|will|must|have\s+to|can|do|therefore|also|am))*\s+(?:{cues('choosing').pattern})(?:\s+an?(?=\s+\d))?"
+    will = r"(?:'d|'ll|'m|\s+(?:would|will|must|have\s+to|can|do|therefore|also|am))*"
+    i = rf"\bi{will}\s+(?:{cues('choosing').pattern})(?:\s+an?(?=\s+\d))?"
     return re.compile(
         rf"(?P<noun>{nouns}){of_what}[\"'*)]*\s*(?:(?:{copulas})\s*:?|[:=]|-+>|-(?=\s))|(?:{i}|{cues('statement').pattern})[,:]?"
         rf"|(?:->|=>)(?=\s*\S{{1,40}}\s*$)",

@@ -9,7 +9,7 @@ from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies.reading import EMPTY, FAILED, THOUGHT, Reading, unreadable
 from hedge_tasks.replies.wording import languages, words
 
-LONGEST_READ = 20_000
+LONGEST_READ = 8_000
 """Characters that are read of a reply once its thoughts are gone: half from its beginning, half from its end."""
 
 _FAILED = re.compile(r"\[LMMS_EVAL_(?:REQUEST_FAILED|BUDGET_EXCEEDED)\b")

@@ -61,13 +61,18 @@ def cues(*roles: str, language: str | None = None) -> re.Pattern[str]:
 
 def pattern_of(some: frozenset[str]) -> re.Pattern[str]:
     """The pattern that finds any of some phrases; a script without spaces has no ends of words."""
-    ordered = sorted(some, key=len, reverse=True)
-    return re.compile("|".join(map(_spelled, ordered)) or r"(?!)", re.IGNORECASE)
+    spaced = frozenset(phrase for phrase in some if not _NOT_SPACED.search(phrase))
+    parts = [rf"(?<!\w)(?:{_either(spaced)})(?!\w)"] if spaced else []
+    parts += [_either(some - spaced)] if some - spaced else []
+    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
 
 
-def _spelled(phrase: str) -> str:
-    spelled = r"\s+".join(map(re.escape, phrase.split()))
-    return spelled if _NOT_SPACED.search(phrase) else rf"(?<![\w])(?:{spelled})(?![\w])"
+def _either(some: frozenset[str]) -> str:
+    """Phrases by their first character, so that few are tried at a place; the longest first."""
+    by_first: dict[str, list[str]] = {}
+    for phrase in sorted(some, key=lambda phrase: (-len(phrase), phrase)):
+        by_first.setdefault(phrase[0], []).append(r"\s+".join(map(re.escape, phrase[1:].split(" "))))
+    return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in by_first.items())
 
 
 @cache

@@ -59,7 +59,7 @@ class YesNo(Answers):
 
     @cached_property
     def topic(self) -> tuple[str, ...]:
-        """Stems of what the question is about: its words but those of grammar, and of pictures where others are left."""
+        """Stems of what the question is about: its words but those of grammar, and pictures where others are left."""
         own = [stem(word) for word in WORD.findall(self.spoken) if word not in words("grammar")]
         things = [word for word in own if word not in words("picture_word")]
         return tuple(dict.fromkeys(things or own))
@@ -154,7 +154,7 @@ class YesNo(Answers):
         return clause.own[: clause.own.index(self.head) + 1]
 
     def _exists(self, clause: Clause) -> bool:
-        """Whether a clause says that a thing is there: "there is a mass ...", "a mass is seen in ...", not "a mass grew"."""
+        """Whether a clause says that a thing is there: "there is a mass", "a mass is seen", not "a mass grew"."""
         at = clause.stems.index(self.head) if self.head in clause.stems else 0
         behind = clause.words[at + 1 :]
         near = next((i for i, word in enumerate(behind) if word in words("place")), len(behind))
