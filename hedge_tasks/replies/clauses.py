@@ -23,6 +23,7 @@ SPEAKER, EVIDENCE, OBJECT = "speaker", "evidence", "object"
 
 WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|(?<=\?)[\"')\]]*(?=\s|\Z)|[\n;]+")
+_LONGEST_NAME = 4
 _MARK = re.compile(r"(?:,|\s-|[()])\s+|:\s+(?=\S)|\)\s*")
 _IRREGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child", "mice": "mouse", "feet": "foot"}
 
@@ -145,10 +146,17 @@ def _pieces(sentence: str) -> Iterator[str]:
     ends = [(mark.start(), mark.end()) for mark in _MARK.finditer(sentence)]
     ends += [(word.start(), word.start()) for word in cues("break", language=_language(sentence)).finditer(sentence)]
     for start, end in sorted(ends):
-        if start >= at:
+        if start >= at and not _is_field(sentence[at:start], sentence[start:end]):
             yield sentence[at:start].strip(" \"'()*-:,")
             at = end
     yield sentence[at:].strip(" \"'()*-:,.")
+
+
+def _is_field(front: str, mark: str) -> bool:
+    """Whether a colon stands between a name and what is said of it: "Right kidney: no stone"."""
+    spoken = WORD.findall(front.casefold())
+    is_name = 0 < len(spoken) <= _LONGEST_NAME and words("verb").isdisjoint(spoken)
+    return mark.startswith(":") and is_name and spelled_out(front.strip()) not in phrases("yes", "no", "lead", "noun")
 
 
 def _goes_on(before: str, piece: str, spoken: Sequence[str]) -> bool:

@@ -96,7 +96,7 @@ def _reason(piece: str) -> str | None:
     spoken = without_request(spoken)
     if not _says(spoken) or cues("courtesy").match(spoken):
         return ECHO
-    if declines(spoken) or declines(piece):
+    if declines(spoken):
         return REFUSAL
     if doubts(spoken):
         return DOUBT

@@ -77,6 +77,8 @@ def likeliest(numbers: Mapping[str, float], named: Named) -> tuple[bool, str | N
         return False, None
     whole = sum(totals.values())
     best = max(totals, key=lambda answer: totals[answer])
+    if set(totals.values()) <= {0, 1}:
+        return True, None  # "factual: 0, hallucinated: 1" tells what the digits stand for
     is_share = abs(whole / (100 if whole > 2 else 1) - 1) <= _WHOLE and totals[best] > whole / 2
     return True, best if is_share else None
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from hedge_tasks.io.json_objects import objects_in, whole_object
 from hedge_tasks.replies.clauses import AFFIRMED, OPEN, Clause, polarity
-from hedge_tasks.replies.reading import JSON, REASONS, UNCONFIRMED, Reading, unreadable
+from hedge_tasks.replies.reading import JSON, NOTHING, REASONS, UNCONFIRMED, Reading, unreadable
 from hedge_tasks.replies.statements import OUTSIDE, SEVERAL, AnswerMatch, Answers, choose, is_answer_field
-from hedge_tasks.replies.text import normalise, spelled_out
+from hedge_tasks.replies.text import normalise, plain, spelled_out
 from hedge_tasks.replies.wording import cues
 
 FACTUAL, HALLUCINATED, NOT_SURE = "0", "1", "2"
@@ -38,6 +38,7 @@ _END = re.compile(r"\s*(?:[.,;:!?()\]\"'\n/&✓✗|*-]|\Z|(?:because|since|as|an
 _BEFORE = re.compile(r"(?:\w+[ -]+){0,4}\Z")
 _LEGEND = re.compile(r"\s*(?:=|:|->|\()\s*[0-9]\)?\s*(?:[,;/|\n]|and\b|or\b)\W*[a-z -]+?\s*(?:=|:|->|\()\s*[0-9]", re.I)
 _IS_THERE = re.compile(r"(?:\s+(?:is|are|was|were))?\s+(?:detected|found|present|identified|seen)\b", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\A(?:<[^<>]*>|\.{3}|…)\Z")
 _PAIR = re.compile(
     r"(?<![\w.])[\"']?[0-9][\"']?\s*(?:=|:|if|for|means|when|\()[^0-9\n]{1,80}?[\"']?[0-9][\"']?\s*(?:=|:|if|for|means|when|\()",
     re.I,
@@ -88,6 +89,11 @@ class Labels(Answers):
     @cached_property
     def _any_name(self) -> re.Pattern[str]:
         return re.compile(f"{self._names.pattern}|{cues('good', 'bad').pattern}", re.IGNORECASE)
+
+    def affirmed(self, text: str) -> list[re.Match[str]]:
+        """The labels' names in a text that no clause denies or leaves open."""
+        every = [m for m in self._names.finditer(text) if not cues("some").match(text, m.end() + 1)]
+        return [m for m in every if polarity(re.split(r"[.,;:!?\n]", text[: m.end()][-_NEAR:])[-1]) == AFFIRMED]
 
     def marks(self) -> frozenset[str]:
         own = {name.upper() for name in self.spelled if len(name) == 1}
@@ -142,9 +148,14 @@ class Labels(Answers):
             front = clause.text[max(0, match.start() - _NEAR) : match.start()]
             behind = clause.text[match.end() : match.end() + _NEAR]
             named = self.spelled.get(normalise(match[0]))
-            if not cues("of_answer").search(front) or cues("some").match(behind.strip()) or polarity(front) == OPEN:
+            if (
+                not cues("of_answer").search(front)
+                or cues("some").match(behind.strip())
+                or polarity(front) == OPEN
+                or cues("condition").match(behind.strip())
+            ):
                 continue
-            if re.search(r"\b(?:some|part|parts|nothing|none|reference|if)\b", front):
+            if re.search(r"\b(?:some|part|parts|nothing|none|reference|if|must|should|every)\b", front):
                 continue
             if cues("good", "bad").fullmatch(match[0]) and self.good is not None:
                 value = self._sign(front + match[0], match[0])
@@ -230,7 +241,10 @@ def read_judgement(reply: str, values: Mapping[str, str], field: str, judged: st
     if whole is not None and not any(is_answer_field(key) for key in whole) and field in whole:
         reply = reply.replace(f'"{field}"', '"verdict"')
     read = choose(reply, labels)
-    if read.soft or (whole is not None and read.readable and read.basis != JSON):
+    names = {labels.spelled[normalise(m[0])] for m in labels.affirmed(plain(objects_in(reply)[1]))}
+    if whole is not None and _PLACEHOLDER.search(str(whole.get("reason"))):
+        return Judgement(unreadable(NOTHING), REASONS[NOTHING])
+    if read.soft or names - {read.value} or (whole is not None and read.readable and read.basis != JSON):
         read = unreadable(UNCONFIRMED)
     if not read.readable:
         return Judgement(read, "the reply is empty" if not reply else REASONS[read.basis])

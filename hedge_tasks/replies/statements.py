@@ -67,6 +67,7 @@ _ITEM = re.compile(
     r"(?:(?m:^)[ \t>-]*|(?<=[\s,;:]))[(\[]?(?P<mark>[0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*=|\s*->|\s-)\s*(?=[\w\"'(])"
 )
 _SHARED = re.compile(r"\A(\w{1,20})(?:[\s,]{1,2}\1\b){2,}\W{0,3}\Z", re.IGNORECASE)
+_FORCED = re.compile(r"\b(?:had to|have to|must|forced|pressed|pushed)\b")
 _QUESTION_FIRST = re.compile(r"[^.!?\n]{1,200}\?[\"']?\s+")
 _BASED = re.compile(r"(?:based on|looking at|from|in|after|given|according to) [^,.\n]{1,80},\s*", re.IGNORECASE)
 
@@ -102,6 +103,10 @@ class Answers(ABC):
     def marks(self) -> frozenset[str]:
         """Digits and letters that are answers, and marks of items where several of them follow each other."""
         return frozenset()
+
+    def doubtful(self, value: str, every: list[Clause]) -> bool:
+        """Whether clauses put an explicit answer in doubt without saying another one."""
+        return False
 
     def when_unsure(self, text: str) -> str | None:
         """The answer that doubt amounts to, where one is offered for that."""
@@ -228,7 +233,11 @@ def _of_text(text: str, answers: Answers, cut: bool) -> Reading:
             return read if read.basis in (REFUSAL, DOUBT, CUT) else unreadable(CONTRADICTION)
         return Reading(read.value, read.basis if read.basis == STATED else LEADING)
     if cut:
-        stated = [statement for statement in stated if not _REST.match(text, statement.end)]
+        stated = [
+            statement
+            for statement in stated
+            if not _REST.match(text, statement.end) and not _may_list(statement, text, answers)
+        ]
         if not stated:
             return unreadable(REFUSAL if declines(text) else CUT)
     if stated:
@@ -236,6 +245,13 @@ def _of_text(text: str, answers: Answers, cut: bool) -> Reading:
     if declines(text):
         return _beside_a_refusal(text, answers)
     return _of_clauses(text, answers)
+
+
+def _may_list(statement: _Stated, text: str, answers: Answers) -> bool:
+    """Whether a reply that was cut off may have begun to go through what is offered: "A. The car ..."."""
+    start = statement.start - (text[statement.start - 1 : statement.start] in ("(", "["))
+    item = _ITEM.match(text, start)
+    return statement.basis == OPENING and item is not None and item["mark"].upper() == min(answers.marks(), default="")
 
 
 def _settled(stated: list[_Stated], text: str, answers: Answers) -> Reading:
@@ -257,9 +273,12 @@ def _settled(stated: list[_Stated], text: str, answers: Answers) -> Reading:
     remainder = text[min(statement.end for statement in deciding) :]
     if basis != STATED and declines(text[: deciding[0].end + 200]):
         return unreadable(REFUSAL)
-    said = {other for other, _ in answers.said(clauses(text))}
+    every = clauses(text)
+    said = {value for value, _ in answers.said(every)}
     if said - {value} and not finals:
         return unreadable(CONTRADICTION) if basis == OPENING and value not in said else Reading(value, LEADING)
+    if answers.doubtful(value, every):
+        return Reading(value, LEADING)
     limited = cues("condition").match(remainder.lstrip(" ,\"')-")) is not None
     near = " ".join(remainder.split()[:30])
     doubtful = doubts(remainder) or cues("contrast").search(near) or polarity(_clause_at(remainder)) == OPEN
@@ -333,7 +352,9 @@ def _explicit(text: str, answers: Answers) -> Iterator[_Stated]:
     for slot in _slot().finditer(text):
         front = text[max(0, slot.start() - 80) : slot.start()]
         before = re.split(r"[.!?,;:\n]", front)[-1]
-        if polarity(before) != AFFIRMED or cues("bad").search(before):
+        sentence = re.split(r"[.!?\n]", front)[-1].strip()
+        on_condition = cues("condition").match(sentence) and not _FORCED.search(sentence)
+        if polarity(before) != AFFIRMED or cues("bad").search(before) or on_condition:
             continue
         stated = _after(text, slot.end(), answers)
         if stated is not None and (head is None or stated.start >= head.end):
@@ -406,9 +427,9 @@ def _denied_behind(text: str, end: int) -> bool:
     behind = text[end : end + 160].lstrip("\"'*)].")
     if behind[:1] == "?" or re.match(r"\s*[:-]?\s*✗", behind):
         return True
-    field = re.match(r"\s*(?:[:=?]|-+>)\s*([^\n,;]{1,30})", behind)
+    field = re.match(r"\s*(?:[:=?]|-+>|-(?=\s))\s*([^\n,;]{1,30})", behind)
     if field is not None:
-        return polarity(field[1]) == DENIED and len(field[1].split()) < 4
+        return bool(cues("bad").match(field[1])) or (polarity(field[1]) == DENIED and len(field[1].split()) < 4)
     verb = re.match(
         r"\s+(?:is|are|was|were|would be|seems|looks|does|can|ist|est|es|è|é)\b|(?:isn|aren|wasn)'t", behind, re.I
     )

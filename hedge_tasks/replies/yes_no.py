@@ -23,9 +23,12 @@ _BOTH = re.compile(
 _MARKED = re.compile(
     r"(?<!\w)[(\[]?([A-Za-z0-9])[\"']?\s*(?:[).:=\]]|for\b|if\b|means\b)\s*[\"']?(yes|no)\b", re.IGNORECASE
 )
-_MARK_ONLY = re.compile(r"[(\[]?([A-Za-z0-9])(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.I)
+_MARK_ONLY = re.compile(
+    r"[(\[]?([A-Za-z0-9])(?![.,]\d)(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.I
+)
 _LABELLED = re.compile(r"(?m)(?:^\s*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
 _SECOND_ITEM = re.compile(r"(?m)^\W{0,4}B\s*[:.)-]")
+_FEW = 3
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 
 
@@ -86,7 +89,7 @@ class YesNo(Answers):
         return front[-1] if front else self.topic[-1] if self.topic else ""
 
     def marks(self) -> frozenset[str]:
-        return frozenset(mark.upper() for mark in self.asked_marks)
+        return frozenset(mark.upper() for mark in self.asked_marks) or frozenset("ABCD")
 
     def at(self, text: str) -> AnswerMatch | None:
         if match := _BOTH.match(text):
@@ -136,6 +139,10 @@ class YesNo(Answers):
             if begun is not None and set(WORD.findall(clause.text[begun.end :])[:1]) & words("place"):
                 answers.append((begun.value, False))  # "yes on the left, no on the right"
                 continue
+            last = self.at(clause.words[-1]) if len(clause.words) <= _FEW else None
+            if last is not None and clause.polarity != OPEN:
+                answers.append((last.value, False))  # "also nein"
+                continue
             value = self._bare(clause) if not strange else None
             if value is not None:
                 answers.append((value, True))
@@ -146,6 +153,12 @@ class YesNo(Answers):
             if value is not None:
                 answers.append((value, not others))
         return answers
+
+    def doubtful(self, value: str, every: list[Clause]) -> bool:
+        """Whether a clause says that something else is there: "Yes, there is a cat", of a dog."""
+        if value != YES or not self.presence:
+            return False
+        return any(c.own and c.words[:1] == ("there",) and self.head not in c.own for c in every[:2])
 
     def _up_to(self, clause: Clause) -> Sequence[str]:
         """The own words of a clause; of one that says that a thing is there, those up to it: where it is may follow."""
