@@ -20,7 +20,7 @@ from typing import Any
 
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
-from hedge_tasks.replies.judgement import read_judgement
+from hedge_tasks.replies.labels import read_judgement
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.text import normalise
 from hedge_tasks.suites.shale.items import options_of

@@ -25,7 +25,7 @@ from hedge_tasks.judging.prompt import (
     parse_judge_prompt,
     prompt_files,
 )
-from hedge_tasks.replies.judgement import bounded
+from hedge_tasks.replies.labels import bounded
 
 # A changed file is another prompt: raise its version and write the new digest here.
 DIGESTS = {

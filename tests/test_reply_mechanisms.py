@@ -11,7 +11,7 @@ from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.options import OptionJudge
 from hedge_tasks.replies import read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.declining import unanswered
-from hedge_tasks.replies.judgement import read_judgement
+from hedge_tasks.replies.labels import read_judgement
 from hedge_tasks.replies.reading import LINE, REFUSAL, SOFT
 from hedge_tasks.suites.medhallu.judge import MedHalluJudge
 from hedge_tasks.suites.shale.judge import ShaleJudge

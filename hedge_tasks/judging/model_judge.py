@@ -23,7 +23,7 @@ from hedge_tasks.llm.models import Model
 from hedge_tasks.llm.reading import Unreadable
 from hedge_tasks.replies import read_free
 from hedge_tasks.replies.declining import unanswered
-from hedge_tasks.replies.judgement import bounded
+from hedge_tasks.replies.labels import bounded
 from hedge_tasks.replies.reading import CUT
 
 DEFAULT_MODEL = "Qwen/Qwen3-30B-A3B"

@@ -17,7 +17,7 @@ from hedge_tasks.io.outside import parse_json, read_text
 from hedge_tasks.io.records import Items, Label, Name, Objects, Record
 from hedge_tasks.judging.base import Case
 from hedge_tasks.llm.template import Example, PromptFile, ShownField, Template
-from hedge_tasks.replies.judgement import outcome_of, read_judgement
+from hedge_tasks.replies.labels import outcome_of, read_judgement
 from hedge_tasks.replies.text import normalise
 
 LONGEST_FIELD = 8000

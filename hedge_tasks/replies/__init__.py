@@ -13,10 +13,9 @@ replies with known meaning, in `benchmarks/RESULTS.md`.
 """
 
 from hedge_tasks.replies.free import read_free, spoken_text
-from hedge_tasks.replies.judgement import Judgement, read_judgement
+from hedge_tasks.replies.labels import Judgement, read_judgement, read_verdict
 from hedge_tasks.replies.options import read_option
 from hedge_tasks.replies.reading import BASES, REASONS, Reading, unreadable
-from hedge_tasks.replies.verdict import read_verdict
 from hedge_tasks.replies.yes_no import read_yes_no
 
 __all__ = [

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from hedge_tasks.replies.reading import DOUBT, ECHO, EMPTY, NOTICE, REFUSAL, Reading
-from hedge_tasks.replies.refusal import declines, undecided
 from hedge_tasks.replies.text import body, plain, spelled_out
+from hedge_tasks.replies.wording import cues, phrases
 
 # Output that is about nothing: from the mark of a copyright line to the end of the line.
 _NOTICE = re.compile(
@@ -14,32 +15,50 @@ _NOTICE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _PIECE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|(?<=\?)|[;\n]+|,?\s+\b(?:but|however|although)\b,?")
-# Words in front of what is said; where nothing comes behind them, nothing is said.
-_OPENING = re.compile(
-    r"""\A[\W_]*(?:(?:and|so|also|therefore|then)\ )?(?:
-      (?:i\ am\ |we\ are\ )?(?:so\ |very\ )?sorry(?:\ (?:to|for|about|that|if)\b[^,:;]*)?
-      |i\ apologi[sz]e(?:\ for\b[^,:;]*)?|(?:thank\ you|thanks?)(?:\ (?:for|so|very)\b[^,:;]*)?
-      |hello|hi|unfortunately|kindly|i\ hope\ (?:this|that|it)\ helps?
-      |as\ an?\ (?:\w+\ ){0,4}?(?:ai|model|assistant)(?:\ (?:language\ )?model|\ assistant)?
-    )\b[\s,:;.!-]*""",
-    re.VERBOSE,
-)
-_HELP = (
-    r"(?:doctor|physician|radiologist|specialist|professional|provider|expert|clinician|consult|advice|opinion|care)"
-)
-# What somebody says who says nothing about what was asked.
-_COURTESY = re.compile(
-    rf"""\A[\W_]*(?:(?:and|so|also|therefore|then)\ )?(?:
-      (?:(?:can|could|would)\ you\ )?please\b|(?:i\ am|we\ are)\ (?:here|just|only|happy)\b
-      |feel\ free|let\ me\ know|i\ hope
-      |if\ you\ (?:have|need|want|would|could|can|provide|are|experience|share|upload)\b
-      |(?:i\ |you\ |we\ )?(?:would\ |strongly\ |highly\ |should\ |may\ |might\ |always\ )*
-        (?:recommend|advise|suggest|consult|seek)\b.*\b{_HELP}
-      |it\ is\ (?:important|recommended|advisable|best)\ to\b|(?:a|an)\ .{{0,40}}\bshould\ be\ consulted
-    )""",
-    re.VERBOSE,
-)
 _REQUEST = re.compile(r"[,;]?\s*(?:\b(?:but|and|so)\s+)?\bplease\b.*", re.IGNORECASE)
+_QUOTED = re.compile(r'"[^"\n]*"')
+_TOO = re.compile(
+    r"\btoo (?:\w+ ){1,4}to (?:be )?(?:\w+ly )?"
+    r"(?:tell|say|see|read|identif|determine|judge|assess|interpret|recogni|make|answer)"
+)
+_SHORT_QUESTION = 3
+"""Words of "CT?", which is a doubtful answer and still one."""
+
+
+@cache
+def _will_not() -> re.Pattern[str]:
+    """The speaker cannot do what it is asked, or cannot see the picture."""
+    cannot, acts = cues("cannot").pattern, cues("acts").pattern
+    seeing, picture = cues("perceive").pattern, cues("picture").pattern
+    return re.compile(rf"(?:{cannot})\s+(?:\w+\s+){{0,3}}?(?:(?:{acts})|(?:{seeing})\s+(?:{picture})(?!\s+of))", re.I)
+
+
+def _spoken(text: str) -> str:
+    return " ".join(spelled_out(_QUOTED.sub(" ", text)).split())
+
+
+def declines(text: str) -> bool:
+    """Whether a text says that the model will not or cannot do what it is asked, or that it sees no image.
+
+    "I cannot see a dog in the image" is no refusal: it says what is not in the image. Nor is what a text quotes.
+
+    Example:
+        >>> declines("I'm unable to see the image."), declines("I cannot see a dog in the image.")
+        (True, False)
+    """
+    spoken = _spoken(text)
+    return bool(_will_not().search(spoken) or cues("refuse", "ai").search(spoken))
+
+
+def doubts(text: str) -> bool:
+    """Whether a text says that its author does not know.
+
+    Example:
+        >>> doubts("It is unclear."), doubts("I can't tell."), doubts("It is not red.")
+        (True, True, False)
+    """
+    spoken = _spoken(text)
+    return bool(cues("doubt").search(spoken) or _TOO.search(spoken)) or spoken.strip(" .!?") in phrases("alone_doubt")
 
 
 def unanswered(answer: str) -> str | None:
@@ -61,33 +80,31 @@ def unanswered(answer: str) -> str | None:
         return text.basis
     whole = plain(text)
     without_notice = _NOTICE.sub("", whole)
-    if without_notice != whole and not any(character.isalnum() for character in without_notice):
+    if without_notice != whole and not _says(without_notice):
         return NOTICE
-    reasons = []
-    for piece in _PIECE.split(without_notice):
-        spelled = " ".join(spelled_out(piece).split())
-        words = _OPENING.sub("", spelled)
-        if not any(character.isalnum() for character in words):
-            reasons.append(ECHO)
-            continue
-        piece = without_request(piece if words == spelled else words)
-        if not any(character.isalnum() for character in piece) or _COURTESY.match(words):
-            reasons.append(ECHO)
-        elif declines(piece):
-            reasons.append(REFUSAL)
-        elif undecided(piece):
-            reasons.append(DOUBT)
-        elif piece.rstrip().endswith("?") and len(words.split()) > _SHORT_QUESTION:
-            reasons.append(ECHO)
-        else:
-            return None
+    reasons = [_reason(piece) for piece in _PIECE.split(without_notice)]
+    if None in reasons:
+        return None
     return next((reason for reason in (REFUSAL, DOUBT) if reason in reasons), ECHO if without_notice else EMPTY)
 
 
-_NO_OPTION = re.compile(
-    r"\W*(?:(?:none|neither) of (?:the|these|those|them)\b.*|not (?:sure|applicable)|n/a|skip|pass|no answer)\W*",
-    re.IGNORECASE,
-)
+def _reason(piece: str) -> str | None:
+    """Why a piece of an answer says nothing; None where it says something."""
+    spoken = _spoken(piece).lstrip(" ,:-")
+    while (opening := cues("opening").match(spoken)) is not None:
+        spoken = spoken[opening.end() :].lstrip(" ,:;.!-")
+    spoken = without_request(spoken)
+    if not _says(spoken) or cues("courtesy").match(spoken):
+        return ECHO
+    if declines(spoken):
+        return REFUSAL
+    if doubts(spoken):
+        return DOUBT
+    return ECHO if spoken.endswith("?") and len(spoken.split()) > _SHORT_QUESTION else None
+
+
+def _says(text: str) -> bool:
+    return any(character.isalnum() for character in text)
 
 
 def declining_option(text: str) -> str | None:
@@ -97,14 +114,11 @@ def declining_option(text: str) -> str | None:
         >>> declining_option("None of the above"), declining_option("I don't know"), declining_option("A cyst")
         ('refusal', 'doubt', None)
     """
-    if _NO_OPTION.fullmatch(text):
+    spoken = _spoken(text).strip(" .!")
+    if cues("none_of").match(spoken) or spoken in ("not sure", "not applicable", "n/a", "skip", "pass", "no answer"):
         return REFUSAL
     why = unanswered(text)
     return why if why in (REFUSAL, DOUBT) else None
-
-
-_SHORT_QUESTION = 3
-"""Words of "CT?", which is a doubtful answer and still one."""
 
 
 def without_request(sentence: str) -> str:

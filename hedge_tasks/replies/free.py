@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from hedge_tasks.io.json_objects import whole_object
-from hedge_tasks.replies.choice import is_answer_field
+from hedge_tasks.replies.declining import declines
 from hedge_tasks.replies.reading import CUT, JSON, REFUSAL, STATED, STATEMENT, Reading, unreadable
-from hedge_tasks.replies.refusal import declines
+from hedge_tasks.replies.statements import is_answer_field
 from hedge_tasks.replies.text import body, plain
 
 _FINAL = re.compile(r"(?im)^\s*(?:(?:the )?final answer|answer)\s*(?:is\b|:)+\s*(.+)$")

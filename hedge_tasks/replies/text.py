@@ -6,11 +6,10 @@ import re
 import unicodedata
 
 from hedge_tasks.data.thoughts import without_thoughts
-from hedge_tasks.replies.abroad import FOREIGN
 from hedge_tasks.replies.reading import EMPTY, FAILED, THOUGHT, Reading, unreadable
-from hedge_tasks.replies.word_sets import word_set
+from hedge_tasks.replies.wording import languages, words
 
-LONGEST_READ = 20_000
+LONGEST_READ = 8_000
 """Characters that are read of a reply once its thoughts are gone: half from its beginning, half from its end."""
 
 _FAILED = re.compile(r"\[LMMS_EVAL_(?:REQUEST_FAILED|BUDGET_EXCEEDED)\b")
@@ -67,18 +66,6 @@ _MARKS = frozenset("✓✔✅☑✗✘❌✖✕❎")
 """That are an answer without any word."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
-_ENGLISH = word_set(
-    "the is are was were an of in on to and or not yes it this that there i you we because since as for with be "
-    "can does do but so at by from has have only absent present visible seen both than"
-)
-_FOREIGN = word_set(
-    "el la los las una es está esta este son que del muy hay ni pero le les des du est sont une dans pas et qui "
-    "sur il n'est l'image der das ist sind nicht und ein eine auf mit kein keine im zu sich lo gli di è sono "
-    "nella che questa um uma não em são na os foto het een van niet geen op zijn er är inte och det ikke og på "
-    "som nie jest się je není bir ve bu değil yok var yang adalah ini itu ang ng sa không có là és egy nem ei ja "
-    "kuvassa correcta incorrecta incorrecto correcto falsch richtig faux fausse falsa falso vero corretta errata "
-    "errada correta juste respuesta antwort réponse resposta"
-)
 _NO_LATIN = 0.3
 
 
@@ -124,17 +111,19 @@ def plain(text: str) -> str:
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a text is in another language than English, about which the rules of sentences are.
+    """Whether a text is in another language than English, of whose sentences only the plainest are read.
 
     Example:
         >>> is_foreign("(A) es incorrecta"), is_foreign("It is not correct"), is_foreign("Left kidney")
         (True, False, False)
     """
-    words = _LETTERS.findall(text.casefold())
-    if sum(not c.isascii() for word in words for c in word) > _NO_LATIN * max(sum(map(len, words)), 1):
+    spoken = _LETTERS.findall(text.casefold())
+    if sum(not c.isascii() for word in spoken for c in word) > _NO_LATIN * max(sum(map(len, spoken)), 1):
         return True
-    foreign = sum(word in _FOREIGN or word in FOREIGN or not word.isascii() for word in words)
-    return foreign > sum(word in _ENGLISH for word in words)
+    english = words("grammar", "en")
+    foreign = {word for language in languages() if language != "en" for word in words("grammar", language)} - english
+    n_foreign = sum((word in foreign and len(word) > 1) or not word.isascii() for word in spoken)
+    return n_foreign > sum(word in english for word in spoken)
 
 
 def _inner(match: re.Match[str]) -> str:

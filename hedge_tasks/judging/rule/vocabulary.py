@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import re
 
-from hedge_tasks.replies.word_sets import word_set
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text that are separated by white space.
+
+    Example:
+        >>> sorted(word_set("is are was"))
+        ['are', 'is', 'was']
+    """
+    return frozenset(text.split())
+
 
 # Every phrase becomes the word on the left, in questions, references and answers alike.
 ALIASES: dict[str, tuple[str, ...]] = {

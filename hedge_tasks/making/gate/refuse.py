@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from importlib import resources
 
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.replies.declining import unanswered
+from hedge_tasks.replies.declining import declines, doubts, unanswered
 from hedge_tasks.replies.reading import DOUBT
-from hedge_tasks.replies.refusal import declines, doubts
 
 MOST_FALLBACKS = 0.2
 """Share of rows that no judge was deceived by, from which on a set is not what it is called."""
