@@ -8,7 +8,7 @@ until it is used, so that reading all of them imports no code of an evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -50,8 +50,7 @@ class Evaluation:
         judges: name -> `"module:attribute"` of a class or function that makes a judge from options.
         measures: `"module:attribute"` of sequences of `hedge_tasks.measures.measure.Measure`, the leading one first:
             what tasks of this evaluation may list, and what their runs are compared, reported and submitted by.
-        tables: `"module:attribute"` of a function: runs -> the paper's tables (`hedge_tasks.numbers.Table`) that those
-            of this evaluation fill; none where there is no such run.
+        paper: name in `hedge paper NAME`, and `"module:attribute"` of a `hedge_tasks.suites.papers.Paper`; or nothing.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         commands: a command of `hedge` that others stand under ("data", "make", "paper", "detectors") ->
@@ -62,7 +61,7 @@ class Evaluation:
     folder: Path
     judges: Mapping[str, str] = field(default_factory=dict)
     measures: tuple[str, ...] = ()
-    tables: str = ""
+    paper: tuple[str, str] | tuple[()] = ()
     second_stages: Mapping[str, str] = field(default_factory=dict)
     decompositions: Mapping[str, str] = field(default_factory=dict)
     entailments: Mapping[str, str] = field(default_factory=dict)
@@ -179,10 +178,10 @@ def installed_measures(name: str) -> list[Any]:
         return []
 
 
-def installed_tables(name: str) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-    """The function that lays runs of an evaluation out as its paper's tables; None where there is none installed."""
+def installed_paper(name: str) -> Any:
+    """Return the `hedge_tasks.suites.papers.Paper` of an evaluation; None where there is none installed."""
     evaluation, source = evaluations().get(name, (None, ""))
-    return Registration(evaluation.tables, source).load() if evaluation and evaluation.tables else None
+    return Registration(evaluation.paper[1], source).load() if evaluation and evaluation.paper else None
 
 
 def task_folders() -> list[Path]:

@@ -21,11 +21,10 @@ EVALUATION = Evaluation(
         "hedge_tasks.suites.medhallmark.measures:MEASURES",
         "hedge_tasks.suites.medhallmark.wording:MEASURES",
     ),
-    tables="hedge_tasks.suites.medhallmark.tables:paper_tables",
+    paper=("medhallmark", "hedge_tasks.suites.medhallmark.paper:PAPER"),
     commands={
         "data": ("hedge_tasks.suites.medhallmark.data_command:add",),
         "make": ("hedge_tasks.making.medhallmark.command:add",),
-        "paper": ("hedge_tasks.suites.medhallmark.command:add",),
     },
 )
 """Its contributions to the rooms below."""

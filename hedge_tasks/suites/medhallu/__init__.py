@@ -21,14 +21,11 @@ EVALUATION = Evaluation(
     own_folder("hedge_medhallu"),
     judges={"medhallu": "hedge_tasks.suites.medhallu.judge:MedHalluJudge"},
     measures=("hedge_tasks.suites.medhallu.measures:MEASURES",),
-    tables="hedge_tasks.suites.medhallu.tables:paper_tables",
+    paper=("medhallu", "hedge_tasks.suites.medhallu.paper:PAPER"),
     commands={
         "data": ("hedge_tasks.suites.medhallu.data_command:add",),
         "make": ("hedge_tasks.making.medhallu.command:add",),
-        "paper": (
-            "hedge_tasks.suites.medhallu.command:add",
-            "hedge_tasks.making.medhallu.candidates_command:add",
-        ),
+        "paper": ("hedge_tasks.making.medhallu.candidates_command:add",),
     },
 )
 """Its contributions to the rooms below."""
