@@ -50,7 +50,8 @@ class Evaluation:
         judges: name -> `"module:attribute"` of a class or function that makes a judge from options.
         measures: `"module:attribute"` of sequences of `hedge_tasks.measures.measure.Measure`, the leading one first:
             what tasks of this evaluation may list, and what their runs are compared, reported and submitted by.
-        paper: name in `hedge paper NAME`, and `"module:attribute"` of a `hedge_tasks.suites.papers.Paper`; or nothing.
+        papers: name in `hedge paper NAME` -> `"module:attribute"` of a `hedge_tasks.suites.papers.Paper`. A report of
+            its runs shows the one that is called like the evaluation.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         commands: a command of `hedge` that others stand under ("data", "make", "paper", "detectors") ->
@@ -61,7 +62,7 @@ class Evaluation:
     folder: Path
     judges: Mapping[str, str] = field(default_factory=dict)
     measures: tuple[str, ...] = ()
-    paper: tuple[str, str] | tuple[()] = ()
+    papers: Mapping[str, str] = field(default_factory=dict)
     second_stages: Mapping[str, str] = field(default_factory=dict)
     decompositions: Mapping[str, str] = field(default_factory=dict)
     entailments: Mapping[str, str] = field(default_factory=dict)
@@ -176,12 +177,6 @@ def installed_measures(name: str) -> list[Any]:
             raise
         logger.warning("measures of {} ({}) are left out: {}", name, source, error)
         return []
-
-
-def installed_paper(name: str) -> Any:
-    """Return the `hedge_tasks.suites.papers.Paper` of an evaluation; None where there is none installed."""
-    evaluation, source = evaluations().get(name, (None, ""))
-    return Registration(evaluation.paper[1], source).load() if evaluation and evaluation.paper else None
 
 
 def task_folders() -> list[Path]:

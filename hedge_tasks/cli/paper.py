@@ -7,22 +7,22 @@ from functools import partial
 from pathlib import Path
 
 from hedge_tasks.cli.choices import add_trust
-from hedge_tasks.evaluation import evaluation_commands, evaluations
+from hedge_tasks.evaluation import evaluation_commands, from_evaluations
 from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.registry import Registration
 
 
 def add(commands: Parser) -> None:
     papers = commands.add_command("paper", "lay finished runs out as a paper's tables, beside its own values")
-    for name, (evaluation, _) in evaluations().items():
-        if evaluation.paper:
-            _add_paper(papers, evaluation.paper[0], name)
+    for name, registration in from_evaluations("papers")():
+        _add_paper(papers, name, registration)
     for add_command in evaluation_commands("paper"):
         add_command(papers)
 
 
-def _add_paper(papers: Parser, paper: str, evaluation: str) -> None:
-    text = f"lay runs of any model out as the tables of the {paper} paper, beside its values"
-    parser = command(papers, paper, partial(run, evaluation), text)
+def _add_paper(papers: Parser, name: str, registration: Registration) -> None:
+    text = f"lay runs of any model out as the tables of the {name} paper, beside its values"
+    parser = command(papers, name, partial(run, registration), text)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output folders of lmms-eval, or run files")
     text = "the runs with TEXT in their model's name are the paper's MODEL"
     parser.add_argument("--name", action="append", default=[], metavar="MODEL=TEXT", help=text)
@@ -36,14 +36,13 @@ def _add_paper(papers: Parser, paper: str, evaluation: str) -> None:
     add_trust(parser)
 
 
-def run(evaluation: str, arguments: argparse.Namespace) -> int:
+def run(registration: Registration, arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.evaluation import installed_paper
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.runs.run_files import load_runs
     from hedge_tasks.suites.correlation import correlation_table, read_scores
 
-    paper = installed_paper(evaluation)
+    paper = registration.load()
     if arguments.scores and not paper.leads:
         raise ConfigError(f"--scores: the {paper.name} paper correlates nothing with other benchmarks")
     names = paper.names_given(arguments.name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.evaluation import installed_paper
+from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.measures.run_measures import evaluation_of
 from hedge_tasks.numbers import Table
 from hedge_tasks.runs.run_files import Run
@@ -29,10 +29,11 @@ class PaperSection:
 
 def paper_sections(runs: Sequence[Run]) -> Iterator[PaperSection]:
     """Yield the tables of the papers of all evaluations of the runs; not one that clusters anew."""
+    papers = dict(from_evaluations("papers")())
     for name in dict.fromkeys(filter(None, (evaluation_of(run.settings) for run in runs))):
-        paper = installed_paper(name)
-        if paper is None or paper.rescores:
+        if name not in papers:
             continue
+        paper = papers[name].load()
         try:
             tables = paper.tables(paper.rows_of(runs))
         except HedgeError as error:

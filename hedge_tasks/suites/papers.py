@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Any
 
 import yaml
+from pydantic import TypeAdapter
 
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.tables import parse_csv
@@ -49,7 +50,7 @@ class Published:
 
 @dataclass(frozen=True)
 class PaperRow:
-    """What runs give for one row of a paper's tables.
+    """One row of a paper's tables, as runs fill it.
 
     Attributes:
         model: of the runs.
@@ -102,6 +103,9 @@ class TableLayout:
         return (not self.settings or row.setting in self.settings) and any(_has(row, name) for name in needed)
 
 
+_LAYOUT = TypeAdapter(TableLayout)
+
+
 @dataclass(frozen=True)
 class Paper:
     """A paper whose tables finished runs are laid out as.
@@ -112,7 +116,6 @@ class Paper:
         rows: runs of any kind -> the rows that those of this paper give, in their order.
         measures: that the columns are named after; the first one of a name counts.
         leads: setting and measure of the number that other benchmarks are correlated with; empty for none.
-        rescores: whether rows are scored anew from the answers, which takes too long for a report.
     """
 
     name: str
@@ -120,24 +123,25 @@ class Paper:
     rows: Callable[[Sequence[Run]], Iterable[PaperRow]]
     measures: Sequence[Measure]
     leads: tuple[str, ...] = ()
-    rescores: bool = False
 
     @cached_property
     def published(self) -> tuple[Published, ...]:
         """Return the paper's numbers in the order of their file."""
         lines = parse_csv(self._text("published.csv"), f"{self.package}/published.csv")
         return tuple(
-            Published(*(line[key] for key in _KEYS), {k: float(v) for k, v in line.items() if v and k not in _KEYS})
+            Published(
+                line["table"],
+                line["model"],
+                line["setting"],
+                {name: float(cell) for name, cell in line.items() if cell and name not in _KEYS},
+            )
             for _, line in lines
         )
 
     @cached_property
     def layouts(self) -> tuple[TableLayout, ...]:
         """Return the tables in the order of their file."""
-        return tuple(
-            TableLayout(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
-            for table in self._file["tables"]
-        )
+        return tuple(map(_LAYOUT.validate_python, self._file["tables"]))
 
     def rows_of(self, runs: Sequence[Run], names: Mapping[str, str] | None = None) -> list[tuple[PaperRow, str | None]]:
         """Return all rows, each with the paper's model that it is of; None where it is of another one.
@@ -289,12 +293,14 @@ class Paper:
 
 
 def numbers_in(run: Run, measures: Iterable[Measure]) -> dict[str, Number]:
-    """Return what measures give for a run, by name.
-
-    Raises:
-        DataError: the run does not record what a measure needs.
-    """
-    return {measure.name: estimate_of(measure, documents_of(run, measure)) for measure in measures}
+    """Return what measures give for a run, by name; one that the run does not record is undefined with the reason."""
+    numbers = {}
+    for measure in measures:
+        try:
+            numbers[measure.name] = estimate_of(measure, documents_of(run, measure))
+        except DataError as error:
+            numbers[measure.name] = Number.undefined(str(error), unit=measure.unit)
+    return numbers
 
 
 def judge_settings(run: Run) -> Mapping[str, Any]:

@@ -5,8 +5,7 @@
     measures    MediHall Score and the distribution of categories
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
-    sentences   which sentence of a report is wrong
-    tables      the paper's tables out of finished runs; `hedge paper medhallmark` is in command
+    paper       the rows of the paper's tables out of finished runs, for `hedge paper medhallmark`
     data_command  `hedge data medhallmark`
 
 Importing this package loads none of them.
@@ -21,7 +20,7 @@ EVALUATION = Evaluation(
         "hedge_tasks.suites.medhallmark.measures:MEASURES",
         "hedge_tasks.suites.medhallmark.wording:MEASURES",
     ),
-    paper=("medhallmark", "hedge_tasks.suites.medhallmark.paper:PAPER"),
+    papers={"medhallmark": "hedge_tasks.suites.medhallmark.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.medhallmark.data_command:add",),
         "make": ("hedge_tasks.making.medhallmark.command:add",),

@@ -25,7 +25,7 @@ EVALUATION = Evaluation(
     judges={"shale": "hedge_tasks.suites.shale.judge:ShaleJudge"},
     measures=("hedge_tasks.suites.shale.measures:MEASURES",),
     second_stages={"shale_blind": "hedge_tasks.suites.shale.blind:without_image"},
-    paper=("shale", "hedge_tasks.suites.shale.paper:PAPER"),
+    papers={"shale": "hedge_tasks.suites.shale.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.shale.data_command:add",),
         "make": ("hedge_tasks.making.shale.command:add",),

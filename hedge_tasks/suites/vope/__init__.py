@@ -29,7 +29,7 @@ EVALUATION = Evaluation(
     decompositions={"object": "hedge_tasks.suites.vope.claims:ObjectDecomposition"},
     entailments={"object": "hedge_tasks.suites.vope.claims:ObjectEntailment"},
     second_stages={"vope_rechecks": "hedge_tasks.suites.vope.rechecks:rechecks"},
-    paper=("vope", "hedge_tasks.suites.vope.paper:PAPER"),
+    papers={"vope": "hedge_tasks.suites.vope.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.vope.data_command:add",),
         "detectors": ("hedge_tasks.suites.vope.attention_command:add",),

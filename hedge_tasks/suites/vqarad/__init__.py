@@ -6,6 +6,6 @@ EVALUATION = Evaluation(
     "vqarad",
     own_folder("hedge_vqarad"),
     measures=("hedge_tasks.suites.vqarad.documents:MEASURES",),
-    paper=("hedge", "hedge_tasks.suites.vqarad.paper:PAPER"),
+    papers={"hedge": "hedge_tasks.suites.vqarad.paper:PAPER"},
 )
 """Its contributions to the rooms below."""

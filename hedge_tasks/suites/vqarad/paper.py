@@ -12,7 +12,7 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.priced_scores import truncated
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import Cell, Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.suites.papers import Paper, PaperRow, judge_settings
@@ -69,7 +69,7 @@ def _rows(run: Run, dataset: str, prompt: str) -> Iterator[PaperRow]:
     most = min((len(answers.clean) for answers in run.answer_sets), default=0)
     judge = judge_settings(run)
     about = {"data set": dataset, "prompt": prompt, "protocol": run.settings["documents"].get("protocol") or "ours"}
-    counts = {
+    counts: dict[str, Cell] = {
         "judge": str(judge.get("judge") or judge.get("name") or "unknown"),
         "n": min(most, MOST),
         "questions": len(run.answer_sets),
@@ -98,6 +98,4 @@ def _numbers(run: Run, scorer: Scorer, n: int) -> Mapping[str, Number]:
 
 _COLUMNS = {**FILTERS, **{f"n{n}": str(n) for n in SIZES}}
 
-PAPER = Paper(
-    "hedge", __package__, rows_of, [Measure(name=name, title=title) for name, title in _COLUMNS.items()], rescores=True
-)
+PAPER = Paper("hedge", __package__, rows_of, [Measure(name=name, title=title) for name, title in _COLUMNS.items()])
