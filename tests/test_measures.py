@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -12,22 +11,11 @@ from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.measure import Count, Mean, Measure, Rate, SumsMeasure, bounds_of
-from hedge_tasks.measures.paper_tables import (
-    Change,
-    ModelNumbers,
-    adjusted,
-    changes_table,
-    number_rows,
-    published_by_model,
-    tall_table,
-    wide_table,
-)
-from hedge_tasks.measures.published import Published
+from hedge_tasks.measures.measure import Count, Mean, Measure, Rate, bounds_of
 from hedge_tasks.measures.run_measures import Document, compare_documents
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.numbers import Number
-from hedge_tasks.statistics import Comparison, compare_rates, estimate_mean
+from hedge_tasks.statistics import compare_rates, estimate_mean
 
 
 def values_at_random(seed: int, n: int = 40) -> list[dict[str, Any]]:
@@ -129,75 +117,3 @@ def test_aurocs_are_compared_on_documents_with_score_and_label_in_both() -> None
     expected = [roc_auc_score([p[i]["label"] for p in both], [p[i]["se"] for p in both]) for i in (0, 1)]
     assert [found.a, found.b] == pytest.approx(expected)
     assert found.n == len(both)
-
-
-# --- tables of papers -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Half(SumsMeasure):
-    """Named only."""
-
-
-F1, EXTRA = Half(name="f1", title="F1"), Half(name="extra", title="Extra")
-PAPER = {"f1": Published("Table 1", "Theirs", "", "f1", 0.5)}
-OURS = ModelNumbers(
-    {"model": "long/name", "setting": "plain"},
-    {"f1": Number(0.75, stderr=0.1, interval=(0.5, 0.9), n=20, n_groups=7), "extra": Number.undefined("nothing there")},
-    PAPER,
-    {"documents": 20},
-)
-
-
-def test_the_papers_numbers_and_the_differences_stand_below_ours() -> None:
-    table = wide_table([OURS], [F1, EXTRA], names={"long/name": "name"}, beside=published_by_model(PAPER.values()))
-    lines = table.to_text().splitlines()
-    assert lines[0].split() == ["model", "setting", "documents", "F1", "Extra"]
-    assert lines[1].split() == ["name", "plain", "20", "0.750", "±", "0.100", "undefined"]
-    assert lines[2].split() == ["paper", "0.500", "-"]
-    assert lines[3].split() == ["difference", "+0.250", "-"]
-    assert lines[4].split() == ["paper:", "Theirs", "0.500", "-"]
-    assert lines[5] == "undefined: name, Extra: nothing there"
-    alone = wide_table([replace(OURS, published={})], [F1])
-    assert len(alone.rows) == 1
-
-
-def test_a_line_a_number_has_its_interval_and_what_it_rests_on() -> None:
-    table = tall_table([OURS], [F1], units="items", groups="scenes")
-    [line] = table.to_text().splitlines()[1:]
-    assert line.split() == [
-        "long/name",
-        "plain",
-        "F1",
-        "0.750",
-        "[0.500,",
-        "0.900]",
-        "20",
-        "7",
-        "0.500",
-        "+0.250",
-        "Theirs",
-    ]
-
-
-def test_the_file_of_numbers_has_a_row_a_number() -> None:
-    f1, extra = number_rows([OURS]).to_records()
-    assert (f1["measure"], f1["value"], f1["low"], f1["high"], f1["groups"]) == ("f1", 0.75, 0.5, 0.9, 7)
-    assert (f1["paper"], f1["difference"], f1["source"], f1["paper_model"]) == (0.5, 0.25, "Table 1", "Theirs")
-    assert (extra["value"], extra["reason"], extra["paper"]) == (None, "nothing there", None)
-
-
-def test_differences_are_corrected_for_their_number() -> None:
-    def change(p: float | None) -> Change:
-        return Change({"model": "m"}, F1, Comparison(0.6, 0.5, 0.1, 0.05, (0.0, 0.2), p, 9, "t", None), "in both")
-
-    changes = adjusted([change(p) for p in (0.01, None, 0.04, 0.03)])
-    # Of unknown documents they count as independent: Sidak's correction, step by step.
-    found = [c.p_adjusted for c in changes]
-    assert [found[0], found[3]] == pytest.approx([1 - 0.99**3, 1 - 0.97**2], abs=0.002)
-    assert found[1] is None
-    assert found[2] == found[3]
-    assert changes[0].to_dict()["measure"] == "f1, in both"
-    text = changes_table(changes, title="changes", a="with", b="without").to_text()
-    [first, *_] = [line for line in text.splitlines() if line.startswith("m ")]
-    assert first.split()[-6:] == ["+0.100", "[+0.000,", "+0.200]", "0.0100", "0.0300", "9"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import random
-import re
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -31,12 +29,11 @@ from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, Verdict, build_judge, check_judge, keep_labels
 from hedge_tasks.judging.by_sentence import SentenceJudge
-from hedge_tasks.measures.published import read_published
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.suites.medhallmark import wording
 from hedge_tasks.suites.medhallmark.building import DATASET, build
-from hedge_tasks.suites.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled_items
 from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
+from hedge_tasks.suites.medhallmark.paper import PAPER
 from hedge_tasks.suites.medhallmark.released import PARTS, oddities, read_part, split_prefix
 from hedge_tasks.suites.medhallmark.task import process_docs
 
@@ -387,78 +384,6 @@ def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
     assert METRICS["medihall_prefix_difference_low"](made[:0]).startswith("undefined")
 
 
-# --- the quality of a judge -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_baselines_and_a_perfect_judge_against_the_475_labels_with_a_reference(real: Path) -> None:
-    items = labelled_items([*read_part(real, "conventional"), *read_part(real, "counterfactual")])
-    assert len(items) == 364 + 111
-    truth = [item.category for item in items]
-    assert agreement("oracle", items, truth).accuracy == 1.0
-    always, kind, rule = baselines(items)
-    counts = {category: truth.count(category) for category in MEDIHALL}
-    assert always.name == "always " + max(counts, key=lambda c: counts[c])
-    assert always.accuracy == pytest.approx(max(counts.values()) / 475)
-    assert kind.recall["prompt_induced"] == pytest.approx(111 / counts["prompt_induced"])
-    assert kind.accuracy > always.accuracy
-    # Of 95 others, 27 may deny what the reference has, or the other way round; of the rest 11 are asked yes or no and
-    # answered neither firmly: "No, the liver does not look normal"; the
-    # rest are mostly about things that the table of synonyms does not know, where the judge is silent.
-    assert rule.judged == 380
-    assert (always.recall["correct"], always.precision["correct"]) == (0.0, None)
-
-
-@pytest.mark.slow
-def test_rounds_that_differ_are_not_consistent(real: Path) -> None:
-    class Wavers(ByWord):
-        turn = 0
-
-        def judge(self, cases: list[Case]) -> list[Verdict]:
-            self.turn += 1
-            said = ["minor" if i < 100 and self.turn == 2 else "critical" for i in range(len(cases))]
-            return [Verdict(1, "", "word", "1", category) for category in said]
-
-    found = judge_quality(read_part(real, "conventional"), Wavers(), rounds=3)
-    assert found.consistency.value == pytest.approx(264 / 364)
-    assert found.consistency.n == 364
-    assert [a.recall["critical"] for a in found.rounds][::2] == [1.0, 1.0]
-    assert judge_quality(read_part(real, "counterfactual"), Wavers(), rounds=1).consistency.value is None
-    with pytest.raises(ConfigError, match="rounds"):
-        judge_quality(read_part(real, "conventional"), Wavers(), rounds=0)
-    with pytest.raises(DataError, match="no item has both"):
-        labelled_items(read_part(real, "irg"))
-
-
-def test_the_command_prints_a_judge_beside_the_baselines(released: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["data", "medhallmark", "--json-files", str(released), "--check-judge", "rule", "--rounds", "2"]
-    assert main([*command, "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)["judge"]
-    assert [row["name"] for row in facts["baselines"]] == ["always minor", "kind of question", "rule judge"]
-    assert facts["rounds"][0]["n"] == 4
-    assert main(command) == 0
-    shown = capsys.readouterr().out
-    assert re.search(r"the same category in all 2 rounds +0\.000 \[0\.000, ", shown)
-    assert "undefined: seconds a reply: no reply was had now" in shown  # the rule asks nobody
-
-
-def test_the_time_of_a_reply_is_that_of_the_requests(released: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def reply(body: dict[str, Any]) -> str:
-        time.sleep(0.05)
-        return json.dumps({"reason": "r", "category": "minor"})
-
-    files = ["--json-files", str(released)]
-    with serve(reply) as url:
-        spec = f"llm:model=grader,url={url},prompt=medhallmark,max_retries=0"
-        command = ["data", "medhallmark", *files, "--check-judge", spec, "--rounds", "2", "--json"]
-        assert main(command) == 0
-    facts = json.loads(capsys.readouterr().out)["judge"]
-    assert facts["seconds"]["n"] == facts["asked"]["requests"] == 2 * 4
-    assert facts["seconds"]["value"] == pytest.approx(facts["asked"]["seconds"] / 8, abs=1e-3)
-    assert facts["seconds"]["value"] >= 0.05
-    assert facts["consistency"]["value"] == 1
-
-
 # --- reports ----------------------------------------------------------------------------------------------------------
 
 
@@ -652,7 +577,7 @@ def test_the_default_model_of_bertscore_fits_what_the_paper_prints() -> None:
     bert_score = pytest.importorskip("bert_score")
     layers = bert_score.utils.model2layers
     unrelated = {m: wording._baseline(m, layers[m])[2] for m in ("bert-base-uncased", "roberta-large")}
-    printed = [p.value for p in read_published("hedge_tasks.suites.medhallmark") if p.measure == "bertscore_f1"]
+    printed = [p.values["bertscore_f1"] for p in PAPER.published if "bertscore_f1" in p.values]
     assert max(printed) < unrelated["roberta-large"]  # no row of the paper reaches what unrelated sentences get there
     assert abs(min(printed) - unrelated["bert-base-uncased"]) < 0.1
 

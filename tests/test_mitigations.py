@@ -508,16 +508,6 @@ def test_every_other_adapter_refuses(name: str) -> None:
         adapter_class(name)(**needed[name], decoding="vcd")
 
 
-def test_the_fidelity_of_a_run_says_how_was_decoded() -> None:
-    from hedge_tasks.measures.fidelity import _decoding
-    from hedge_tasks.runs.run_files import Run
-
-    decoding = {"asked": "pure", "restricted": True, "method": Vcd().settings}
-    settings: dict[str, Any] = {"sampling": {"decoding": "pure"}, "sampled": {"decoding": decoding}}
-    said = _decoding(Run("t", "m", (), {}, settings=settings), settings["sampling"])
-    assert said == "the temperature only; vcd (alpha 1, beta 0.1, noise step 500)"
-
-
 # --- in the adapter ---------------------------------------------------------------------------------------------------
 
 

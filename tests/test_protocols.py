@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finished_runs import finished_run, hostile_run
+from finished_runs import finished_run
 from scipy.sparse.csgraph import connected_components
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import EmbeddingClustering, NliClustering
 from hedge_tasks.clustering.base import Behind, number_by_first_appearance
 from hedge_tasks.clustering.relations import Relation
-from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.settings import DocumentSettings
-from hedge_tasks.measures.fidelity import ProtocolSetting, fidelity, merged
 from hedge_tasks.runs.protocols import OURS, PROTOCOLS, protocol_of
-from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.runs.scorers import model_options, protocol_scorers
+from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.runs.scorers import model_options
 from hedge_tasks.runs.trust import Untrusted
 from hedge_tasks.sampling.plan import SamplingPlan
 
@@ -175,70 +173,7 @@ def test_the_nli_model_is_shown_so_many_characters() -> None:
         NliClustering(classifier=classify, max_characters=0)
 
 
-# --- fidelity ---------------------------------------------------------------------------------------------------------
-
-
-def run_under(protocol: str, judge: dict[str, Any] | None = None) -> Run:
-    """A run as a task under this protocol records it, with the models of the paper."""
-    chosen, filters = protocol_of(protocol), {}
-    for column in COLUMNS:
-        backend, _, asked = column.partition("_")
-        options = chosen.clustering({"backend": backend, "with_question": bool(asked)})
-        del options["with_question"]
-        filters[column] = Scorer.build(column, options.pop("backend"), options, with_question=bool(asked)).settings()
-    return finished_run(
-        10,
-        filters=filters,
-        sampling=SamplingPlan.from_generation_kwargs(chosen.sampling).settings(),
-        prompt={"name": "medical_vqa/default"},
-        documents={"protocol": protocol, "judge": judge or {"judge": "rule"}},
-    )
-
-
-def differing(facts: list[ProtocolSetting], name: str) -> set[str]:
-    return {fact.setting for fact in facts if name in fact.differs}
-
-
-def test_a_run_under_a_protocol_differs_from_it_only_where_it_must() -> None:
-    hedge_bench = {"judge": "llm", "model": "Qwen/Qwen3-30B-A3B", "prompt": "hedge_bench/1"}
-    hedge_bench |= {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
-    like_reference = fidelity(run_under("reference", hedge_bench))
-    assert differing(like_reference, "reference") <= {"prompt", "log-probabilities"}
-    like_paper = fidelity(run_under("paper", hedge_bench))
-    assert differing(like_paper, "paper") <= {"weight of a cluster", "log-probabilities"}
-    assert {"rotation", "translation", "NLI equivalence", "τ: documents that choose"} <= differing(
-        like_paper, "reference"
-    )
-    assert "labels" in differing(fidelity(run_under("reference")), "reference")
-
-
-def test_filters_that_differ_have_a_row_each_and_runs_are_merged() -> None:
-    facts = fidelity(finished_run(4, filters={}))
-    assert not [fact for fact in facts if "τ" in fact.setting]
-    one, other = run_under("reference"), run_under("paper")
-    other = replace(
-        other, settings={**other.settings, "sampling": {**other.settings["sampling"], "n": 4, "n_noisy": 4}}
-    )
-    rows = {fact.setting: fact for fact in merged([fidelity(one), fidelity(one), fidelity(other)])}
-    assert rows["answers: clean, noisy"].run == "10, 10 (2 runs); 4, 4 (1 runs)"
-    assert set(rows["NLI equivalence"].differs) == {"paper", "reference"}
-    ours = {
-        "embed": {**one.settings["filters"]["embed"], "threshold": 0.9},
-        "embed_qa": one.settings["filters"]["embed_qa"],
-    }
-    named = {fact.setting: fact.run for fact in fidelity(one, ours)}
-    assert named["τ: search, embed"] == "fixed at 0.9"
-    assert named["τ: search, embed_qa"].startswith("Optuna, 20 trials")
-
-
-def test_hostile_settings_make_no_harm() -> None:
-    for run in (hostile_run(), finished_run(2), finished_run(2, sampling={"perturbation": {"rotate": "x"}, "n": "9"})):
-        assert len(fidelity(run)) > 10
-    odd = finished_run(2, sampled=[1], documents={"judge": 3}, prompt="x")
-    assert fidelity(odd)
-
-
-# --- models of a run, and `hedge paper hedge --as` --------------------------------------------------------------------
+# --- models of a run --------------------------------------------------------------------------------------------------
 
 
 def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,32 +203,3 @@ def test_rescore_with_another_clustering_needs_no_model_that_the_run_did_not_use
     assert main(["rescore", str(tmp_path), "--clustering", "nli", "--rule", "strict", "--json"]) == 0
     clustering = json.loads(capsys.readouterr().out)["filters"]["nli"]["clustering"]
     assert (clustering["model"], clustering["rule"]) == (TINY, "strict")
-
-
-@pytest.mark.slow
-def test_hedge_paper_as_a_protocol_scores_as_that_protocol_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own = Scorer.build("nli", "nli", {"model": TINY}).settings()
-    run = finished_run(30, task="hedge_vqarad", model="Qwen2.5-VL-7B-Instruct", filters={"nli": own})
-    save_run(run, tmp_path)
-    options = ["--table", "2", "--trust-run", "--json"]
-    found = {}
-    for name in ("reference", "paper"):
-        assert main(["paper", "hedge", str(tmp_path), "--as", name, *options]) == 0
-        facts = json.loads(capsys.readouterr().out)
-        found[name] = {f["setting"]: f["run"] for f in facts["fidelity"]}
-        of_run = ("VQA-RAD", "default", "Qwen2.5-VL", "SE")
-        mine = [c for c in facts["cells"] if (c["dataset"], c["prompt"], c["model"], c["score"]) == of_run]
-        cells = {c["filter"]: c["ours"] for c in mine}
-        scorers = protocol_scorers(run, PROTOCOLS[name], {})
-        assert scorers["nli"].settings()["model"] == TINY
-        for column, scorer in scorers.items():
-            value = detection_auroc(scorer.score(run.answer_sets), "se").value
-            assert cells.get(column) == (None if value is None else pytest.approx(value)), column
-    assert found["reference"]["τ: documents that choose"] == "the reported ones"
-    assert found["paper"]["NLI equivalence"] == "both directions entail"
-    assert main(["paper", "hedge", str(tmp_path), "--as", "paper", "--trust-run", "--table", "2"]) == 0
-    text = capsys.readouterr().out
-    assert "Fidelity of the run: * marks what differs" in text
-    assert "* the reported ones" in text

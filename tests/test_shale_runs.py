@@ -33,7 +33,7 @@ from hedge_tasks.suites.shale.items import (
     ShaleItem,
     options_of,
 )
-from hedge_tasks.suites.shale.tables import tables_of
+from hedge_tasks.suites.shale.paper import PAPER
 from hedge_tasks.suites.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 
 pytestmark = pytest.mark.framework
@@ -100,8 +100,7 @@ def oracle(is_right: Callable[[ShaleItem], bool]) -> Callable[[dict[str, Any]], 
 
 def tables(run: Run, task: str) -> Mapping[int, Mapping[str, Number]]:
     """What `hedge paper shale` makes of one task of a run."""
-    [found] = tables_of(load_runs(run.output, task))
-    return {n: table.numbers for n, table in found.tables.items()}
+    return {int(row.setting[-1]): row.numbers for row, _ in PAPER.rows_of(load_runs(run.output, task))}
 
 
 # --- oracles ----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,17 +13,16 @@ from rows import rows_of
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run, sums_of
+from hedge_tasks.measures.run_measures import documents_of, numbers_of_run, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.suites.medhallu import tables as medhallu
-from hedge_tasks.suites.medhallu.abstention import abstentions
 from hedge_tasks.suites.medhallu.judge import NOT_SURE
-from hedge_tasks.suites.shale import tables as shale
+from hedge_tasks.suites.medhallu.paper import PAPER as MEDHALLU
 from hedge_tasks.suites.shale.items import CLEAN, NOISY_SCENARIOS
+from hedge_tasks.suites.shale.paper import PAPER
 from hedge_tasks.suites.vope import measures, objects
-from hedge_tasks.suites.vope import tables as vope
 from hedge_tasks.suites.vope.judge import VopeJudge
+from hedge_tasks.suites.vope.paper import PAPER as VOPE
 
 
 def suite_numbers(run: Run) -> dict[str, Number]:
@@ -53,33 +53,14 @@ def medhallu_run(seed: int, *, wrong: float, not_sure: float = 0.0, knowledge: b
 
 def test_medhallus_tables_have_the_reports_intervals() -> None:
     run = medhallu_run(1, wrong=0.3, not_sure=0.2)
-    [of_run] = medhallu.read_runs([run])
+    [(of_run, _)] = MEDHALLU.rows_of([run])
     for name, theirs in suite_numbers(run).items():
-        cell = of_run.numbers.numbers[name]
+        cell = of_run.numbers[name]
         assert (cell.value, cell.stderr, cell.interval) == (theirs.value, theirs.stderr, theirs.interval), name
         # lmms-eval's table has the same standard error.
         [metric] = [m for m in sums_of(run.settings) if m.name == name]
         assert Aggregation(metric).stderr([d.record for d in documents_of(run, metric)]) == theirs.stderr
     assert suite_numbers(run)["f1"].n_groups < 41
-
-
-def test_medhallus_differences_are_those_of_compare() -> None:
-    runs = [medhallu_run(seed, wrong=wrong, knowledge=seed == 1) for seed, wrong in ((1, 0.1), (2, 0.4))]
-    made = medhallu.differences(medhallu.read_runs(runs))
-    found = {d.measure.name: d.comparison for d in made if not d.over}
-    for metric in sums_of(runs[0].settings):
-        if metric.name in found:
-            assert found[metric.name] == compare_documents(metric, *(documents_of(run, metric) for run in runs))
-    assert {"f1", "accuracy", "precision", "recall", "f1_hard"} <= set(found)
-
-
-def test_the_risk_beside_not_sure_has_the_interval_of_the_accuracy() -> None:
-    offered, forced = medhallu_run(1, wrong=0.3, not_sure=0.2), medhallu_run(1, wrong=0.3)
-    [made] = abstentions(medhallu.read_runs([offered, forced]))
-    accuracy = suite_numbers(offered)["accuracy"]
-    assert accuracy.interval is not None
-    assert made.risk.interval == pytest.approx([1 - bound for bound in reversed(accuracy.interval)], abs=1e-9)
-    assert made.risk.stderr == pytest.approx(accuracy.stderr, abs=1e-9)
 
 
 # --- SHALE: by scene --------------------------------------------------------------------------------------------------
@@ -112,14 +93,18 @@ def shale_run() -> Run:
     return Run("shale", "m", tuple(sets), verdicts, settings, "2026", columns=columns)
 
 
+def shale_numbers(run: Run) -> dict[int, Mapping[str, Number]]:
+    return {int(row.setting[-1]): row.numbers for row, _ in PAPER.rows_of([run])}
+
+
 @pytest.mark.slow
 def test_shales_tables_have_the_reports_intervals() -> None:
     run = shale_run()
-    [of_model] = shale.tables_of([run])
+    tables = shale_numbers(run)
     theirs = suite_numbers(run)
     for name in ("accuracy_average", "resistance_rate"):
         table, column = SHALE[name]
-        cell = of_model.tables[table].numbers[column]
+        cell = tables[table][column]
         assert (cell.value, cell.interval, cell.n) == (theirs[name].value, theirs[name].interval, theirs[name].n)
         assert cell.n_groups == theirs[name].n_groups <= 25
     # A share of one type: a run of this type alone has it in its report.
@@ -128,9 +113,9 @@ def test_shales_tables_have_the_reports_intervals() -> None:
         answer_sets=tuple(a for a in run.answer_sets if a.id.startswith("mcq")),
         settings={**run.settings, "metrics": ["accuracy_clean"]},
     )
-    [alone] = shale.tables_of([mcq])
-    assert alone.tables[5].numbers["mcq"].interval == suite_numbers(mcq)["accuracy_clean"].interval
-    assert alone.tables[5].numbers["mcq"].interval == of_model.tables[5].numbers["mcq"].interval
+    alone = shale_numbers(mcq)
+    assert alone[5]["mcq"].interval == suite_numbers(mcq)["accuracy_clean"].interval
+    assert alone[5]["mcq"].interval == tables[5]["mcq"].interval
 
 
 # --- VOPE: by image ---------------------------------------------------------------------------------------------------
@@ -150,7 +135,8 @@ def vope_run() -> Run:
         answers = AnswerSet(id, Answer(story), (Answer(story),), reference="dog, car", group=f"image {i // 2}")
         answers = answers.with_follow_ups(rechecks)
         sets.append(answers)
-        verdicts[id] = {"objects": [entry.to_dict() for entry in objects.recheck_records(answers, judge)]}
+        records = objects.recheck_records(answers, judge)
+        verdicts[id] = {**objects.story_facts(answers, records), "label": None}
     settings: dict[str, Any] = {"documents": {"evaluation": "vope"}}
     columns = {answers.id: {"truth": "dog, car"} for answers in sets}
     return Run("hedge_vope_writing", "m", tuple(sets), verdicts, settings, "2026", columns=columns)
@@ -159,7 +145,8 @@ def vope_run() -> Run:
 @pytest.mark.slow
 def test_vopes_tables_and_rows_have_the_reports_intervals() -> None:
     run = vope_run()
-    shares, theirs = vope.numbers_of(run).numbers.numbers, suite_numbers(run)
+    [(row, _)] = VOPE.rows_of([run])
+    shares, theirs = row.numbers, suite_numbers(run)
     assert set(theirs) == {"hal_d", "hal_i", "exp", "chair_i", "chair_s", "cover"}
     for metric in sums_of(run.settings):
         cell, measured = shares[metric.name], theirs[metric.name]

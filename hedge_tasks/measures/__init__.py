@@ -22,9 +22,6 @@ comparisons        two scores, or two runs on the same questions; run_variants: 
 seed_spread        spread over seeds, and the draws' share of a variance
 audited            numbers against experts
 run_finding        the finding of a run in sentences; claim_finding: of its claims; trust_state: how far to trust them
-fidelity           settings beside those of the HEDGE paper
 
 Papers:
-published          numbers that an evaluation's paper prints; paper_tables: the layout of the suites' paper tables
-hedge_paper        the tables of the HEDGE paper
 """

@@ -10,8 +10,6 @@ from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.outcomes import declined_in
-from hedge_tasks.measures.hedge_paper import CellResult, place_runs, published, published_cells
-from hedge_tasks.measures.hedge_paper.published import SCORES, filter_name
 from hedge_tasks.numbers import Format, Number
 from hedge_tasks.report import noisy
 from hedge_tasks.report.agreement import agreements, labels_by_judge
@@ -121,7 +119,6 @@ def build_report(
         matrix=side_by_side(analyses, names) if len(runs) > 1 else None,
         answers=Markup(script_json(answers)) if answers else None,
         answers_read=read_without_script(answers),
-        paper=_paper(analyses),
         papers=list(paper_sections(runs)),
         rows=newest_rows(results),
     )
@@ -257,17 +254,3 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
     for file in results:
         if run.task in file.configs and "seconds" in file.facts:
             yield "time of lmms-eval's whole evaluation", f"{Format(0)(file.facts['seconds'])} s ({file.path.name})"
-
-
-def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:
-    """Return cells of the paper's Table 2 that these runs are about."""
-    by_run = {id(a.run): a for a in analyses}
-    placed = place_runs([a.run for a in analyses]).runs
-    cells = []
-    for cell in published_cells(2):
-        if cell.key in placed:
-            analysis = by_run[id(placed[cell.key])]
-            estimate = analysis.estimates.get(filter_name(cell), {}).get(SCORES[cell.score])
-            if estimate is not None:
-                cells.append(CellResult(cell, published(2)[cell], estimate, analysis.n))
-    return cells

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.evaluation import installed_tables
+from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.measures.run_measures import evaluation_of
 from hedge_tasks.numbers import Table
 from hedge_tasks.runs.run_files import Run
@@ -28,13 +28,14 @@ class PaperSection:
 
 
 def paper_sections(runs: Sequence[Run]) -> Iterator[PaperSection]:
-    """Yield the tables of the papers of all evaluations of the runs; HEDGE's own has another layout."""
+    """Yield the tables of the papers of all evaluations of the runs; not one that clusters anew."""
+    papers = dict(from_evaluations("papers")())
     for name in dict.fromkeys(filter(None, (evaluation_of(run.settings) for run in runs))):
-        lay_out = installed_tables(name)
-        if lay_out is None:
+        if name not in papers:
             continue
+        paper = papers[name].load()
         try:
-            tables = lay_out(runs)
+            tables = paper.tables(paper.rows_of(runs))
         except HedgeError as error:
             yield PaperSection(name, (), str(error))
             continue

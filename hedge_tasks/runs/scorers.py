@@ -13,7 +13,6 @@ from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.runs.claim_files import support_of_run
 from hedge_tasks.runs.claims import claim_evidence
 from hedge_tasks.runs.kept_inside import inside_source
-from hedge_tasks.runs.protocols import Protocol
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
 
@@ -126,21 +125,3 @@ def _used(run: Run, kind: str, prefix: str) -> Iterator[tuple[str, str | None]]:
         model = settings.get(option) if option else None
         if isinstance(model, str) and not model.startswith("custom:"):
             yield model, settings.get(MODEL_OPTIONS[str(option)])
-
-
-def protocol_scorers(run: Run, protocol: Protocol, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Scorer]:
-    """Return scorers of the paper's four columns as a protocol has them, with the models of the run.
-
-    Args:
-        changes: options by backend, `nli` and `embed`, that go before the protocol's.
-    """
-    scorers = {}
-    for backend in KINDS:
-        for suffix in ("", "_qa"):
-            own_options = changes.get(backend, {})
-            chosen = {**model_options(run, backend, own_options), **own_options}
-            options = protocol.clustering({"backend": backend, "with_question": bool(suffix), **chosen})
-            placement = {key: options.pop(key) for key in ("with_question", "question_position") if key in options}
-            name = backend + suffix
-            scorers[name] = Scorer.build(name, options.pop("backend"), options, **placement)
-    return scorers

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.report.plots.charts import Chart, Series
-from hedge_tasks.report.plots.drawing import check_format, draw, draw_panels, svg_of
+from hedge_tasks.report.plots.drawing import check_format, draw, svg_of
 from hedge_tasks.report.plots.figures import (
     calibration_chart,
     categories_chart,
     cost_chart,
     detectors_chart,
     distribution_chart,
-    family_charts,
     price_chart,
     rates_chart,
     relevance_chart,
@@ -42,8 +41,6 @@ __all__ = [
     "cost_chart",
     "distribution_chart",
     "draw",
-    "draw_panels",
-    "family_charts",
     "detectors_chart",
     "plot_sweep",
     "price_chart",

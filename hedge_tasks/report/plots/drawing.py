@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -74,37 +74,6 @@ def draw(chart: Chart, path: Path, *, width: str = "column", title: bool = False
         figure = _figure(chart, WIDTHS[width])
         if title:
             figure.suptitle(chart.title)
-        _save(figure, path)
-
-
-def draw_panels(charts: Sequence[Chart], path: Path) -> None:
-    """Draw charts with the same series side by side, with one legend, as wide as a page; or write their numbers.
-
-    Raises:
-        ConfigError: an ending that there is not.
-        DataError: the file cannot be written.
-    """
-    check_format(path, table=True)
-    if path.suffix.lower() == TABLE_FORMAT:
-        parts = [[line for line in chart.to_csv().splitlines() if line] for chart in charts]
-        rows = [f"panel,{parts[0][0]}"]
-        rows += [f"{chart.name},{line}" for chart, part in zip(charts, parts, strict=True) for line in part[1:]]
-        write_whole(path, "\n".join(rows) + "\n")
-        return
-    from matplotlib.figure import Figure
-
-    with _style():
-        figure = Figure(figsize=(WIDTHS["page"], 2.8), layout="constrained")
-        panels = figure.subplots(1, len(charts), sharey=True, squeeze=False)[0]
-        for at, (axes, chart) in enumerate(zip(panels, charts, strict=True)):
-            for i, series in enumerate(chart.series):
-                _draw_series(axes, chart, series, i, len(chart.series))
-            _finish(axes, chart)
-            axes.set_title(chart.title)
-            if at:
-                axes.set_ylabel("")
-        lines, names = panels[0].get_legend_handles_labels()
-        figure.legend(lines, names, loc="outside upper center", ncols=4)
         _save(figure, path)
 
 

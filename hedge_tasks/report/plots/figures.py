@@ -234,27 +234,6 @@ def price_chart(rows: Sequence[tuple[str, float, Number]]) -> Chart:
     return replace(chart, note=_TOO_FEW if chart.empty else note)
 
 
-def family_charts(curves: Mapping[str, Mapping[tuple[str, str], Sequence[tuple[int, float]]]]) -> list[Chart]:
-    """ROC-AUC against the number of answers, a panel a score: HEDGE Figure 2.
-
-    Args:
-        curves: by score and then (prompt, clustering): the points (n, AUROC). Prompts have colours, clusterings dashes:
-            the first one of all a solid line, the second a dashed one.
-    """
-    keys = list(dict.fromkeys(key for of_score in curves.values() for key in of_score))
-    prompts, clusterings = (list(dict.fromkeys(key[i] for key in keys)) for i in (0, 1))
-    charts = []
-    for score, of_score in curves.items():
-        series = []
-        for prompt, clustering in keys:
-            points = of_score.get((prompt, clustering), ())
-            look = (prompts.index(prompt), clusterings.index(clustering))
-            x, y = tuple(float(n) for n, _ in points), tuple(value for _, value in points)
-            series.append(Series(f"{prompt}, {clustering}", x, y, look=look))
-        charts.append(Chart(f"n-{score}", name_of(score), _BOTH_KINDS, "ROC-AUC", tuple(series)))
-    return charts
-
-
 def cost_chart(points: Mapping[str, Sequence[tuple[int, float]]]) -> Chart:
     """Seconds against the number of clean and noisy answers, a line a clustering: HEDGE Figure 3a."""
     series = tuple(

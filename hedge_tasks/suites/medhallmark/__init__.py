@@ -5,8 +5,7 @@
     measures    MediHall Score and the distribution of categories
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
-    sentences   which sentence of a report is wrong
-    tables      the paper's tables out of finished runs; `hedge paper medhallmark` is in command
+    paper       the rows of the paper's tables out of finished runs, for `hedge paper medhallmark`
     data_command  `hedge data medhallmark`
 
 Importing this package loads none of them.
@@ -21,11 +20,10 @@ EVALUATION = Evaluation(
         "hedge_tasks.suites.medhallmark.measures:MEASURES",
         "hedge_tasks.suites.medhallmark.wording:MEASURES",
     ),
-    tables="hedge_tasks.suites.medhallmark.tables:paper_tables",
+    papers={"medhallmark": "hedge_tasks.suites.medhallmark.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.medhallmark.data_command:add",),
         "make": ("hedge_tasks.making.medhallmark.command:add",),
-        "paper": ("hedge_tasks.suites.medhallmark.command:add",),
     },
 )
 """Its contributions to the rooms below."""

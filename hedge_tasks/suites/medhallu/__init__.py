@@ -6,8 +6,7 @@
     judge       from a reply to a verdict, and whether it is right: the hallucination label of HEDGE
     measures    the rows of the paper's tables, and what a guess from the length would get
     task        the lmms-eval task
-    tables      the paper's tables out of finished runs, with paired differences; `hedge paper medhallu` is in command
-    abstention  the risk where "not sure" is offered, beside leaving out the documents that a score is unsure of
+    paper       the rows of the paper's tables out of finished runs, for `hedge paper medhallu`
 
 `hedge make medhallu` is in `hedge_tasks.making.medhallu`, and so is the semantic analysis of candidates (section 4.3).
 
@@ -21,14 +20,11 @@ EVALUATION = Evaluation(
     own_folder("hedge_medhallu"),
     judges={"medhallu": "hedge_tasks.suites.medhallu.judge:MedHalluJudge"},
     measures=("hedge_tasks.suites.medhallu.measures:MEASURES",),
-    tables="hedge_tasks.suites.medhallu.tables:paper_tables",
+    papers={"medhallu": "hedge_tasks.suites.medhallu.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.medhallu.data_command:add",),
         "make": ("hedge_tasks.making.medhallu.command:add",),
-        "paper": (
-            "hedge_tasks.suites.medhallu.command:add",
-            "hedge_tasks.making.medhallu.candidates_command:add",
-        ),
+        "paper": ("hedge_tasks.making.medhallu.candidates_command:add",),
     },
 )
 """Its contributions to the rooms below."""

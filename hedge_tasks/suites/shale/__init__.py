@@ -25,11 +25,10 @@ EVALUATION = Evaluation(
     judges={"shale": "hedge_tasks.suites.shale.judge:ShaleJudge"},
     measures=("hedge_tasks.suites.shale.measures:MEASURES",),
     second_stages={"shale_blind": "hedge_tasks.suites.shale.blind:without_image"},
-    tables="hedge_tasks.suites.shale.tables:paper_tables",
+    papers={"shale": "hedge_tasks.suites.shale.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.shale.data_command:add",),
         "make": ("hedge_tasks.making.shale.command:add",),
-        "paper": ("hedge_tasks.suites.shale.command:add",),
     },
 )
 """Its contributions to the rooms below."""

@@ -29,10 +29,9 @@ EVALUATION = Evaluation(
     decompositions={"object": "hedge_tasks.suites.vope.claims:ObjectDecomposition"},
     entailments={"object": "hedge_tasks.suites.vope.claims:ObjectEntailment"},
     second_stages={"vope_rechecks": "hedge_tasks.suites.vope.rechecks:rechecks"},
-    tables="hedge_tasks.suites.vope.tables:paper_tables",
+    papers={"vope": "hedge_tasks.suites.vope.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.vope.data_command:add",),
-        "paper": ("hedge_tasks.suites.vope.command:add",),
         "detectors": ("hedge_tasks.suites.vope.attention_command:add",),
     },
 )
