@@ -13,7 +13,6 @@ from finished_runs import HOSTILE, finished_run
 
 from hedge_tasks.judging.designed import put_together, read_experts
 from hedge_tasks.measures.audit_plan import make_plan, write_plan
-from hedge_tasks.runs.scorers import scorer_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 pytestmark = pytest.mark.slow
@@ -25,44 +24,40 @@ def test_keys_label_and_one_file_comes_back(tmp_path: Path, open_page: Any) -> N
     run = finished_run(60)
     first = replace(run.answer_sets[0], question=HOSTILE["script"])
     run = replace(run, answer_sets=(first, *run.answer_sets[1:]))
-    scores = scorer_of(run, None).with_detectors(("se",)).score(run.answer_sets)
-    planned = make_plan(run, scores, detector="se", filter_name="exact", n=20)
+    plan = make_plan(run, n=20)
     content = io.BytesIO()
     Image.new("RGB", (40, 30), "red").save(content, format="PNG")
-    files = write_plan(planned, tmp_path, {a.id: [content.getvalue()] for a in run.answer_sets})
+    files = write_plan(plan, run, tmp_path, {a.id: [content.getvalue()] for a in run.answer_sets})
     page = open_page(files[1])
-    items = planned.plan.items
-    assert page.locator("article.now").get_attribute("data-id") == items[0].code
+    codes = list(plan.codes)
+    assert page.locator("article.now").get_attribute("data-id") == codes[0]
     playwright.expect(page.locator("article.now img")).to_have_js_property("naturalWidth", 40)
     chance = random.Random(2)
     meanings = {"1": "hallucinated", "2": "supported", "3": "no answer"}
     wanted = {}
     page.keyboard.press("j")
     page.keyboard.press("k")
-    for item in items[:-1]:
+    for code in codes[:-1]:
         key = chance.choice(list(meanings))
-        wanted[item.code] = meanings[key]
+        wanted[code] = meanings[key]
         page.keyboard.press(key)
     # A label can be changed, and is still there after the page was closed.
     page.keyboard.press("k")
     page.keyboard.press("3")
-    wanted[items[-2].code] = "no answer"
+    wanted[codes[-2]] = "no answer"
     page.reload()
     assert f"{len(wanted)} labelled" in page.locator("#place").inner_text()
     # Another audit with as many answers does not find them, though files share what the browser keeps.
-    other = make_plan(run, scores, detector="se", filter_name="exact", n=20)
-    code = items[0].code
-    items = {**other.shown_items, code: other.shown_items[code]._replace(answer="another")}
-    page.goto(write_plan(other._replace(shown_items=items), tmp_path / "other", {})[1].as_uri())
+    page.goto(write_plan(make_plan(run, n=20, seed=1), run, tmp_path / "other", {})[1].as_uri())
     assert ", 0 labelled" in page.locator("#place").inner_text()
     page.go_back()
     with page.expect_download(timeout=10_000) as download:
         page.click("#save")
-    assert download.value.suggested_filename == "labels-1.csv"
-    back = tmp_path / "back" / "labels-1.csv"
+    assert download.value.suggested_filename == "labels.csv"
+    back = tmp_path / "back" / "labels.csv"
     download.value.save_as(back)
     said = read_experts(back)
     assert {each.code: each.meaning for each in said} == wanted
-    audit = put_together(planned.plan, said)
-    assert audit.n_labels + audit.controls[0] == len(wanted)
+    audit = put_together(plan, said)
+    assert audit.n_labels == len(wanted)
     assert page.evaluate("window.hacked") is None

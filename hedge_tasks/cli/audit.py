@@ -1,9 +1,8 @@
-"""`hedge audit`: experts label a designed sample, and every number is told against them."""
+"""`hedge audit`: experts label a sample, and every number is told against them."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,15 +10,11 @@ from hedge_tasks.cli.choices import add_detectors, add_scored_run, chosen_detect
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.judging.designed import AuditPlan, ExpertAudit
-    from hedge_tasks.measures.audit_plan import Planned
-    from hedge_tasks.numbers import Table
+    from hedge_tasks.judging.designed import ExpertAudit
     from hedge_tasks.runs.run_files import Run
 
 _LONGEST = 100
 """Characters that say who labelled."""
-
-_PURPOSES = ("auroc", "compare", "policy", "rate")
 
 
 def add(commands: Parser) -> None:
@@ -28,26 +23,13 @@ def add(commands: Parser) -> None:
     plan = command(parts, "plan", _plan, "choose documents for experts; write a page and a CSV for them")
     add_scored_run(plan)
     plan.add_argument("--budget", type=int, required=True, metavar="N", help="documents to label")
-    plan.add_argument(
-        "--for", dest="purpose", choices=_PURPOSES, default="auroc", help="number that matters (default: auroc)"
-    )
-    plan.add_argument("--detector", default="se", metavar="NAME", help="detector whose AUROC matters (default: se)")
-    plan.add_argument("--against", metavar="NAME", help="with --for compare: the detector to compare with")
-    plan.add_argument("--raters", type=int, default=1, help="people, 1 or 2 (default: 1)")
-    plan.add_argument(
-        "--whole",
-        action="store_true",
-        help="draw images (or other groups) with all of their documents: fewer to look at",
-    )
     plan.add_argument("--hide-reference", action="store_true", help="do not show the right answer of the data set")
     plan.add_argument("--seed", type=int, default=0, help="seed of the draw (default: 0)")
     add_out(plan, "a folder (default: audit-TASK)")
 
     apply = command(parts, "apply", _apply, "tell a run's numbers against the labels that came back")
     add_scored_run(apply)
-    apply.add_argument(
-        "files", type=Path, nargs="+", metavar="LABELS", help="the page's CSV, a table, or Label Studio's JSON"
-    )
+    apply.add_argument("files", type=Path, nargs="+", metavar="LABELS", help="the page's CSV, or a table")
     apply.add_argument("--plan", type=Path, metavar="plan.json", help="of `hedge audit plan` (default: beside LABELS)")
     apply.add_argument(
         "--random", action="store_true", help="no plan: the documents are a simple random sample of the run"
@@ -62,99 +44,35 @@ def add(commands: Parser) -> None:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.detectors.registry import named
     from hedge_tasks.measures.audit_plan import make_plan, write_plan
+    from hedge_tasks.numbers import Column, Table
     from hedge_tasks.report.pictures import stored_documents
 
     run = chosen_run(arguments)
-    detectors = named(",".join(name for name in (arguments.detector, arguments.against) if name))
-    scorer = chosen_scorer(arguments, run).with_detectors(detectors)
-    planned = make_plan(
-        run,
-        scorer.score(run.answer_sets),
-        detector=arguments.detector,
-        filter_name=scorer.name,
-        n=arguments.budget,
-        purpose=arguments.purpose,
-        against=arguments.against,
-        raters=arguments.raters,
-        reference=not arguments.hide_reference,
-        whole=arguments.whole,
-        seed=arguments.seed,
-    )
+    plan = make_plan(run, n=arguments.budget, seed=arguments.seed)
     stored, note = stored_documents(run)
+    pictures = {document.id: document.files for document in stored}
     folder = arguments.out or Path(f"audit-{run.task}")
-    files = write_plan(planned, folder, {document.id: document.files for document in stored})
-    facts = {"plan": planned.plan.model_dump(), "widths": planned.widths, "files": files}
-    notes = [text for text in (_scarce(run, arguments.budget), note) if text]
-    show(arguments, facts, *_planned(planned), *notes, _next(files))
+    files = write_plan(plan, run, folder, pictures, reference=not arguments.hide_reference)
+    strata = Table(
+        [Column("stratum"), Column("documents"), Column("to_label")],
+        [{"stratum": s.title, "documents": s.size, "to_label": s.take} for s in plan.strata],
+        title=f"{plan.task}: {len(plan.codes)} of {len(plan.documents)} documents, in proportion to the judge's labels",
+    )
+    give = f"Give people {files[1]} (or the CSV beside it); plan.json says which documents they are."
+    back = f"With the files that come back: hedge audit apply RUN LABELS... --plan {files[0]}"
+    facts = {"plan": plan.model_dump(), "files": files}
+    show(arguments, facts, strata, *([note] if note else []), f"{give} {back}")
     return 0
 
 
-def _scarce(run: Run, n: int) -> str:
-    """Return a note where labels of the rarer kind will be few."""
-    from hedge_tasks.judging.strata import SCARCE, expected_rarer
-    from hedge_tasks.numbers import WHOLE
-
-    rarer = expected_rarer([answers.label for answers in run.answer_sets], n)
-    if rarer >= SCARCE:
-        return ""
-    return (
-        f"Of {n} labels at random about {WHOLE(rarer)} would be of the rarer kind, which is few: the interval will be "
-        "on the long side, and by such labels alone there may be none. More labels help most."
-    )
-
-
-def _planned(planned: Planned) -> list[Table]:
-    from hedge_tasks.numbers import Column, Table
-
-    plan = planned.plan
-    n = sum(item.id is not None for item in plan.items)
-    images = f", all of {sum(stratum.take for stratum in plan.strata)} images" if plan.units else ""
-    strata = Table(
-        [
-            Column("stratum"),
-            Column("documents", "images" if images else "documents"),
-            Column("to_label"),
-            Column("probability"),
-        ],
-        [
-            {"stratum": s.title, "documents": s.size, "to_label": s.take, "probability": s.take / s.size}
-            for s in plan.strata
-        ],
-        title=f"{plan.task}: {n} of {len(plan.documents)} documents{images}, and {len(plan.items) - n} hidden controls",
-    )
-    widths = Table(
-        [Column("labels"), Column("width", "width of the 95 % interval")],
-        [{"labels": k, "width": width} for k, width in planned.widths.items()],
-        notes=[
-            f"Of the {plan.purpose} of {plan.detector} on this run, if the judge is wrong in 10 % of what it calls "
-            "supported and 40 % of what it calls hallucinated. The labels will tell."
-        ],
-    )
-    return [strata, widths]
-
-
-def _next(files: Sequence[Path]) -> str:
-    pages = ", ".join(str(file) for file in files if file.suffix == ".html")
-    return (
-        f"Give people {pages} (or the CSV beside it). Keep {files[0].name} from them: it knows the controls. "
-        f"Then, with the files that come back: hedge audit apply RUN LABELS... --plan {files[0]}"
-    )
-
-
 def _apply(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.measures.audit_plan import basis_of
     from hedge_tasks.measures.audited import (
-        audited_curves,
         audited_differences,
         audited_numbers,
         differences_table,
-        judge_by_experts,
+        judge_table,
         numbers_table,
-        quality_table,
-        readings_by_experts,
-        readings_table,
     )
 
     run = chosen_run(arguments)
@@ -163,13 +81,11 @@ def _apply(arguments: argparse.Namespace) -> int:
     scorer = scorer.with_detectors(chosen_detectors(arguments, scorer.detectors))
     detectors = list(scorer.detectors)
     scores = scorer.score(run.answer_sets)
-    estimates = [*audited_numbers(run, scores, detectors, audit), *audited_curves(scores, detectors, audit)]
-    numbers = numbers_table(estimates, audit)
-    differences = differences_table(audited_differences(scores, detectors, detectors[0], audit))
-    quality = quality_table(judge_by_experts(run, audit, basis_of))
-    tables = {"numbers": numbers, "differences": differences, "judge": quality}
-    if by_reading := readings_by_experts(run, audit):
-        tables["readings"] = readings_table(by_reading)
+    tables = {
+        "numbers": numbers_table(audited_numbers(run, scores, detectors, audit), audit),
+        "differences": differences_table(audited_differences(scores, detectors, detectors[0], audit)),
+        "judge": judge_table(run, audit),
+    }
     facts = {"task": run.task, "model": run.model, **tables}
     show(arguments, facts, f"{run.title}; filter {scorer.name}", *tables.values())
     return 0
@@ -182,7 +98,6 @@ def _audit(arguments: argparse.Namespace, run: Run) -> ExpertAudit:
     from hedge_tasks.runs.audit_files import check_plan, keep_audit
     from hedge_tasks.runs.integrity import is_run_file
 
-    plan: AuditPlan
     if arguments.random:
         if arguments.plan is not None:
             raise ConfigError("choose one of --plan and --random")

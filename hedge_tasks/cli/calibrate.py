@@ -116,12 +116,12 @@ def _label_text(experts: RunByExperts, estimate: Number | None) -> str:
 
     text = (
         f"Of {experts.labels} labels of experts {experts.kept} are tested, so that every document had the same chance: "
-        "a test for finite samples has little power with the plan's weights."
+        "which the test for finite samples asks for."
     )
     if estimate is None:
         return text
     number = format_number(estimate, PERCENT, interval=True)
-    return f"{text} By all of them, doubly robust and asymptotic, the share is {number}."
+    return f"{text} By all of them the share is {number}."
 
 
 def _table(calibration: PolicySearch) -> Table:
@@ -197,17 +197,17 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
 
 
 def _risk_text(risk: Number) -> str:
-    from hedge_tasks.statistics.verified import Audited
+    from hedge_tasks.statistics.experts import Audited
 
     if isinstance(risk, Audited):
-        return f"accepted answers are hallucinated by {risk.n_labels} labels of experts (doubly robust, asymptotic)"
+        return f"accepted answers are hallucinated by {risk.n_labels} labels of experts"
     return f"{risk.n_positive} of {risk.n} accepted answers are hallucinated"
 
 
 def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
     from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.numbers import PERCENT, format_number
-    from hedge_tasks.statistics.verified import Audited
+    from hedge_tasks.statistics.experts import Audited
 
     lines = [finished.title]
     if checked.held is None:

@@ -1,9 +1,8 @@
 r"""Promises about hallucinations, and not about a judge: labels of experts, drawn by design, in place of the judge's.
 
-The tests of `hedge_tasks.statistics.risk_control` hold for documents that are drawn alike. A plan draws more where a
-label tells more, so labels are *thinned* to the stratum that got fewest for its size: every document of the run then
-had the same probability. What is left is a sample in proportion to the strata, which is surer than one at random of the
-same size. Labels that are left out still speak in the estimate of the risk beside the promise, which is asymptotic.
+The tests of `hedge_tasks.statistics.risk_control` hold for documents that are drawn alike. A plan draws in proportion
+to its strata, up to whole numbers and labels that people left out, so labels are *thinned* to the stratum that got
+fewest for its size: every document of the run then had the same probability.
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hedge_tasks.judging.designed import MEANINGS, NO_ANSWER, ExpertAudit
+from hedge_tasks.judging.designed import MEANINGS, ExpertAudit
 from hedge_tasks.runs.run_files import Run
+
+_LABELS = {MEANINGS[0]: 1, MEANINGS[1]: 0}
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class RunByExperts:
 def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> RunByExperts:
     """Put labels of experts in place of a judge's.
 
-    Experts who disagree count as hallucinated; an answer in which all find none has no label.
+    An answer in which experts find none has no label.
 
     Args:
         audit: of the run.
         seed: of the thinning.
     """
     ids = drawn_alike(audit, seed)
-    sets = tuple(a.with_label(_label(audit.said[a.id]) if a.id in ids else None) for a in run.answer_sets)
+    sets = tuple(a.with_label(_LABELS.get(audit.verdicts[a.id]) if a.id in ids else None) for a in run.answer_sets)
     documents = {**(run.settings.get("documents") or {}), "judge": f"experts: {audit.by or 'who is not said'}"}
     return RunByExperts(
         replace(run, answer_sets=sets, settings={**run.settings, "documents": documents}), audit.n_labels, len(ids)
@@ -51,22 +51,13 @@ def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> RunByExp
 
 
 def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:
-    """Return labelled documents of which every document of the run had the same probability of being one.
-
-    Images that were drawn whole are kept whole.
-    """
+    """Return labelled documents of which every document of the run had the same probability of being one."""
     chance = random.Random(seed)
-    units: dict[str, list[str]] = defaultdict(list)
-    for id in sorted(audit.of):
-        units[f"image {audit.units[id]}" if audit.units else id].append(id)
     labelled: dict[int, list[str]] = defaultdict(list)
-    for unit, ids in units.items():
-        if all(id in audit.said for id in ids):
-            labelled[audit.of[ids[0]]].append(unit)
-    sizes = Counter(audit.of[ids[0]] for ids in units.values())
+    for id in sorted(audit.verdicts):
+        labelled[audit.of[id]].append(id)
+    sizes = Counter(audit.of.values())
     strata = sorted(sizes)
-    if any(not labelled[h] for h in strata):
-        return frozenset()
     share = min(_share(len(labelled[h]), sizes[h]) for h in strata)
     sampled: list[str] = []
     left = chance.random()  # systematic rounding: each stratum gets its whole number, on average its part
@@ -74,16 +65,10 @@ def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:
         left += share * sizes[h]
         take = math.floor(left)
         left -= take
-        sampled += chance.sample(sorted(labelled[h]), min(take, len(labelled[h])))
-    return frozenset(id for unit in sampled for id in units[unit])
+        sampled += chance.sample(labelled[h], min(take, len(labelled[h])))
+    return frozenset(sampled)
 
 
 def _share(labelled: int, size: int) -> float:
     """The largest share of a stratum whose size, rounded up, is labelled."""
-    return 1.0 if labelled == size else (labelled - 1) / size if labelled > 1 else 1 / (2 * size)
-
-
-def _label(ratings: Sequence[str]) -> int | None:
-    if all(rating == NO_ANSWER for rating in ratings):
-        return None
-    return int(MEANINGS[0] in ratings)
+    return 1.0 if labelled == size else max(labelled - 1, 0) / size

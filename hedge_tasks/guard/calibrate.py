@@ -30,10 +30,10 @@ from hedge_tasks.guard.seen import UNASKED, SeenScores, columns
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import estimate_rate, ratio
+from hedge_tasks.statistics import estimate_rate
 from hedge_tasks.statistics.base import BoolArray
+from hedge_tasks.statistics.experts import by_labels_alone
 from hedge_tasks.statistics.risk_control import Candidate, RiskControl, control_risk
-from hedge_tasks.statistics.verified import audited_sums
 
 _UNASKED = "it needs forced passes or looks inside the model, which a guard does not ask for"
 
@@ -151,19 +151,18 @@ def _scores(policy: Policy, run: Run) -> np.ndarray:
 
 
 def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number:
-    """Return the share of hallucinated among accepted answers, by all labels of experts; the interval is asymptotic.
+    """Return the share of hallucinated among accepted answers, by the labels of experts.
 
     Args:
         run: with the judge's labels.
         audit: of it.
         accepted: by document.
     """
-    sets = run.answer_sets
-    groups = groups_of(sets) or range(len(sets))
-    labels = audit.on([a.id for a in sets]).verified(range(len(sets)), [a.label for a in sets], list(groups))
-    accepts, nothing = accepted.astype(np.float64), np.zeros(len(sets))
-    wrong, right = np.stack([accepts, accepts], axis=1), np.stack([nothing, accepts], axis=1)
-    return audited_sums(wrong, right, np.zeros((len(sets), 2)), ratio, labels)
+    sets, groups = run.answer_sets, groups_of(run.answer_sets)
+    labels = audit.on([a.id for a in sets])
+    chosen = [i for i in labels.places if accepted[i] and labels.label(i) is not None]
+    shared = None if groups is None else [groups[i] for i in chosen]
+    return by_labels_alone(estimate_rate([labels.label(i) or 0 for i in chosen], groups=shared), len(chosen))
 
 
 def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyCheck:

@@ -1,17 +1,16 @@
-"""Labels of experts on a designed sample: the plan that says what was drawn, and the files that come back.
+"""Labels of experts on a sample: the plan that says what was drawn, and the tables that come back.
 
-Files of labels are the review page's CSV, a table of one's own (CSV, JSON lines) and a JSON export of Label Studio.
-They name documents by the codes of the plan, or by the run's own ids. Several people may label one document; those who
-disagree count as a share.
+Tables are the review page's CSV, or one's own (CSV, JSON lines). They name documents by the codes of the plan, or by
+the run's own ids. Several people may label one document; the label of most of them counts.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -23,29 +22,25 @@ from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row
 from hedge_tasks.io.records import AtLeastOne, Count, Items, Label, Name, Objects, Record, Text
 from hedge_tasks.statistics.agreement import Agreement, cohen_kappa
-from hedge_tasks.statistics.base import codes_of
-from hedge_tasks.statistics.designs import Design
-from hedge_tasks.statistics.verified import Verified, verified
+from hedge_tasks.statistics.base import IntArray
 
-FORMAT = 1
+FORMAT = 2
 NO_ANSWER = "no answer"
 MEANINGS = ("hallucinated", "supported", NO_ANSWER)
 """Experts' verdicts on an answer."""
 
 _CODE_COLUMNS = ("code", "id")
 _LABEL_COLUMNS = ("label", "verdict", "choice")
-_RATER_COLUMNS = ("rater", "annotator", "completed_by")
+_RATER_COLUMNS = ("rater", "annotator")
 _DECLINED = frozenset({"no answer", "no_answer", "declined", "refusal", "refused", "no label"})
-
-Stratum = Annotated[int, Field(ge=0)]
 
 
 class PlannedStratum(Record):
-    """A part of the run's documents of which all have the same chance.
+    """A part of the run's documents.
 
     Attributes:
         title: for people.
-        size: documents in it; images, where these are drawn whole.
+        size: documents in it.
         take: of these, how many to label.
     """
 
@@ -76,27 +71,20 @@ class AuditPlan(Record):
     Attributes:
         hedge_audit: format.
         task, model, created: of the run.
-        purpose: number that the labels are chosen for.
-        detector, filter: whose scores the strata go by.
         seed: of the draw.
-        strata: with their sizes.
+        strata: with their sizes; labels are in proportion to these.
         documents: all of the run, by id -> stratum.
-        units: by id -> number of the image with which a document is drawn; empty where documents are drawn one by one.
-        items: what is asked.
+        codes: what is asked: code under which people know it -> id of the document.
     """
 
-    hedge_audit: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
-    task: Text
-    model: Text
-    created: Text
-    purpose: Text
-    detector: Text
-    filter: Text
-    seed: int
+    hedge_audit: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
+    task: Text = ""
+    model: Text = ""
+    created: Text = ""
+    seed: int = 0
     strata: Items[PlannedStratum]
-    documents: Objects[Stratum]
-    units: Objects[Count] = Field(default_factory=dict)
-    items: Items[PlannedItem]
+    documents: Objects[Annotated[int, Field(ge=0)]]
+    codes: Objects[Text]
 
 
 class ExpertSaid(NamedTuple):
@@ -117,13 +105,6 @@ def read_plan(path: Path) -> AuditPlan:
     plan = AuditPlan.read(outside.parse_json(outside.read_text(path), str(path)), str(path))
     if strange := [id for id, stratum in plan.documents.items() if stratum >= len(plan.strata)]:
         raise DataError(f"{path}: documents.{strange[0]}: there is no such stratum")
-    if plan.units:
-        if plan.units.keys() != plan.documents.keys():
-            raise DataError(f"{path}: units: expected one for each document, or none at all")
-        if len({*zip(plan.units.values(), map(plan.documents.get, plan.units), strict=True)}) > len(
-            {*plan.units.values()}
-        ):
-            raise DataError(f"{path}: units: one is in two strata")
     return plan
 
 
@@ -133,58 +114,23 @@ def read_experts(path: Path) -> list[ExpertSaid]:
     Raises:
         DataError: names the file, the row and what is wrong.
     """
-    rows = read_rows(path)
-    if not rows:
-        raise DataError(f"{path}: no labels in it")
-    labels = [label for row in rows for label in _labels_in_row(row, path.stem)]
+    labels = [label for row in read_rows(path) if (label := _label_in_row(row, path.stem)) is not None]
     if not labels:
         raise DataError(f"{path}: no row has a label")
     return labels
 
 
-def _labels_in_row(row: Row, name: str) -> list[ExpertSaid]:
+def _label_in_row(row: Row, name: str) -> ExpertSaid | None:
     where, fields = row
-    if "annotations" in fields:
-        return _labels_of_label_studio(where, fields)
-    if isinstance(fields.get("data"), Mapping):  # Label Studio's tasks that nobody labelled
-        return []
-    code = next((c for c in _CODE_COLUMNS if c in fields), None)
-    label = next((c for c in _LABEL_COLUMNS if c in fields), None)
+    code, label = (next((c for c in names if c in fields), None) for names in (_CODE_COLUMNS, _LABEL_COLUMNS))
     if code is None or label is None:
         missing = "code" if code is None else "label"
         raise DataError(f"{where}: {unknown('column', missing, map(str, fields))}")
     meaning = _meaning(fields[label], f"{where}: {label}")
-    if meaning is None:
-        return []
     rater = next((str(fields[c]) for c in _RATER_COLUMNS if not cells.is_missing(fields.get(c))), name)
-    return [ExpertSaid(where, cells.required(fields[code], f"{where}: {code}"), rater, meaning)]
-
-
-def _labels_of_label_studio(where: str, task: Mapping[str, Any]) -> list[ExpertSaid]:
-    """One task of Label Studio's JSON export; annotations that were skipped say nothing."""
-    data, annotations = task.get("data"), task.get("annotations")
-    if not isinstance(data, Mapping) or not isinstance(annotations, list):
-        raise DataError(f"{where}: expected a task of Label Studio with data and annotations")
-    code = next((data[c] for c in _CODE_COLUMNS if c in data), None)
-    labels = []
-    for annotation in annotations:
-        if not isinstance(annotation, Mapping) or annotation.get("was_cancelled"):
-            continue
-        results = annotation.get("result")
-        choices = [
-            choice
-            for result in (results if isinstance(results, list) else [])
-            if isinstance(result, Mapping) and result.get("type") == "choices"
-            for choice in (result.get("value") or {}).get("choices", [])
-        ]
-        if len(choices) > 1:
-            raise DataError(f"{where}: an annotation has {len(choices)} choices, expected one")
-        meaning = _meaning(choices[0], f"{where}: choice") if choices else None
-        if meaning is not None:
-            by = annotation.get("completed_by")
-            rater = by.get("id") if isinstance(by, Mapping) else by
-            labels.append(ExpertSaid(where, cells.required(code, f"{where}: data.code"), f"annotator {rater}", meaning))
-    return labels
+    if meaning is None:
+        return None
+    return ExpertSaid(where, cells.required(fields[code], f"{where}: {code}"), rater, meaning)
 
 
 def _meaning(value: object, where: str) -> str | None:
@@ -207,28 +153,26 @@ class ExpertAudit:
     Attributes:
         strata: titles.
         of: document -> stratum, for all documents of the run.
-        units: document -> number of the image with which it was drawn; empty where documents were drawn one by one.
-        said: document -> what each person said, in `MEANINGS`.
+        verdicts: document -> what most people said, in `MEANINGS`.
         raters: how many people there were.
-        kappa: Cohen's, of two people on what both labelled; None where there are not two.
-        controls: answers whose label is known, and how many of them people got right.
-        lost: documents (or images) that were drawn and have no label (or one of whose documents has none).
+        kappa: Cohen's, of the two people who share most; None where no two share any.
+        lost: documents that were drawn and have no label.
+        undecided: documents on which as many people say one thing as another; they have no verdict.
         by: who labelled, in roles and numbers such as "2 radiologists"; empty where nobody says.
     """
 
     strata: tuple[str, ...]
     of: Mapping[str, int]
-    said: Mapping[str, tuple[str, ...]]
+    verdicts: Mapping[str, str]
     raters: int = 1
     kappa: Agreement | None = None
-    controls: tuple[int, int] = (0, 0)
     lost: int = 0
+    undecided: int = 0
     by: str = ""
-    units: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_labels(self) -> int:
-        return len(self.said)
+        return len(self.verdicts)
 
     def on(self, ids: Sequence[str]) -> ExpertLabels:
         """Return the labels of documents, in this order.
@@ -238,8 +182,8 @@ class ExpertAudit:
         """
         if strange := [id for id in ids if id not in self.of]:
             raise DataError(f"the audit is of another run: it does not know the document {strange[0]!r}")
-        units = tuple(self.units[id] for id in ids) if self.units else None
-        return ExpertLabels(tuple(self.of[id] for id in ids), tuple(self.said.get(id, ()) for id in ids), units)
+        strata = np.array([self.of[id] for id in ids], dtype=np.int64)
+        return ExpertLabels(strata, tuple(self.verdicts.get(id) for id in ids))
 
 
 @dataclass(frozen=True)
@@ -247,56 +191,25 @@ class ExpertLabels:
     """Labels of experts beside records, in their order.
 
     Attributes:
-        strata: of each record's document.
-        said: what people said of it; nothing for what was not drawn.
-        units: what each record's document was drawn with; None where documents were drawn one by one.
+        strata: of each record's document, shape `(n,)`.
+        verdicts: what most people said of it; None where it has no label.
     """
 
-    strata: tuple[int, ...]
-    said: tuple[tuple[str, ...], ...]
-    units: tuple[int, ...] | None = None
+    strata: IntArray
+    verdicts: tuple[str | None, ...]
 
     def some(self, places: Sequence[int]) -> ExpertLabels:
         """Return the labels of some of the records, by their places."""
-        units = None if self.units is None else tuple(self.units[i] for i in places)
-        return ExpertLabels(tuple(self.strata[i] for i in places), tuple(self.said[i] for i in places), units)
+        return ExpertLabels(self.strata[list(places)], tuple(self.verdicts[i] for i in places))
 
-    def verified(self, places: Sequence[int], judged: Sequence[int | None], groups: Sequence[Any]) -> Verified:
-        """Return the labels of some of the records with the judge's.
+    @property
+    def places(self) -> list[int]:
+        """Places of the records that have a verdict."""
+        return [i for i, verdict in enumerate(self.verdicts) if verdict is not None]
 
-        A stratum of which nothing was labelled, as people left it out, is drawn together with the nearest one.
-        Of images that were drawn whole, those that people labelled in part count as not drawn.
-
-        Args:
-            places: of the records.
-            judged, groups: of these.
-        """
-        strata = np.array([self.strata[i] for i in places], dtype=np.int64)
-        verdicts = [self.said[i] for i in places]
-        units = np.arange(len(places))
-        if self.units is not None:
-            units = codes_of([self.units[i] for i in places], len(places), "units")
-            in_part = {unit for unit, meanings in zip(units.tolist(), verdicts, strict=True) if not meanings}
-            verdicts = [
-                () if unit in in_part else meanings for unit, meanings in zip(units.tolist(), verdicts, strict=True)
-            ]
-        is_labelled = np.array([bool(meanings) for meanings in verdicts], dtype=bool)
-        labelled = np.unique(strata[is_labelled])
-        if len(labelled):
-            nearest = labelled[np.abs(strata[:, None] - labelled[None]).argmin(axis=1)]
-            strata = np.where(np.isin(strata, labelled), strata, nearest)
-        codes = codes_of(strata.tolist(), len(strata), "strata")
-        design = Design(codes, units, is_labelled)
-        answered = [_share(meanings, lambda m: m != NO_ANSWER) for meanings in verdicts]
-        experts = [
-            None if not meanings else 0.0 if not share else _share(meanings, lambda m: m == MEANINGS[0]) / share
-            for meanings, share in zip(verdicts, answered, strict=True)
-        ]
-        return verified(judged, experts, design, groups=groups, answered=answered)
-
-
-def _share(meanings: Sequence[str], counts: Any) -> float:
-    return sum(map(counts, meanings)) / len(meanings) if meanings else 0.0
+    def label(self, place: int) -> int | None:
+        """Return 1 (hallucinated), 0 (supported), or None where people find no answer."""
+        return {MEANINGS[0]: 1, MEANINGS[1]: 0}.get(str(self.verdicts[place]))
 
 
 def put_together(plan: AuditPlan, labels: Sequence[ExpertSaid], by: str = "") -> ExpertAudit:
@@ -306,71 +219,47 @@ def put_together(plan: AuditPlan, labels: Sequence[ExpertSaid], by: str = "") ->
         by: who labelled, in roles and numbers.
 
     Raises:
-        DataError: a code is unknown, or one person labelled an item twice.
+        DataError: a code is unknown, or one person labelled a document twice.
     """
-    items = {item.code: item for item in plan.items}
-    by_id = {item.id: item for item in plan.items if item.id is not None}
-    by_item: dict[str, dict[str, str]] = defaultdict(dict)
+    ids = {**plan.codes, **{id: id for id in plan.codes.values()}}
+    by_document: dict[str, dict[str, str]] = defaultdict(dict)
     for label in labels:
-        item = items.get(label.code) or by_id.get(label.code)
-        if item is None:
-            raise DataError(f"{label.where}: {unknown('code of the plan', label.code, items)}")
-        if label.rater in by_item[item.code]:
+        if label.code not in ids:
+            raise DataError(f"{label.where}: {unknown('code of the plan', label.code, plan.codes)}")
+        mine = by_document[ids[label.code]]
+        if label.rater in mine:
             raise DataError(f"{label.where}: {label.rater} labels {label.code} a second time")
-        by_item[item.code][label.rater] = label.meaning
-    documents = {
-        item.id: tuple(by_item[code].values())
-        for code, item in items.items()
-        if item.id is not None and code in by_item
-    }
-    controls = [
-        meaning == MEANINGS[0 if items[code].label else 1]
-        for code, by_rater in by_item.items()
-        if items[code].id is None
-        for meaning in by_rater.values()
-    ]
+        mine[label.rater] = label.meaning
+    verdicts = {id: verdict for id, said in by_document.items() if (verdict := _most(said.values())) is not None}
     return ExpertAudit(
         tuple(stratum.title for stratum in plan.strata),
         plan.documents,
-        documents,
+        verdicts,
         len({label.rater for label in labels}),
-        _kappa([by_rater for code, by_rater in by_item.items() if items[code].id is not None]),
-        (len(controls), sum(controls)),
-        max(0, sum(stratum.take for stratum in plan.strata) - _complete(plan, documents)),
+        _kappa(list(by_document.values())),
+        max(0, sum(stratum.take for stratum in plan.strata) - len(by_document)),
+        len(by_document) - len(verdicts),
         by,
-        plan.units,
     )
 
 
-def _complete(plan: AuditPlan, documents: Mapping[str, object]) -> int:
-    """How many documents, or images with all of theirs, have labels."""
-    if not plan.units:
-        return len(documents)
-    return len({plan.units[id] for id in documents} - {unit for id, unit in plan.units.items() if id not in documents})
+def _most(meanings: Iterable[str]) -> str | None:
+    """What most people say; None where there is no such thing."""
+    counts = Counter(meanings).most_common(2)
+    return None if len(counts) > 1 and counts[0][1] == counts[1][1] else counts[0][0]
 
 
 def plan_at_random(ids: Sequence[str]) -> AuditPlan:
     """Return the plan of a simple random sample that was drawn without one: every document might have been asked."""
-    return AuditPlan(
-        hedge_audit=FORMAT,
-        task="",
-        model="",
-        created="",
-        purpose="",
-        detector="",
-        filter="",
-        seed=0,
-        strata=(PlannedStratum(title="all documents", size=max(len(ids), 1), take=0),),
-        documents=dict.fromkeys(ids, 0),
-        items=tuple(PlannedItem(code=id, id=id, raters=(0,)) for id in ids),
-    )
+    stratum = PlannedStratum(title="all documents", size=max(len(ids), 1), take=0)
+    return AuditPlan(strata=(stratum,), documents=dict.fromkeys(ids, 0), codes={id: id for id in ids})
 
 
-def _kappa(items: Sequence[Mapping[str, str]]) -> Agreement | None:
-    """Of the two people who labelled most items together."""
-    pairs = [tuple(sorted(by_rater)[:2]) for by_rater in items if len(by_rater) > 1]
+def _kappa(documents: Sequence[Mapping[str, str]]) -> Agreement | None:
+    """Of the two people who labelled most documents together."""
+    pairs = Counter(tuple(sorted(said)[:2]) for said in documents if len(said) > 1)
     if not pairs:
         return None
-    first, second = max(set(pairs), key=pairs.count)
-    both = [(by_rater[first], by_rater[second]) for by_rater in items if first in by_rater and second in by_rater]
+    [((first, second), _)] = pairs.most_common(1)
+    both = [(said[first], said[second]) for said in documents if first in said and second in said]
     return cohen_kappa([a for a, _ in both], [b for _, b in both])

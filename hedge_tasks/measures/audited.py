@@ -3,49 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc
-from hedge_tasks.detectors.units import labelled
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.measures.comparisons import compare_two_scores
-from hedge_tasks.measures.curves import other_measures
-from hedge_tasks.measures.measure import separate_groups
+from hedge_tasks.measures.measure import shared_groups
 from hedge_tasks.measures.run_measures import documents_of, estimate_of, scored_documents, sums_of
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, known_measures
-from hedge_tasks.numbers import ONE_DIGIT, WHOLE, Column, Number, Table
+from hedge_tasks.numbers import WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.replies.reading import BASES
-from hedge_tasks.runs.audit_files import KeptCheck
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, max_t, ratio
-from hedge_tasks.statistics.misclassified import if_independent
-from hedge_tasks.statistics.rates import exact_limits
-from hedge_tasks.statistics.verified import (
-    Audited,
-    Verified,
-    audited_precision,
-    audited_risk_coverage,
-    audited_sums,
-    compare_audited_runs,
-    compare_audited_scores,
-)
+from hedge_tasks.statistics import Comparison, estimate_rate, max_t
+from hedge_tasks.statistics.experts import Audited, difference_of
 
 RATES = ("hallucination_rate", "supported_share", "declined_share")
 """Numbers of the model that follow from labels."""
 
-_OF_DETECTORS = ("_auroc", "_auprc", "_aurc")
+_OF_DETECTORS = "_auroc"
 
 _NAMED = 6
 """Numbers that a line names."""
-
-_LEAST = 5
-"""Labels of a kind of question, or of a rule, that a number of the judge needs."""
 
 
 @dataclass(frozen=True)
@@ -66,47 +48,13 @@ class AuditedDifference:
     experts: Comparison
 
 
-@dataclass(frozen=True)
-class JudgeByExperts:
-    """How good the judge is, by experts, weighted for the draw.
-
-    Attributes:
-        part: kind of question or rule of the judge; empty for all answers.
-        labels: of experts.
-        sensitivity: share of what experts call hallucinated that the judge does, of what it judged.
-        specificity: share of what experts call supported that the judge does, of what it judged.
-    """
-
-    part: str
-    labels: int
-    sensitivity: Number
-    specificity: Number
-
-
-@dataclass(frozen=True)
-class ReadingByExperts:
-    """How often labels are wrong that rest on one kind of reading.
-
-    Attributes:
-        basis: of the reading, a key of `hedge_tasks.replies.reading.BASES`.
-        labels: of experts.
-        wrong: labels that experts contradict, those who find no answer among them; experts who disagree count in part.
-        share: of wrong ones, weighted for the draw, with exact limits.
-    """
-
-    basis: str
-    labels: int
-    wrong: float
-    share: Number
-
-
 def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
     """Return a line about the source of the labels of a run's numbers."""
     judges = [name for name, _ in Counter(str(v.get("judge")) for v in run.verdicts.values()).most_common()]
     whose = f"the judge's ({', '.join(judges[:2])})" if judges else "those that came with the answers"
     if audit is not None:
-        return f"Labels: {whose}; `against experts`: {audit.n_labels} labels of experts correct them."
-    return f"Labels: {whose}; its errors are in every number. `hedge audit plan` says what experts' labels would buy."
+        return f"Labels: {whose}; `against experts`: {audit.n_labels} labels of experts."
+    return f"Labels: {whose}; its errors are in every number. `hedge audit plan` chooses documents for experts."
 
 
 def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit) -> Number:
@@ -122,11 +70,10 @@ def rate_by_experts(answer_sets: Sequence[AnswerSet], audit: ExpertAudit) -> Num
     return HALLUCINATION_RATE.estimate(records, None, audit.on([answers.id for answers in answer_sets]))
 
 
-def auroc_if_independent(scores: Sequence[Scores], detector: str, check: KeptCheck) -> Number:
-    """Return the ROC-AUC of a detector without the judge's errors, if they are independent of the score."""
-    labels = [s.reported_label for s in scores if s.reported_label is not None and s[detector] is not None]
-    rate = sum(labels) / len(labels) if labels else 0.0
-    return if_independent(detection_auroc(scores, detector), rate, check.sensitivity, check.specificity)
+def by_experts(scores: Sequence[Scores], audit: ExpertAudit) -> list[Scores]:
+    """Return the documents that experts labelled, under their labels."""
+    labels = audit.on([s.id for s in scores])
+    return [replace(scores[i], label=labels.label(i)) for i in labels.places]
 
 
 def compare_by_experts(
@@ -139,53 +86,21 @@ def compare_by_experts(
         others, b: the second one, of the same documents.
         audit: of their run.
     """
-    pairs = [(s, t) for s, t in _pairs_by_id(scores, others) if None not in (s[a], t[b])]
-    if not pairs:
-        return None
-    first, second = zip(*pairs, strict=True)
-    return compare_audited_scores(_values(first, a), _values(second, b), _expert_labels(audit, first))
+    return compare_two_scores(by_experts(scores, audit), a, by_experts(others, audit), b)
 
 
 def compare_runs_by_experts(
     a: Sequence[Scores], audit_a: ExpertAudit, b: Sequence[Scores], audit_b: ExpertAudit, name: str
-) -> Comparison | None:
-    """Return the difference in ROC-AUC of one score in two runs, each with its audit; None where they share nothing."""
-    pairs = [(s, t) for s, t in _pairs_by_id(a, b) if None not in (s[name], t[name])]
-    if not pairs:
-        return None
-    first, second = zip(*pairs, strict=True)
-    groups = [s.group for s in first]
-    return compare_audited_runs(
-        _values(first, name),
-        _expert_labels(audit_a, first, groups),
-        _values(second, name),
-        _expert_labels(audit_b, second, groups),
-    )
+) -> Comparison:
+    """Return the difference in ROC-AUC of one score in two runs, each with its audit."""
+    return difference_of(auroc_by_experts(a, name, audit_a), auroc_by_experts(b, name, audit_b))
 
 
-def _pairs_by_id(a: Sequence[Scores], b: Sequence[Scores]) -> list[tuple[Scores, Scores]]:
-    """Return the documents that both have, without those that a threshold was chosen on."""
-    by_id = {s.id: s for s in b if not s.held_out}
-    return [(s, by_id[s.id]) for s in a if not s.held_out and s.id in by_id]
-
-
-def _values(scores: Sequence[Scores], name: str) -> list[float]:
-    """Return one score of documents that all have it."""
-    return [value for s in scores if (value := s[name]) is not None]
-
-
-def _expert_labels(
-    audit: ExpertAudit, documents: Sequence[Scores | AnswerSet], groups: Sequence[Hashable] | None = None
-) -> Verified:
-    """Return the labels of experts with the judge's, in the order of the documents.
-
-    Args:
-        documents: with their labels by the judge.
-        groups: of the documents; by default those that they name.
-    """
-    groups = separate_groups([document.group for document in documents] if groups is None else groups)
-    labels = audit.on([document.id for document in documents])
-    return labels.verified(range(len(documents)), [document.label for document in documents], groups)
+def compare_rates_by_experts(
+    a: Sequence[AnswerSet], audit_a: ExpertAudit, b: Sequence[AnswerSet], audit_b: ExpertAudit
+) -> Comparison:
+    """Return the difference in the hallucination rate of two runs, each with its audit."""
+    return difference_of(rate_by_experts(a, audit_a), rate_by_experts(b, audit_b))
 
 
 def audited_numbers(
@@ -219,35 +134,6 @@ def audited_numbers(
     return numbers
 
 
-def audited_curves(scores: Sequence[Scores], detectors: Sequence[str], audit: ExpertAudit) -> list[AuditedNumber]:
-    """Return AUPRC and AURC of each detector, both ways."""
-    numbers = []
-    for name in detectors:
-        scored = [s for s in scores if not s.held_out and s[name] is not None]
-        if not scored:
-            continue
-        by_judge = other_measures(labelled(scores, name))
-        values, labels = _values(scored, name), _expert_labels(audit, scored)
-        for key, by_experts in (("auprc", audited_precision), ("aurc", audited_risk_coverage)):
-            judged = by_judge.get(key, Number.undefined("no document has a label"))
-            numbers.append(AuditedNumber(f"{name}_{key}", judged, by_experts(values, labels)))
-    return numbers
-
-
-def compare_rates_by_experts(
-    a: Sequence[AnswerSet], audit_a: ExpertAudit, b: Sequence[AnswerSet], audit_b: ExpertAudit
-) -> Comparison | None:
-    """Return the difference in the hallucination rate of two runs, each with its audit; None if they share nothing."""
-    by_id = {answers.id: answers for answers in b}
-    pairs = [(answers, by_id[answers.id]) for answers in a if answers.id in by_id]
-    if not pairs:
-        return None
-    first, second = zip(*pairs, strict=True)
-    groups = [answers.group for answers in first]
-    labels_a, labels_b = _expert_labels(audit_a, first, groups), _expert_labels(audit_b, second, groups)
-    return compare_audited_runs(None, labels_a, None, labels_b)
-
-
 def audited_differences(
     scores: Sequence[Scores], detectors: Sequence[str], reference: str, audit: ExpertAudit
 ) -> list[AuditedDifference]:
@@ -263,83 +149,25 @@ def audited_differences(
     return differences
 
 
-def judge_by_experts(
-    run: Run, audit: ExpertAudit, rule_of: Callable[[Mapping[str, object] | None], str]
-) -> list[JudgeByExperts]:
-    """Return the judge's sensitivity and specificity: of all answers, by kind of question and by its own rule.
-
-    Args:
-        rule_of: what a verdict rests on; see `hedge_tasks.measures.audit_plan.basis_of`.
-    """
+def judge_table(run: Run, audit: ExpertAudit) -> Table:
+    """Return how often experts agree with the judge, by its label, and by what a reply was read from."""
     sets = run.answer_sets
-    judged = [answers.label for answers in sets]
-    labels = _expert_labels(audit, sets)
-    parts: dict[str, list[bool]] = {"": [True] * len(sets)}
-    kinds = [answers.question_type for answers in sets]
-    rules = [rule_of(run.verdicts.get(answers.id)) for answers in sets]
-    for values in (kinds, rules):
-        for value, _ in Counter(v for v in values if v).most_common():
-            parts.setdefault(str(value), [v == value for v in values])
-    qualities = []
-    zeros = np.zeros((len(sets), 2))
-    for name, inside in parts.items():
-        counted = np.array(inside) & np.array([label is not None for label in judged])
-        numbers = []
-        for label in (1, 0):
-            agreeing = np.array([by_judge == label for by_judge in judged]) & counted
-            rows = np.stack([agreeing, counted], axis=1).astype(np.float64)
-            n = int(((labels.hallucinated if label else labels.supported)[counted] > 0).sum())
-            if n < _LEAST:
-                numbers.append(Number.undefined(f"fewer than {_LEAST} labels", n=n))
-            elif label:
-                numbers.append(audited_sums(rows, zeros, zeros, ratio, labels))
-            else:
-                numbers.append(audited_sums(zeros, rows, zeros, ratio, labels))
-        n_drawn = int((labels.design.drawn & np.array(inside)).sum())
-        if n_drawn:
-            qualities.append(JudgeByExperts(name, n_drawn, numbers[0], numbers[1]))
-    return qualities
-
-
-def readings_by_experts(run: Run, audit: ExpertAudit) -> list[ReadingByExperts]:
-    """Return errors of the labels by what each reply was read from, the firmest first; none where nothing was read.
-
-    Limits are exact for as many labels as count alike.
-    """
-    sets = run.answer_sets
-    bases = [(run.verdicts.get(answers.id) or {}).get("basis") for answers in sets]
-    judged = [answers.label for answers in sets]
-    labels = _expert_labels(audit, sets, range(len(sets)))
-    right = np.where(np.array([label == 1 for label in judged]), labels.hallucinated, labels.supported)
-    weights = labels.design.drawn / labels.design.probabilities
-    readings = []
-    for basis in BASES:
-        counted = np.array([b == basis and label is not None for b, label in zip(bases, judged, strict=True)])
-        weight = weights * counted
-        if not weight.any():
+    labels = audit.on([answers.id for answers in sets])
+    parts: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
+    for i in labels.places:
+        answers = sets[i]
+        if answers.label is None:
             continue
-        share = min(1.0, max(0.0, float(weight @ (1 - right) / weight.sum())))
-        n_effective = float(weight.sum() ** 2 / (weight @ weight))
-        labelled_here = counted & labels.design.drawn
-        number = Number(share, interval=exact_limits(share, n_effective))
-        n_wrong = float((1 - right)[labelled_here].sum())
-        readings.append(ReadingByExperts(basis, int(labelled_here.sum()), n_wrong, number))
-    return readings
-
-
-def readings_table(readings: Sequence[ReadingByExperts]) -> Table:
-    """Return the table of errors by what a reply was read from."""
-    columns = [
-        Column("basis", "read from"),
-        Column("labels"),
-        Column("wrong", format=ONE_DIGIT),
-        Column("share", "share wrong", interval=True),
-    ]
-    rows: list[dict[str, Cell]] = [
-        {"basis": reading.basis, "labels": reading.labels, "wrong": reading.wrong, "share": reading.share}
-        for reading in readings
-    ]
-    return Table(columns, rows, notes=["Limits are exact (Clopper and Pearson's), for as many labels as count alike."])
+        right = int(labels.label(i) == answers.label), answers.group
+        parts["hallucinated" if answers.label else "supported"].append(right)
+        if (basis := (run.verdicts.get(answers.id) or {}).get("basis")) in BASES:
+            parts[f"read from: {basis}"].append(right)
+    rows: list[dict[str, Cell]] = []
+    for name, judged in parts.items():
+        agreed, groups = zip(*judged, strict=True)
+        rows.append({"part": name, "labels": len(judged), "agree": estimate_rate(agreed, groups=shared_groups(groups))})
+    columns = [Column("part", "the judge says"), Column("labels"), Column("agree", "experts agree", interval=True)]
+    return Table(columns, rows)
 
 
 def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table:
@@ -348,7 +176,6 @@ def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table
         Column("number"),
         Column("judge", "against the judge", interval=True),
         Column("experts", "against experts", interval=True),
-        Column("run", "this run alone", show="interval"),
         Column("worth", "worth labels", format=WHOLE),
     ]
     rows: list[dict[str, Cell]] = []
@@ -361,7 +188,7 @@ def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table
             continue
         extra: dict[str, Cell] = {}
         if isinstance(experts, Audited) and experts.value is not None:
-            extra = {"run": Number(experts.value, interval=experts.run_interval), "worth": experts.n_effective}
+            extra = {"worth": experts.n_effective}
         rows.append({"number": number.name, "judge": number.judge, "experts": experts, **extra})
     reasons = [f"{reason[:1].upper()}{reason[1:]} ({_listed(names)})." for reason, names in refused.items()]
     return Table(columns, rows, notes=[*audit_notes(audit), *reasons])
@@ -378,19 +205,18 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
     notes = [
         f"Experts: {audit.n_labels} labels by {audit.by or people}, of {len(audit.of)} documents in "
         f"{len(audit.strata)} strata.",
-        "Intervals are for documents like these; `this run alone` is for these very documents. `worth labels`: as many",
-        "of a simple random sample, without a judge, would be as sure of this run.",
+        "Intervals are for documents like these. `worth labels`: as many of a simple random sample, without a judge, "
+        "would be as sure.",
     ]
     if audit.kappa is not None:
         kappa = audit.kappa
         value = "undefined" if kappa.value is None else Column("kappa", interval=True).text(kappa)
         notes.append(f"Two people labelled {kappa.n} of them both: Cohen's kappa {value}.")
-    n_controls, n_right = audit.controls
-    if n_controls:
-        notes.append(f"Of {n_controls} hidden controls {n_right} were labelled right.")
-    if audit.lost:
-        which = "drawn images have a document without a label" if audit.units else "drawn documents have no label"
-        notes.append(f"{audit.lost} {which}: taken for chance within their stratum.")
+    if audit.lost or audit.undecided:
+        notes.append(
+            f"{audit.lost} drawn documents have no label, and of {audit.undecided} as many people say one thing as "
+            "another: taken for chance."
+        )
     return notes
 
 
@@ -410,28 +236,5 @@ def differences_table(differences: Sequence[AuditedDifference]) -> Table:
     rows: list[dict[str, Cell]] = [
         {"detectors": d.name, "judge": d.judge.number, "judge_p": p, "experts": d.experts.number, "experts_p": q}
         for d, p, q in zip(differences, by_judge, by_experts, strict=True)
-    ]
-    return Table(columns, rows)
-
-
-def quality_table(qualities: Sequence[JudgeByExperts]) -> Table:
-    """Return the judge's sensitivity and specificity by experts."""
-    columns = [
-        Column("judge", "the judge on"),
-        Column("labels"),
-        Column("sensitivity", interval=True),
-        Column("specificity", interval=True),
-    ]
-    rows: list[dict[str, Cell]] = [
-        {
-            "judge": quality.part or "all",
-            "labels": quality.labels,
-            # A reason for every rule with few labels would be longer than the table.
-            **{
-                name: number if number.defined else None
-                for name, number in (("sensitivity", quality.sensitivity), ("specificity", quality.specificity))
-            },
-        }
-        for quality in qualities
     ]
     return Table(columns, rows)

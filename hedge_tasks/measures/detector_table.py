@@ -323,10 +323,11 @@ def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable]) 
     if not names:
         return []
     ranks = np.array([midranks([-by_detector[name] for name in names]) for by_detector in values])
-    enough = len(set(groups)) >= _FEWEST_RUNS
-    means = [estimate_mean(ranks[:, i], groups) for i in range(len(names))]
-    mean_by_detector = [
-        Rank(name, mean.value or 0.0, mean.interval if enough else None)
-        for name, mean in zip(names, means, strict=True)
-    ]
+    mean_by_detector = []
+    for name, of_runs in zip(names, ranks.T, strict=True):
+        mean = estimate_mean(of_runs, groups)
+        low, high = mean.interval or (1.0, float(len(names)))
+        interval = max(1.0, low), min(float(len(names)), high)
+        enough = len(set(groups)) >= _FEWEST_RUNS
+        mean_by_detector.append(Rank(name, float(of_runs.mean()), interval if enough else None))
     return sorted(mean_by_detector, key=lambda rank: (rank.mean, rank.detector))

@@ -30,8 +30,8 @@ from hedge_tasks.statistics import (
     ratio,
 )
 from hedge_tasks.statistics.base import FloatArray
+from hedge_tasks.statistics.experts import audited_rate, by_labels_alone
 from hedge_tasks.statistics.sums import of_values
-from hedge_tasks.statistics.verified import audited_sums
 
 Record = Mapping[str, Any]
 """Facts of a document that a measure keeps, fit for JSON."""
@@ -168,21 +168,19 @@ class SumsMeasure(Measure):
         """
         raise LookupError(self.name)
 
-    def label_of(self, record: Record) -> int | None:
-        """Return the judge's label of a record; None where it has none."""
-        return None
-
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
+        places = audit.places
         try:
-            wrong, right, none = (
-                self.counts([self.with_label(record, label) for record in records]) for label in (1, 0, None)
-            )
+            labelled = [self.with_label(records[i], audit.label(i)) for i in places]
         except LookupError:
             return super().by_experts(records, groups, audit)
-        shared = [self.group_of(record) for record in records] if groups is None else groups
-        judged = [self.label_of(record) for record in records]
-        labels = audit.verified(range(len(records)), judged, separate_groups(shared))
-        return replace(audited_sums(wrong, right, none, self.statistic, labels), unit=self.unit)
+        named = [self.group_of(record) for record in records] if groups is None else groups
+        shared = separate_groups([named[i] for i in places])
+        return self._of_labelled(labelled, shared, audit)
+
+    def _of_labelled(self, labelled: Sequence[Record], groups: Sequence[Hashable], audit: ExpertLabels) -> Number:
+        """Return the number of the documents that experts labelled, by their labels."""
+        return by_labels_alone(self.by_judge(labelled, groups), len(labelled))
 
     def group_of(self, record: Record) -> Hashable:
         """Return the group that a record names; None where the document is alone."""
@@ -237,6 +235,15 @@ class Rate(Mean):
 
     def with_label(self, record: Record, label: int | None) -> Record:
         return {"value": self.under(label)}
+
+    def _of_labelled(self, labelled: Sequence[Record], groups: Sequence[Hashable], audit: ExpertLabels) -> Number:
+        """Return it with the judge's labels of all documents, where every one counts and every stratum has a label."""
+        values = [record["value"] for record in labelled]
+        strata = audit.strata[audit.places]
+        if None in values or len(np.unique(strata)) < len(np.unique(audit.strata)):
+            return super()._of_labelled(labelled, groups, audit)
+        rate = audited_rate(values, strata, np.bincount(audit.strata), groups=shared_groups(groups))
+        return replace(rate, unit=self.unit)
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         all_groups = [self.group_of(record) for record in records] if groups is None else groups

@@ -18,11 +18,11 @@ from hedge_tasks.judging.outcomes import (
     SOFTLY_READ,
     outcome_of,
 )
-from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name, separate_groups
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name
 from hedge_tasks.measures.unit_numbers import TEXT, best_of, blind_columns, is_blind
 from hedge_tasks.numbers import Number
 from hedge_tasks.replies.reading import MODEL
-from hedge_tasks.statistics.verified import audited_auroc
+from hedge_tasks.statistics.experts import by_labels_alone
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,16 +59,8 @@ class DetectorAuroc(Auroc):
         own = any(getattr(type(self), name) is not getattr(DetectorAuroc, name) for name in ("record", "cases"))
         if self.within or own:
             return super().by_experts(records, groups, audit)
-        scored = [
-            (i, record)
-            for i, record in enumerate(records)
-            if record[self.detector] is not None and not held_out(record)
-        ]
-        if not scored:
-            return Number.undefined("no document has a score", unit=self.unit)
-        groups = separate_groups([record["group"] for _, record in scored])
-        labels = audit.verified([i for i, _ in scored], [record["label"] for _, record in scored], groups)
-        return replace(audited_auroc([float(record[self.detector]) for _, record in scored], labels), unit=self.unit)
+        labelled = [{**records[i], "label": audit.label(i)} for i in audit.places if not held_out(records[i])]
+        return by_labels_alone(self.by_judge(labelled, groups), len(labelled))
 
     def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
         return shared_groups(groups)
@@ -198,10 +190,6 @@ class HallucinationRate(Rate):
         return {**verdict, "value": scores.label, "group": scores.group}
 
     def under(self, label: int | None) -> int | None:
-        return label
-
-    def label_of(self, record: Record) -> int | None:
-        label: int | None = record["value"]
         return label
 
 

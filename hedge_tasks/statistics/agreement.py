@@ -157,7 +157,7 @@ def _estimated(
     computed: dict[bytes, float | None] = {}
 
     def of_items(weights: FloatArray) -> float | None:
-        times = np.bincount(place.reshape(-1), weights, patterns.shape[1])
+        times = np.bincount(place.reshape(-1), weights, patterns.shape[1]).astype(np.float64)
         if (key := times.tobytes()) not in computed:
             computed[key] = statistic(patterns[:, times > 0], times[times > 0])
         return computed[key]

@@ -99,9 +99,6 @@ class OfLabel(AnswerMean):
     def with_label(self, record: Record, label: int | None) -> Record:
         return {**record, "value": self.value_of({"label": label}, {})}
 
-    def label_of(self, record: Record) -> int | None:
-        return None if record["value"] is None else 1 - int(record["value"])
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OfCategory(AnswerMean):

@@ -114,9 +114,6 @@ class Detection(SumsMeasure):
         called = None if label is None and not wrong else record["truth"] ^ wrong
         return {**record, "said": called}
 
-    def label_of(self, record: Record) -> int | None:
-        return None if record["said"] is None else int(record["said"] != record["truth"])
-
     def _called(self, verdict: Record, document: Record) -> int | None:
         """Return what a verdict calls the shown answer: 1 hallucinated, 0 factual; None where it says neither."""
         if self.parsing is not None:

@@ -70,9 +70,6 @@ class RightShare(SumsMeasure):
             raise LookupError(self.name)
         return record if record["right"] is None else {**record, "right": int(label == 0)}
 
-    def label_of(self, record: Record) -> int | None:
-        return None if record["right"] is None else 1 - record["right"]
-
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         counts_here = all(document[column] in values for column, values in self.among.items())
         counts = self.read(verdict) if counts_here else None
@@ -159,9 +156,6 @@ class Average(SumsMeasure):
 
     def with_label(self, record: Record, label: int | None) -> Record:
         return {part.name: part.with_label(record[part.name], label) for part in self.parts}
-
-    def label_of(self, record: Record) -> int | None:
-        return next((y for part in self.parts if (y := part.label_of(record[part.name])) is not None), None)
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {part.name: part.record(scores, verdict, document) for part in self.parts}
