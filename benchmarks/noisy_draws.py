@@ -45,9 +45,7 @@ def answers(folder: Path, model: str, truth: Path, clean: str, n: int) -> list[A
         for id, variant, text in drawn:
             draws[id][not variant.startswith(clean)].append(Answer(text))
         for id, _, text in judged:
-            few = [
-                [own[i] for i in sorted(dice.permutation(len(own))[:n])] if len(own) > n else own for own in draws[id]
-            ]
+            few = [[own[i] for i in sorted(dice.permutation(len(own))[:n])] if own[n:] else own for own in draws[id]]
             found.append(AnswerSet(f"{kind}{id}", Answer(text), *few, label=int(text != labels[id]), group=id))
     return found
 
@@ -57,24 +55,22 @@ def rows(folder: Path, truth: Path, n: int) -> Iterator[str]:
     columns = [(name, "-", most) for most in (n, 999) for name in NOISY] + [(name, "_bw", n) for name in BOTH]
     yield "| model | wrong | " + " | ".join(f"`{name}`, at most {most}" for name, _, most in columns) + " |"
     yield "|---" * (2 + len(columns)) + "|"
-    for file in sorted(folder.glob("[!n]*_vanilla_vsr.txt")):
+    for file in folder.glob("[!n]*_vanilla_vsr.txt"):
         model, cells = file.name.removesuffix("_vanilla_vsr.txt"), []
         for name, clean, most in columns:
             sets = answers(folder, model, truth, clean, most)
             scores, labels = scorer.with_detectors([name]).score(sets), [a.label for a in sets]
             number = estimate_auroc([one[name] for one in scores], labels, groups=[a.group for a in sets])
-            cells.append(f"{number.value:.3f} [{number.interval[0]:.2f}, {number.interval[1]:.2f}]")
+            cells.append("{:.3f} [{:.2f}, {:.2f}]".format(number.value, *number.interval))
         yield f"| {model} | {sum(labels)} of {len(labels)} | " + " | ".join(cells) + " |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("answers", type=Path)
-    parser.add_argument("--n", type=int, default=10, help="draws a detector gets (clean, and as many noisy ones)")
-    arguments = parser.parse_args()
-    for line in rows(arguments.folder, arguments.answers, arguments.n):
-        print(line, flush=True)
+    parser.add_argument("truth", type=Path)
+    parser.add_argument("--n", type=int, default=10)
+    print("\n".join(rows(**vars(parser.parse_args()))))
 
 
 if __name__ == "__main__":

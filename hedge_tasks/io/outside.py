@@ -182,10 +182,8 @@ def read_bytes(path: Path, largest: int = LARGEST_TEXT) -> bytes:
         most = min(largest, most_unpacked(path)) if packed else largest
         with gzip.open(path) if packed else path.open("rb") as file:
             data = file.read(most + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-    except ValueError as error:  # a NUL in the name
-        raise DataError(f"cannot read {clean(str(path))}: {error}") from None
+    except (OSError, EOFError, zlib.error, ValueError) as error:  # the last of a NUL in the name
+        raise DataError(f"cannot read {clean(str(path))}: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > most:
         raise DataError(f"{path}: {'it unpacks to more' if packed else 'larger'} than {_size(most)}")
     return data
@@ -240,12 +238,10 @@ def read_raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with path.open("rb") as file:
             yield from raw_lines(file, str(path))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"cannot read {clean(str(path))}: {error}") from None
+    except DataError:
+        raise
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {clean(str(path))}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def raw_lines(file: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
