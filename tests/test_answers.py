@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loguru import logger
 
-from hedge_tasks.data.answer_files import read_answer_sets
+from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.detectors.pipeline import score_answers
 from hedge_tasks.errors import ConfigError, DataError
@@ -136,7 +136,7 @@ def test_imported_answers_are_cleaned_with_a_warning_and_runs_with_a_finding(tmp
     said: list[str] = []
     sink = logger.add(said.append, level="WARNING")
     try:
-        [found] = read_answer_sets(file)
+        [found] = read_answers([file]).answer_sets
     finally:
         logger.remove(sink)
     assert found.texts == ["yes", "yes", "no"]

@@ -33,8 +33,7 @@ from hedge_tasks.claims.decomposition import DECOMPOSITIONS, Piece, Pieces, deco
 from hedge_tasks.claims.entailment.nli import NliEntailment
 from hedge_tasks.claims.labels import join, label_of
 from hedge_tasks.claims.tokens import claim_logprobs
-from hedge_tasks.data.answer_files import parse_answer_sets
-from hedge_tasks.data.answer_rows import normal_rows
+from hedge_tasks.data.answer_files import normal_rows, parse_answer_sets
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.sentences import sentence_spans, split_sentences
 from hedge_tasks.data.spans import LabelledSpan, read_spans

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.foreign.answers import ImportedAnswers, read_answers
+from hedge_tasks.data.answer_files import ReadAnswers, read_answers
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.from_answers import run_from_answers
 from hedge_tasks.runs.run_files import load_run
@@ -192,7 +192,7 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     assert "baseline: of 2 documents the first answer, for nothing says which it is" in read.notes
 
 
-def labelled(scores: Any, folder: Path) -> ImportedAnswers:
+def labelled(scores: Any, folder: Path) -> ReadAnswers:
     (folder / "log.json").write_text(json.dumps({"version": 2, "status": "", "eval": {}, "samples": scores}))
     return read_answers([folder / "log.json"])
 
@@ -230,7 +230,7 @@ def test_a_second_line_with_an_id_is_a_copy_or_refused(tmp_path: Path) -> None:
     filtered = [{**row, "filter": name, "filtered_resps": [name]} for row in rows for name in ("none", "first")]
     read = read_answers([lines(tmp_path / "b.jsonl", [*filtered, *filtered[-2:]])])
     assert [[a.text for a in answers.answers] for answers in read.answer_sets] == list(ANSWERS.values())
-    with pytest.raises(DataError, match=r"b.jsonl: two lines that differ have the id 'a'"):
+    with pytest.raises(DataError, match=r"b.jsonl:3: another row has the id 'a' and differs: .*b.jsonl:1"):
         read_answers([lines(tmp_path / "b.jsonl", [*rows, {**rows[0], "resps": ["green"]}])])
 
 
@@ -285,8 +285,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
     torch.save({"stats": {"greedy_texts": Hostile()}}, tmp_path / "m.man")
     with pytest.raises(DataError, match="not readable without running code in it"):
         read_answers([tmp_path / "m.man"])
-    with pytest.raises(DataError, match="unknown column of answers 'generation', did you mean 'generations'"):
-        read_answers([lines(tmp_path / "a.jsonl", [{"generation": ["a"]}])])
+    with pytest.raises(ConfigError, match=r"the model's replies\? Say --reply COLUMN; there are said \('a'\)"):
+        read_answers([lines(tmp_path / "a.jsonl", [{"said": "a"}])])
     with pytest.raises(ConfigError, match="of several tools or models: plain generations, lmms-eval"):
         read_answers([*plain(tmp_path), *lmms_eval(tmp_path)])
     (tmp_path / "b.eval").write_bytes(b"PK")

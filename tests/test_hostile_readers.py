@@ -16,7 +16,7 @@ from hostile import attempt, dumped, mangled, mutated
 
 from hedge_tasks.cli.store import _info_text
 from hedge_tasks.clustering import build_backend
-from hedge_tasks.data.answer_files import read_answer_sets
+from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered, summarise
 from hedge_tasks.io.json_lines import seal
@@ -119,13 +119,13 @@ RESULTS = {
 }
 
 READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path], Any]]] = {
-    "answers": ("a.jsonl", json_lines(ROW), lambda path: sound(read_answer_sets(path))),
+    "answers": ("a.jsonl", json_lines(ROW), lambda path: sound(read_answers([path]).answer_sets)),
     "plain answers": (
         "a.jsonl",
         json_lines({"id": "q", "answers": ["a", {"text": "b", "logprobs": [-1.0, -0.5]}], "label": 1}),
-        lambda path: sound(read_answer_sets(path)),
+        lambda path: sound(read_answers([path]).answer_sets),
     ),
-    "table": ("a.csv", lambda dice: mangled(CSV, dice), lambda path: sound(read_answer_sets(path))),
+    "table": ("a.csv", lambda dice: mangled(CSV, dice), lambda path: sound(read_answers([path]).answer_sets)),
     "run": ("run-20260102-t.jsonl", run_lines, read_a_run),
     "samples": (
         "x_samples_t.jsonl",

@@ -192,7 +192,7 @@ def test_a_fault_of_ours_is_one_line_and_shows_its_traceback_when_asked(
     def fault(*_: object, **__: object) -> None:
         raise RecursionError("too\ndeep \x1b[31m")
 
-    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answer_sets", fault)
+    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answers", fault)
     command = ["score", str(tmp_path), "--clustering", "exact"]
     assert main(command) == 2
     error = capsys.readouterr().err
@@ -216,7 +216,7 @@ def test_no_error_shows_a_secret_of_the_environment(
     def fault(*_: object, **__: object) -> None:
         raise DataError("x" * (2000 - 30) + key)  # across the place where the line is cut
 
-    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answer_sets", fault)
+    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answers", fault)
     for more in ([], ["--traceback"]):
         assert main(["score", str(tmp_path), "--clustering", "exact", *more]) == 2
         error = capsys.readouterr().err

@@ -19,9 +19,9 @@ from PIL import Image
 
 from hedge_tasks.cli import main
 from hedge_tasks.data import cells
-from hedge_tasks.data.columns import ColumnSettings, find_roles
-from hedge_tasks.data.media import PictureFiles
 from hedge_tasks.data.own_data import inspect_rows, write_data
+from hedge_tasks.data.picture_files import PictureFiles
+from hedge_tasks.data.roles import ColumnSettings, find_roles
 from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError, DataError
 
@@ -79,44 +79,6 @@ def names() -> list[str]:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "kind", ["csv", "semicolons.csv", "tsv", "bom.csv", "jsonl", "json", "parquet", "folder", "shards"]
-)
-def test_a_table_is_the_same_in_every_form(here: Path, kind: str) -> None:
-    frame = pd.DataFrame(rows(image=names()))
-    file = here / f"t.{kind.rpartition('.')[2]}"
-    if kind in ("csv", "semicolons.csv", "tsv", "bom.csv"):
-        separator = {"semicolons.csv": ";", "tsv": "\t"}.get(kind, ",")
-        frame.to_csv(file, index=kind == "csv", sep=separator, encoding="utf-8-sig" if kind == "bom.csv" else "utf-8")
-    elif kind in ("jsonl", "json"):
-        frame.to_json(file, orient="records", lines=kind == "jsonl", force_ascii=False)
-    elif kind == "parquet":
-        frame.to_parquet(file)
-    elif kind == "folder":
-        file = here
-        frame.to_csv(here / "metadata.csv", index=False)
-    else:
-        file = here / "parts"
-        file.mkdir()
-        frame[:4].to_parquet(file / "part-0.parquet")
-        frame[4:].to_parquet(file / "part-1.parquet")
-    table = read_table(file)
-    assert (table.columns, table.n_rows) == (("question", "answer", "image"), 6)
-    assert [dict(row) for row in table.rows(None)] == frame.to_dict("records")
-    assert table.values("answer", 2) == ["no", "yes"]
-    if kind == "semicolons.csv":
-        assert table.read_as == "CSV, separated by semicolons"
-
-
-@pytest.mark.parametrize("outside", ["../secret.csv", "data/../../secret.csv", "*/../../secret.csv", "/secret.csv"])
-def test_a_repository_declares_no_file_outside_of_it(here: Path, fails: Callable[..., str], outside: str) -> None:
-    (here / "secret.csv").write_text("question,answer\nwho?,me\n")
-    (here / "set" / "data").mkdir(parents=True)
-    declared = str(here / "secret.csv") if outside.startswith("/") else outside
-    (here / "set" / "README.md").write_text(f"---\nconfigs:\n- data_files: {declared!r}\n---\n")
-    assert "it holds no table" in fails("mine", "set")
-
-
 def test_what_a_parquet_file_repeats_counts_in_full(
     here: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +118,7 @@ def test_a_file_that_cannot_be_read(fails: Callable[..., str], name: str, conten
 
 @pytest.mark.slow
 def test_folders_without_a_table_or_with_two(fails: Callable[..., str]) -> None:
-    assert "pictures but no table. Put a CSV file into it" in fails("mine", "bilder")
+    assert "it holds no table. Put a CSV file into it" in fails("mine", "bilder")
     for name in ("a.csv", "b.jsonl"):
         Path("bilder", name).write_text("question,answer\na,b\n")
     assert "several tables, name the one that is meant: bilder/a.csv, bilder/b.jsonl" in fails("mine", "bilder")
@@ -190,17 +152,10 @@ def test_columns_are_told_by_names_and_values(here: Path) -> None:
     assert (found.group, found.id, found.question_type) == ("patient_id", "qid", "category")
 
 
-def test_bytes_that_are_no_picture_are_not_left_unread(here: Path) -> None:
-    table = table_of(here, **rows(blob=[b"PDF"] * 6, file=["a.txt"] * 6))
-    with pytest.raises(ConfigError, match="'blob' holds files that are no pictures; leave it out with --ignore blob"):
-        find_roles(table, ColumnSettings())
-    assert find_roles(table, ColumnSettings(ignore=("blob",))).images == ()
-
-
 def test_one_name_without_an_ending_does_not_make_a_task_of_texts(here: Path) -> None:
-    table = table_of(here, **rows(mixed=[*names()[:5], "b"]))
+    table = table_of(here, **rows(image=[*names()[:5], "b"]))
     roles = find_roles(table, ColumnSettings())
-    assert roles.images == ("mixed",)
+    assert roles.images == ("image",)
     assert inspect_rows(table, roles, PictureFiles(here)).faults == {
         5: f"the picture 'b' (from {here}) cannot be had: No such file or directory"
     }
@@ -208,7 +163,7 @@ def test_one_name_without_an_ending_does_not_make_a_task_of_texts(here: Path) ->
 
 def test_the_user_s_word_counts_more(here: Path) -> None:
     table = table_of(here, **rows(text=["t"] * 6, a=names(), b=names(), patient_id=["p"] * 3 + ["q"] * 3))
-    found = find_roles(table, ColumnSettings("text", "question", ("b", "a"), "none", "none", "answer"))
+    found = find_roles(table, ColumnSettings("text", ("question",), ("b", "a"), "none", "none", "answer"))
     assert (found.question, found.answer, found.images, found.group) == ("text", "question", ("b", "a"), None)
     assert (found.question_type, found.id) == ("answer", None)
     with pytest.raises(ConfigError, match=r"unknown column of .*'pic', did you mean 'picture'"):
@@ -221,17 +176,19 @@ def test_the_user_s_word_counts_more(here: Path) -> None:
     [
         (
             {"question": ["q"], "text": ["t"]},
-            "which column holds the right answers? Say --answer COLUMN, or --answer none (no labels); there are",
+            "which column holds the right answers? Say --answer COLUMN (--answer none: nobody judges); there are",
         ),
         ({"fragment": ["q"], "answer": ["t"]}, "which column holds the questions? Say --question COLUMN"),
-        ({"prompt": ["q"], "query": ["q"], "answer": ["t"]}, "the questions, 'prompt' or 'query'? Say --question"),
         (
-            {**rows(), "gold": ["x"] * 6, "image": names(), "mask": names()},
-            "--image image --image mask, or one of them and --ignore for the others; or --image none",
+            {"prompt": ["q"], "query": ["q"], "answer": ["t"]},
+            "which column holds the questions? Say --question COLUMN; there are prompt ('q'), query",
         ),
-        ({**rows(), "patient_id": [1, 1, 2, 2, 3, 3], "study_id": [1, 1, 1, 2, 2, 2]}, "--group COLUMN (the larger"),
+        (
+            {**rows(), "image": names(), "image_path": names()},
+            "--image image --image image_path, or one of them; or --image none",
+        ),
     ],
-    ids=["answer", "question", "two questions", "two pictures", "two groups"],
+    ids=["answer", "question", "two questions", "two pictures"],
 )
 def test_what_could_be_meant_in_two_ways_is_asked(
     fails: Callable[..., str], columns: dict[str, list[Any]], told: str
@@ -304,45 +261,6 @@ def test_pictures_are_written_as_they_are(here: Path) -> None:
         [row] = pq.read_table(here / "out" / "test.parquet").to_pylist()
         content = value if isinstance(value, bytes) else value["bytes"] or Path(value["path"]).read_bytes()
         assert row == {"question": "a", "answer": "2", "image": {"bytes": content, "path": None}}
-
-
-def film(path: Path, shades: list[int], fps: int = 8) -> None:
-    """A video whose every frame has one shade of grey."""
-    import av
-
-    with av.open(str(path), "w") as made:
-        stream = made.add_stream("mpeg4", rate=fps)
-        stream.width, stream.height = 64, 48
-        for shade in shades:
-            frame = av.VideoFrame.from_image(Image.new("RGB", (64, 48), (shade, shade, shade)))
-            made.mux(stream.encode(frame))
-        made.mux(stream.encode(None))
-
-
-@pytest.mark.slow
-def test_a_video_is_shown_as_frames_from_all_of_it(here: Path, fails: Callable[..., str]) -> None:
-    import pyarrow.parquet as pq
-
-    film(here / "long.mp4", [12 * i for i in range(20)])
-    film(here / "short.mp4", [50, 200])
-    (here / "broken.mp4").write_bytes((here / "long.mp4").read_bytes()[:300])
-    films = ["long.mp4", "short.mp4", "broken.mp4"]
-    pd.DataFrame({"question": list("abc"), "answer": list("xyz"), "video": films}).to_csv("t.csv", index=False)
-    assert "Show frames of it with --frames 8" in fails("t", "t.csv")
-    assert "--frames: expected a number from 1 to 256, got 0" in fails("t", "t.csv", "--frames", "0")
-    table = read_table("t.csv")
-    roles = find_roles(table, ColumnSettings(frames=4))
-    found = inspect_rows(table, roles, PictureFiles(here))
-    assert list(found.faults) == [2]
-    assert found.faults[2].startswith("cannot be read as a video")
-    write_data(table, roles, PictureFiles(here), [2], here / "out" / "test.parquet")
-    shown = [
-        [round(Image.open(io.BytesIO(one["bytes"])).convert("L").getpixel((5, 5)), -1) for one in row["video"]]  # type: ignore[call-overload]
-        for row in pq.read_table(here / "out" / "test.parquet").to_pylist()
-    ]
-    # The middle of quarters: frames 2, 7, 12 and 17 of 20.
-    assert [abs(a - b) <= 10 for a, b in zip(shown[0], [24, 84, 144, 204], strict=True)] == [True] * 4
-    assert [abs(a - b) <= 10 for a, b in zip(shown[1], [50, 200], strict=True)] == [True] * 2
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from once import programs
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answer_files import read_answer_sets
+from hedge_tasks.data.answer_files import read_answers
 
 PAGES = {place: (REPOSITORY / place).read_text("utf-8") for place in ("README.md", "docs/running.md")}
 README = "\n".join(PAGES.values())
@@ -111,7 +111,7 @@ def test_the_example_of_a_line_is_one_line(tmp_path: Path) -> None:
     [example] = blocks("json")
     assert example.count("\n") == 1
     (tmp_path / "answers.jsonl").write_text(example)
-    [asked] = read_answer_sets(tmp_path / "answers.jsonl")
+    [asked] = read_answers([tmp_path / "answers.jsonl"]).answer_sets
     assert (asked.id, asked.label, len(asked.clean), len(asked.noisy)) == ("q1", 1, 2, 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 from collections.abc import Callable
@@ -13,17 +14,17 @@ import openpyxl
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from datasets import ClassLabel, Dataset, Features, List, Value
 from datasets import Image as ImageFeature
 from PIL import Image
 
 from hedge_tasks.data import dicom, splits
-from hedge_tasks.data.columns import ColumnSettings, Roles, find_roles
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.manifests import Data
-from hedge_tasks.data.media import PictureFiles, medium_of
-from hedge_tasks.data.own_data import inspect_rows, picture_columns, write_data
-from hedge_tasks.data.tables import StoredTable, read_table, table_of_frame
+from hedge_tasks.data.own_data import inspect_rows, picture_columns, texts_of, write_data
+from hedge_tasks.data.picture_files import PictureFiles
+from hedge_tasks.data.roles import ColumnSettings, Roles, find_roles
+from hedge_tasks.data.tables import StoredTable, read_table
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, judge_from
 from hedge_tasks.lmms import documents
@@ -33,6 +34,7 @@ from hedge_tasks.suites.medhallu import documents as medhallu
 from hedge_tasks.suites.vqarad import documents as vqarad
 
 Made = list[dict[str, Any]]
+QUESTIONS = [{"question_id": i, "image_id": i // 2, "question": f"{i}?"} for i in range(4)]
 COLORS = ("red", "blue", "green", "black")
 
 
@@ -68,7 +70,12 @@ def refused(table: StoredTable, settings: ColumnSettings | None = None) -> str:
 
 
 def frame(folder: Path, **columns: Any) -> StoredTable:
-    return table_of_frame(pd.DataFrame({"question": ["which?", "where?", "how?", "who?"], **columns}), folder)
+    return of_frame(pd.DataFrame({"question": ["which?", "where?", "how?", "who?"], **columns}), folder)
+
+
+def of_frame(table: pd.DataFrame, folder: Path) -> StoredTable:
+    table.to_parquet(folder / "frame.parquet")
+    return read_table(folder / "frame.parquet")
 
 
 @pytest.fixture
@@ -113,7 +120,8 @@ def test_lists_of_pictures_and_numbered_columns_are_shown_in_their_order(picture
     first = [f"im/p{i}.png" for i in range(4)]
     table = frame(pictures, answer=answers, image_2=second, image_1=first)
     assert [row["pictures"] for row in made(table, pictures)[1]] == [[0], [1, 0], [2], [3, 1]]
-    assert refused(frame(pictures, answer=answers, before=first, after=second)) == "no picture in 'after'"
+    settings = ColumnSettings(images=("before", "after"))
+    assert refused(frame(pictures, answer=answers, before=first, after=second), settings) == "no picture in 'after'"
 
 
 def test_names_that_lead_out_of_the_folder_are_refused(
@@ -138,22 +146,18 @@ def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"video": ["a.mp4"] * 4}, "the column 'video' holds video"),
-        ({"clip": [None, None, None, "x"]}, "the column 'clip' holds video"),
-        ({"sound": ["a.wav"] * 4}, "the column 'sound' holds audio"),
-        ({"volume": ["a.nii.gz"] * 4}, "the column 'volume' holds volumes"),
-        ({"image": [1, 2, 3, 4]}, "by its name the column 'image' holds pictures, and by its values (1)"),
-        ({"image": [["case 1"]] * 4}, "by its name the column 'image' holds pictures"),
-        ({"options": ["red or blue"] * 4}, "by its name the column 'options' holds options"),
-        ({"extra": ["a.png", "b", "c", "d"]}, "the column 'extra' holds pictures in 1 of the first 4 rows"),
-        ({"messages": ["a"] * 4}, "'messages' holds conversations"),
-        ({"left": ["p0.png"] * 4, "right": ["p1.png"] * 4}, "'left' and 'right' all hold pictures"),
+        ({"image": [11, 12, 13, 14]}, "the column 'image' (11) names pictures that are not in"),
+        ({"imageId": [7, 8, 9, 10]}, "the column 'imageId' (7) names pictures that are not in"),
+        ({"scan": ["a.png", "b", "c", "d"]}, "the column 'scan' ('a.png') seems to name pictures. Say --image scan"),
+        ({"options": ["red or blue"] * 4}, "names none of the options"),
+        ({"image": ["p0.png"] * 4, "image_path": ["p1.png"] * 4}, "--image image --image image_path, or one of them"),
     ],
 )
 def test_a_column_that_would_stay_unread_is_refused_by_name(pictures: Path, columns: Any, told: str) -> None:
-    assert told in refused(frame(pictures, answer=list("abcd"), **columns))
-    ignored = ColumnSettings(question="question", ignore=tuple(columns))
-    assert find_roles(frame(pictures, answer=list("abcd"), **columns), ignored).images == ()
+    table = frame(pictures, answer=list("abcd"), **columns)
+    assert told in refused(table)
+    nothing = ColumnSettings(images=("none",), options=("none",))
+    assert find_roles(table, nothing).unused(table) == list(columns)
 
 
 def test_pictures_beside_a_table_that_names_none_are_asked_about(pictures: Path) -> None:
@@ -161,24 +165,17 @@ def test_pictures_beside_a_table_that_names_none_are_asked_about(pictures: Path)
     csv.write_text("image_id,question,answer\np0,a,b\np1,c,d\n")
     assert find_roles(read_table(pictures), ColumnSettings()).images == ("image_id",)
     csv.write_text("question,answer\na,b\n")
-    with pytest.raises(ConfigError, match=r"there are pictures .* no column names them. Say --image COLUMN"):
+    (pictures / "frame.parquet").unlink(missing_ok=True)
+    with pytest.raises(ConfigError, match=r"there are pictures .* no column names them by its own name. Say --image"):
         find_roles(read_table(pictures), ColumnSettings())
     assert find_roles(read_table(pictures), ColumnSettings(images=("none",))).images == ()
     assert find_roles(read_table(csv), ColumnSettings()).images == ()  # nobody named the folder
 
 
-def test_media_are_told_by_their_bytes() -> None:
-    assert medium_of(png(1)) == "pictures"
-    assert medium_of(b"\0\0\0\x18ftypisom....") == "video"
-    assert medium_of(b"RIFF....WAVEfmt ") == "audio"
-    assert medium_of(bytes(128) + b"DICM") == "pictures"
-    assert medium_of("What is shown in scan.png?") is None
-
-
 def test_dicom_needs_a_reader(pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pydicom", None)
     (pictures / "a.dcm").write_bytes(bytes(128) + b"DICM")
-    table = frame(pictures, answer=list("abcd"), scan=["a.dcm"] * 4)
+    table = frame(pictures, answer=list("abcd"), image=["a.dcm"] * 4)
     assert "reading it needs pydicom (pip install 'hedge-tasks[dicom]')" in refused(table)
 
 
@@ -216,11 +213,7 @@ def test_dicom_is_shown_in_its_window(tmp_path: Path) -> None:
         ({"options": [str(list(COLORS))] * 4, "answer": ["B"] * 4}, "BBBB"),
         ({"choices": [[f"{c}. {t}" for c, t in zip("ABCD", COLORS, strict=True)]] * 4, "answer": ["B"] * 4}, "BBBB"),
         ({"choices": [dict(zip("ABCD", COLORS, strict=True))] * 4, "answer": ["C"] * 4}, "CCCC"),
-        ({"choices": [{"text": list(COLORS), "label": list("ABCD")}] * 4, "answer": ["C"] * 4}, "CCCC"),
-        ({"options": [list(COLORS)] * 4, "answer": [0, 1, 2, 3]}, "ABCD"),
-        ({"options": [list(COLORS)] * 4, "answer": ["1", "2", "3", "4"]}, "ABCD"),
         ({c: [t] * 4 for c, t in zip("ABCD", COLORS, strict=True)} | {"answer": ["D"] * 4}, "DDDD"),
-        ({f"option_{c}": [t] * 4 for c, t in zip("abcd", COLORS, strict=True)} | {"answer": ["D"] * 4}, "DDDD"),
     ],
 )
 def test_options_are_shown_and_the_right_one_is_a_letter(tmp_path: Path, columns: Any, right: str) -> None:
@@ -239,7 +232,7 @@ def test_an_empty_last_option_is_none(tmp_path: Path) -> None:
 
 def test_options_that_stand_in_the_question(tmp_path: Path) -> None:
     asked = "Which color?\nA. red\nB. blue\nAnswer with the letter."
-    table = table_of_frame(pd.DataFrame({"question": [asked] * 2, "answer": ["A", "B"]}), tmp_path)
+    table = of_frame(pd.DataFrame({"question": [asked] * 2, "answer": ["A", "B"]}), tmp_path)
     roles, rows = made(table, tmp_path)
     assert (judge_of(roles), rows[0]["question"], rows[1]["answer"]) == ("option", asked, "B")
 
@@ -247,8 +240,7 @@ def test_options_that_stand_in_the_question(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        ([1, 2, 3, 1], "fit counting from 0 and from 1. Say --first-option 0 or --first-option 1"),
-        ([0, 1, 2, 7], "some of them are no number of an option"),
+        ([1, 2, 3, 1], "Do they count the options? Say --first-option 0 or 1, or --first-option none"),
         (["cyan", "pink", "A", "rose"], "names none of the options"),
     ],
 )
@@ -259,11 +251,14 @@ def test_answers_that_may_mean_two_options(tmp_path: Path, answers: list[Any], t
 
 def test_numbers_count_from_where_the_user_says(tmp_path: Path) -> None:
     table = frame(tmp_path, options=[list(COLORS)] * 4, answer=[1, 2, 3, 1])
-    for first, right in ((0, "BCDB"), (1, "ABCA")):
+    for first, right in (("0", "BCDB"), ("1", "ABCA")):
         _, rows = made(table, tmp_path, ColumnSettings(first_option=first))
         assert "".join(row["answer"] for row in rows) == right
     digits = frame(tmp_path, options=[["1", "2", "3"]] * 4, answer=[1, 2, 3, 1])
-    assert "the number of the right option, or its text" in refused(digits)
+    assert "--first-option none where they are their texts" in refused(digits)
+    assert [row["answer"] for row in made(digits, tmp_path, ColumnSettings(first_option="none"))[1]] == list("ABCA")
+    beyond = frame(tmp_path, options=[list(COLORS)] * 4, answer=[1, 2, 3, 9])
+    assert "is none of its 4 options" in refused(beyond, ColumnSettings(first_option="1"))
 
 
 def test_the_judge_of_options_reads_letters_and_texts() -> None:
@@ -290,6 +285,26 @@ def test_several_references_are_each_right(tmp_path: Path) -> None:
     assert judge.judge([Case("1", "Which color?", "red\ngreen", "blue")])[0].label == 1
 
 
+def test_columns_and_lists_in_texts_are_several_references(tmp_path: Path) -> None:
+    table = frame(tmp_path, short=["a", "b", "c", None], long=["aa", "b", "cc", "dd"])
+    _, rows = made(table, tmp_path, ColumnSettings(answers=("short", "long")))
+    assert [row["short"] for row in rows] == ["a\naa", "b", "c\ncc", "dd"]
+    (tmp_path / "t.csv").write_text("question,answer\na?,\"['yes', 'yep']\"\nb?,[contrast] CT\n")
+    assert [row["answer"] for row in made(read_table(tmp_path / "t.csv"), tmp_path)[1]] == ["yes\nyep", "[contrast] CT"]
+    (tmp_path / "t.csv").write_text("question,answer\na?,\"['yes' 'yep']\"\n")  # an array of NumPy in a CSV file
+    with pytest.raises(DataError, match=r"a list as NumPy prints it; write column.map\(list\)"):
+        find_roles(read_table(tmp_path / "t.csv"), ColumnSettings())
+
+
+def test_a_reply_of_a_model_is_no_reference(tmp_path: Path) -> None:
+    table = frame(tmp_path, response=list("abcd"), reference=list("efgh"), correct=[0, 1, 1, 0])
+    assert [row["reference"] for row in made(table, tmp_path)[1]] == list("efgh")
+    without = frame(tmp_path, response=list("abcd"), prediction=list("abcd"))
+    assert "which column holds the right answers?" in refused(without)
+    two = frame(tmp_path, answer=list("abcd"), ground_truth=list("efgh"))
+    assert "which column holds the right answers?" in refused(two)
+
+
 def test_several_references_in_a_cell_are_asked_about(tmp_path: Path) -> None:
     table = frame(tmp_path, answer=["red|crimson", "blue|navy", "green", "black|dark"])
     assert "Say --separator '|', or --separator none" in refused(table)
@@ -305,30 +320,20 @@ def test_a_row_that_answers_nothing_is_named(tmp_path: Path) -> None:
     assert faults == {1: "no answer", 2: "no answer"}
 
 
-def test_zeros_and_ones_for_yes_and_no_are_asked_about(tmp_path: Path) -> None:
-    asked = ["Is it red?", "Are there two?", "Does it move?", "Is it?"]
-    table = table_of_frame(pd.DataFrame({"question": asked, "answer": [1, 0, 0, 1]}), tmp_path)
-    assert "Which is yes?" in refused(table)
+def test_zeros_and_ones_are_asked_about(tmp_path: Path) -> None:
+    table = frame(tmp_path, answer=[1, 0, 0, 1])
+    assert "holds 0 and 1 alone. Are they numbers, or verdicts?" in refused(table)
 
 
 def test_no_reference_is_said_and_nobody_judges(tmp_path: Path) -> None:
     table = frame(tmp_path, difficulty=["easy", "hard"] * 2)
-    assert "Say --answer COLUMN, or --answer none (no labels)" in refused(table)
-    roles, rows = made(table, tmp_path, ColumnSettings(answer="none"))
+    assert "Say --answer COLUMN (--answer none: nobody judges); there are question ('which?')" in refused(table)
+    roles, rows = made(table, tmp_path, ColumnSettings(answers=("none",)))
     assert (judge_of(roles), list(rows[0])) == ("none", ["question"])
     assert judge_from("none").judge([Case("1", "q", "", "a")])[0].label is None
 
 
 # --- tables and folders -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("question", "answer"), [("Frage", "Antwort"), ("问题", "答案"), ("pregunta", "respuesta"), ("Question", "réponse")]
-)
-def test_columns_have_names_of_other_languages(tmp_path: Path, question: str, answer: str) -> None:
-    pd.DataFrame({question: ["a", "b"], answer: ["c", "d"]}).to_csv(tmp_path / "t.csv", sep=";", index=False)
-    roles = find_roles(read_table(tmp_path / "t.csv"), ColumnSettings())
-    assert (roles.question, roles.answer) == (question, answer)
 
 
 def test_a_table_of_a_spreadsheet_program(tmp_path: Path) -> None:
@@ -359,12 +364,11 @@ def test_a_spreadsheet_has_the_columns_of_its_header(tmp_path: Path) -> None:
     [
         {"question": ["a", "b"], "answer": ["c", "d"]},
         {"info": {"year": 2026}, "data": [{"question": "a", "answer": "c"}, {"question": "b", "answer": "d"}]},
-        [
-            {"conversations": [{"from": "human", "value": f"<image>\n{q}"}, {"from": "gpt", "value": a}]}
-            for q, a in (("a", "c"), ("b", "d"))
-        ],
+        {"question": {"0": "a", "1": "b"}, "answer": {"0": "c", "1": "d"}},
+        {"columns": ["question", "answer"], "index": [0, 1], "data": [["a", "c"], ["b", "d"]]},
+        {"x": {"question": "a", "answer": "c"}, "y": {"question": "b", "answer": "d"}},
     ],
-    ids=["columns", "wrapped", "conversations"],
+    ids=["columns", "wrapped", "to_json", "split", "by id"],
 )
 def test_json_in_other_forms(tmp_path: Path, value: Any) -> None:
     (tmp_path / "t.json").write_text(json.dumps(value))
@@ -372,11 +376,36 @@ def test_json_in_other_forms(tmp_path: Path, value: Any) -> None:
     assert (table.values("question"), table.values("answer")) == (["a", "b"], ["c", "d"])
 
 
-def test_a_conversation_of_several_turns_is_refused(tmp_path: Path) -> None:
-    turns = [{"role": role, "content": "x"} for role in ("user", "assistant", "user", "assistant")]
-    (tmp_path / "t.jsonl").write_text(json.dumps({"messages": turns}))
-    with pytest.raises(DataError, match="row 1: the column 'messages' holds 4 turns"):
-        read_table(tmp_path / "t.jsonl")
+def test_what_is_said_in_a_conversation_are_columns(tmp_path: Path) -> None:
+    def talk(*speakers: str) -> list[dict[str, Any]]:
+        return [{"role": who, "content": f"{who}s", **({"rating": "up"} if who == "bot" else {})} for who in speakers]
+
+    file = tmp_path / "t.jsonl"
+    file.write_text(
+        "".join(json.dumps({"talk": talk(*who)}) + "\n" for who in (["user", "bot"], ["me", "user", "bot"]))
+    )
+    table = read_table(file)
+    assert table.columns == ("talk.user", "talk.bot", "talk.bot.rating", "talk.me")
+    assert table.values("talk.me") == [None, "mes"]
+    assert "talk.bot ('bots')" in refused(table)
+    _, rows = made(table, tmp_path, ColumnSettings(question="talk.user", answers=("talk.bot",)))
+    assert rows == [{"talk.user": "users", "talk.bot": "bots"}] * 2
+    file.write_text(json.dumps({"talk": talk("user", "bot", "user", "bot")}))
+    assert "has several turns of one speaker, and is left as it is" in read_table(file).notes[0]
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz"])
+def test_packed_tables_are_bounded(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "question,answer\na,b\n" if "csv" in name else '{"question": "a", "answer": "b"}\n'
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+    assert read_table(tmp_path / name).values("answer") == ["b"]
+    monkeypatch.setattr("hedge_tasks.io.outside._UNPACKED", 1 << 20)
+    (tmp_path / name).write_bytes(gzip.compress(text.encode() + b" " * (2 << 20)))
+    with pytest.raises(DataError, match="it unpacks to more than 1 MiB"):
+        read_table(tmp_path / name)
+    (tmp_path / name).write_bytes(gzip.compress(text.encode())[:-9])
+    with pytest.raises(DataError, match="cannot read"):
+        read_table(tmp_path / name)
 
 
 def of_split(split: str) -> Dataset:
@@ -384,24 +413,18 @@ def of_split(split: str) -> Dataset:
     return Dataset.from_dict({"question": [split, split], "answer": [0, 1]}, features=features)
 
 
-def test_splits_and_classes_of_saved_data_sets_and_repositories(tmp_path: Path) -> None:
-    data = DatasetDict({name: of_split(name) for name in ("train", "test")})
-    data.save_to_disk(str(tmp_path / "saved"))
-    data["test"].save_to_disk(str(tmp_path / "one"))
-    (tmp_path / "repo" / "data").mkdir(parents=True)
-    for name, of in data.items():
-        of.to_parquet(str(tmp_path / "repo" / "data" / f"{name}-00000-of-00001.parquet"))
-    for place in ("saved", "one", "repo"):
-        table = read_table(tmp_path / place)
-        assert (table.values("question"), table.values("answer")) == (["test", "test"], ["red", "blue"])
-    assert read_table(tmp_path / "repo", split="train").values("question") == ["train", "train"]
-    with pytest.raises(ConfigError, match=r"unknown split .*'dev'"):
-        read_table(tmp_path / "saved", split="dev")
-    (tmp_path / "repo" / "data" / "test-00000-of-00001.parquet").rename(
-        tmp_path / "repo" / "data" / "validation-00000-of-00001.parquet"
-    )
+def test_splits_and_classes_of_repositories(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("train", "test"):
+        of_split(name).to_parquet(str(tmp_path / "data" / f"{name}-00000-of-00001.parquet"))
+    table = read_table(tmp_path)
+    assert (table.values("question"), table.values("answer")) == (["test", "test"], ["red", "blue"])
+    assert read_table(tmp_path, split="train").values("question") == ["train", "train"]
+    with pytest.raises(ConfigError, match=r"which of its splits|unknown split .*'dev'"):
+        read_table(tmp_path, split="dev")
+    (tmp_path / "data" / "test-00000-of-00001.parquet").rename(tmp_path / "data" / "validation.parquet")
     with pytest.raises(ConfigError, match="which of its splits, train, validation"):
-        read_table(tmp_path / "repo")
+        read_table(tmp_path)
 
 
 def test_a_table_in_each_split_s_folder(tmp_path: Path) -> None:
@@ -416,18 +439,31 @@ def test_a_table_in_each_split_s_folder(tmp_path: Path) -> None:
     assert rows == [{"question": "q", "answer": "a", "file_name": [1]}]
 
 
-def test_configs_of_a_readme(tmp_path: Path) -> None:
-    for name in ("small", "large"):
-        pd.DataFrame({"question": [name], "answer": ["a"]}).to_json(
-            tmp_path / f"{name}.jsonl", orient="records", lines=True
-        )
-    entries = "".join(
-        f"- config_name: {n}\n  data_files:\n  - split: test\n    path: {n}.jsonl\n" for n in ("small", "large")
+def test_vqav2s_two_files_and_numbers_of_pictures(tmp_path: Path) -> None:
+    (tmp_path / "val2014").mkdir()
+    for i in range(2):
+        Image.new("RGB", (8, 8), (100 * i, 0, 0)).save(tmp_path / "val2014" / f"COCO_val2014_{i:012}.jpg")
+    said = [["red"] * 5 + ["crimson"] * 3 + ["rose", "pink"], ["a", "b"] * 2 + list("cdefgh"), ["2"] * 10, ["no"] * 9]
+    annotations = [
+        {"question_id": i, "answers": [{"answer": text, "answer_id": n} for n, text in enumerate(of)]}
+        for i, of in enumerate(said)
+    ]
+    (tmp_path / "questions.json").write_text(json.dumps({"info": {}, "questions": QUESTIONS}))
+    (tmp_path / "annotations.json").write_text(json.dumps({"info": {}, "annotations": annotations[::-1]}))
+    table = read_table(tmp_path)
+    files = PictureFiles(tmp_path)
+    roles = find_roles(table, ColumnSettings(), files)
+    assert (roles.question, roles.answer, roles.images) == ("question", "answers", ("image_id",))
+    found = inspect_rows(table, roles, files)
+    assert (found.faults, found.pictures, found.groups) == ({}, 2, 2)
+    references = [texts_of(row, roles)["answers"].split("\n") for row in table.rows(None)]
+    # VQA accuracy calls an answer right that three people gave; where no three agree, the commonest ones.
+    assert sorted(references) == [["2"], ["a", "b"], ["no"], ["red", "crimson"]]
+    (tmp_path / "val2014" / "other_1.jpg").write_bytes(
+        (tmp_path / "val2014" / "COCO_val2014_000000000001.jpg").read_bytes()
     )
-    (tmp_path / "README.md").write_text(f"---\nconfigs:\n{entries}---\n# Set\n")
-    with pytest.raises(ConfigError, match="which of its configs, small, large"):
-        read_table(tmp_path)
-    assert read_table(tmp_path, config="large").values("question") == ["large"]
+    with pytest.raises(DataError, match="one of several"):
+        PictureFiles(tmp_path).path("1")
 
 
 # --- data of tasks ----------------------------------------------------------------------------------------------------

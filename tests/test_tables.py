@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.answer_files import read_answer_sets
+from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.label_files import by_id, label_rows
@@ -63,7 +63,7 @@ FORMATS = {
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_table_of_answers_means_the_same_in_every_format(name: str, tmp_path: Path) -> None:
     FORMATS[name](tmp_path / name, ANSWERS)
-    one, two = read_answer_sets(tmp_path / name)
+    one, two = read_answers([tmp_path / name]).answer_sets
     assert (one.id, one.label, one.baseline.text, one.baseline.mean_logprob) == ("1", 1, "yes", -0.5)
     assert (one.clean[0].mean_logprob, one.clean[0].n_tokens) == (None, None)
     assert (two.label, two.baseline.text, two.baseline.n_tokens) == (0, "left, lung", 3)

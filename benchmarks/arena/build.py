@@ -45,7 +45,7 @@ def festa(folder: Path, truth: Path, out: Path) -> None:
     for vanilla in sorted(folder.glob("*_vanilla_vsr.txt")):
         model = vanilla.name.removesuffix("_vanilla_vsr.txt")
         if not model.startswith("negated_"):
-            sets = noisy_draws.answers(folder, model, truth, "^bw", 10, 0)
+            sets = noisy_draws.answers(folder, model, truth, "_bw", 10)
             _save("FESTA, VSR", model, sets, f"{truth.name} of FESTA", out, closed=True)
 
 

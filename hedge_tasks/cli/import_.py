@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedge_tasks.cli.choices import key_and_value
+from hedge_tasks.cli.columns import add_columns, chosen_columns
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ Draws are simulated from the softmax of the weights over the options, which make
 
 _TOOLS = """\
 FILE is one of these; several files of the same questions (seeds, repeats) are joined by their ids:
-  JSON lines, CSV, parquet      {"id", "question"?, "reference"?, "generations": [...], "greedy"?, "label"?}; each a
-                                text, or {"text", "logprobs"?: [...], "finish_reason"?}
+  what `hedge score` reads      its help has the shapes; columns of replies are named by --reply
   .eval, .json of inspect_ai    epochs and choices are draws; a single scorer's C and I are labels
   .man of lm-polygraph          greedy_texts and sample_texts; data alone is loaded, never code
   data frame of uqlm            to_df() as CSV, JSON or parquet: prompt, response, sampled_responses
@@ -40,18 +39,6 @@ FILE is one of these; several files of the same questions (seeds, repeats) are j
   batch of vLLM or OpenAI       the file of replies; --questions names the file of requests
 Who judges what has a reference and no label is --judge. `hedge rescore` clusters the run by nli or embed.
 """
-
-_DUMPS = """\
-Lines are an id, white space and an answer. The id of a draw begins with that of a baseline answer; what follows says
-what was done to the question, and the number of the draw (FESTA's dumps look like this):
-  --baseline       val_Spatial_Reasoning_111 B
-  --truth          val_Spatial_Reasoning_111 (A)
-  FILE             val_Spatial_Reasoning_111_sample0 B                       a clean draw
-                   val_Spatial_Reasoning_111_blur1_rephrased2_sample0 A      a noisy one
-Answers are of a closed set: equal ones are one meaning, others contradict each other.
-"""
-
-_MOST_SHOWN = 8
 
 
 def add(commands: Parser) -> None:
@@ -80,23 +67,9 @@ def add(commands: Parser) -> None:
     answers.formatter_class, answers.epilog = argparse.RawDescriptionHelpFormatter, _TOOLS
     answers.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files of one tool, for one model")
     answers.add_argument("--questions", type=Path, metavar="FILE", help="requests of a batch")
+    add_columns(answers)
     answers.add_argument("--judge", default="rule", metavar="JUDGE", help="default: %(default)s")
     _add_result(answers, "unknown")
-
-    draws = command(parts, "draws", _draws, "a run out of single draws of closed answers, clean or noisy")
-    draws.formatter_class, draws.epilog = argparse.RawDescriptionHelpFormatter, _DUMPS
-    draws.add_argument("files", type=Path, nargs="+", metavar="FILE", help="draws, a line each: id and answer")
-    draws.add_argument(
-        "--baseline", type=Path, metavar="FILE", required=True, help="answers that are judged: id and answer"
-    )
-    draws.add_argument("--truth", type=Path, metavar="FILE", help="right answers: id and answer")
-    draws.add_argument(
-        "--same", default="", metavar="WORD=ANSWER,...", help="words of --truth for answers, such as 1=A,0=B"
-    )
-    draws.add_argument("--clean", metavar="REGEX", help="what was done to a question in draws that count as clean")
-    draws.add_argument("--n", type=int, help="clean and noisy draws of a question at most, chosen at random")
-    draws.add_argument("--seed", type=int, default=0, help="of this choice (default: 0)")
-    _add_result(draws, "unknown")
 
 
 def _add_result(parser: Parser, model: str) -> None:
@@ -110,53 +83,13 @@ def _add_result(parser: Parser, model: str) -> None:
     add_out(parser, "folder of the run files", default=Path("hedge_runs"))
 
 
-def _draws(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.data.foreign.draws import read_draws
-    from hedge_tasks.io.options import count
-    from hedge_tasks.runs.from_answers import run_from_answers
-    from hedge_tasks.runs.run_files import save_run
-
-    if arguments.n is not None:
-        count("--n", arguments.n, at_least=1)
-    pairs = [pair for pair in arguments.same.split(",") if pair.strip()]
-    synonyms = dict(key_and_value("--same", pair, "WORD=ANSWER,...") for pair in pairs)
-    read = read_draws(
-        arguments.files,
-        arguments.baseline,
-        arguments.truth,
-        clean=arguments.clean,
-        same=synonyms,
-        most=arguments.n,
-        seed=arguments.seed,
-    )
-    task, model = arguments.task or arguments.files[0].stem, arguments.model or ""
-    labelled_by = arguments.truth.name if arguments.truth else ""
-    run = run_from_answers(
-        task, model, read.answer_sets, "none", given_by=labelled_by, source=_names(arguments.files), closed=True
-    )
-    path = save_run(run, arguments.out)
-    counts = {
-        "questions": len(run.answer_sets),
-        "clean": sum(len(a.clean) for a in run.answer_sets),
-        "noisy": sum(len(a.noisy) for a in run.answer_sets),
-        **_label_counts(run),
-    }
-    variants = [f"{n} {name or 'nothing'}" for name, n in sorted(read.variants.items(), key=lambda pair: -pair[1])]
-    listed = ", ".join(variants[:_MOST_SHOWN])
-    listed += f" and {len(variants) - _MOST_SHOWN} more" if len(variants) > _MOST_SHOWN else ""
-    lines = [", ".join(f"{n} {name}" for name, n in counts.items()) + f", {path}", f"  behind the ids: {listed}"]
-    value = {"task": task, "model": model, "file": str(path), **counts, "variants": dict(read.variants)}
-    show(arguments, value | {"notes": list(read.notes)}, "\n".join([*lines, *(f"  {note}" for note in read.notes)]))
-    return 0
-
-
 def _answers(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.data.foreign.answers import read_answers
+    from hedge_tasks.data.answer_files import read_answers
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.from_answers import run_from_answers
     from hedge_tasks.runs.run_files import save_run
 
-    read = read_answers(arguments.files, arguments.questions)
+    read = read_answers(arguments.files, arguments.questions, chosen_columns(arguments))
     if arguments.model and read.model and arguments.model != read.model:
         raise ConfigError(f"--model: {arguments.files[0]} names its model itself: {read.model}")
     task, model = arguments.task or arguments.files[0].stem, read.model or arguments.model or ""

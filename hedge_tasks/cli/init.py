@@ -14,23 +14,22 @@ from hedge_tasks.io.commands import Parser, add_out, command, say, show
 from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
-    from hedge_tasks.data.columns import ColumnSettings, Roles
     from hedge_tasks.data.own_data import RowFindings
+    from hedge_tasks.data.roles import ColumnSettings, Roles
     from hedge_tasks.data.tables import StoredTable
     from hedge_tasks.lmms.own_task.files import OwnTask
     from hedge_tasks.lmms.own_task.trial import Trial
 
 _EXAMPLES = """\
 DATA is one of these:
-  a table, a question a row      CSV (commas, semicolons or tabs), JSON lines, JSON, parquet, a book of one sheet
-  a folder with one of these     and the pictures beside it, or with a table in train/, test/, ...
-  a repository of the hub        its id (org/name), or the folder that `hf download` writes
-  a saved data set               the folder that `save_to_disk` writes
+  a table, a question a row      CSV (commas, semicolons or tabs), JSON lines, JSON, parquet, Excel; texts as .gz, too
+  a folder with one of these     and the pictures beside it, or one a split: train.csv, test/, data/test-00000-of-...
+Columns are named by options, else taken by an obvious name (question, answer, image, ...); what nobody named is asked.
 Pictures are names of files (from the table's folder), https:// addresses, the bytes of files, base64, {bytes, path} as
 pandas and datasets write them, or lists of these. Options stand in a list, in columns A, B, C, ... or in the question;
-the right one is named by letter, number or text. Several right answers are a list, or stand in a cell with --separator;
-of the answers of eight people or more those count that three of them gave. Questions that lie deeper in JSON are found,
-and two JSON files of questions and answers are joined (VQAv2). Of videos frames are shown with --frames.
+the right one is named by letter, number or text. Several right answers are a list, columns (--answer again), or in a
+cell with --separator; of the answers of eight people or more those count that three of them gave. VQAv2's two files in
+a folder are joined. Conversations are columns, such as messages.user and messages.assistant.
 
 examples:
   hedge init chest_xray xrays/questions.csv
@@ -41,35 +40,33 @@ examples:
 _LONGEST = 70
 _MOST_VALUES = 4
 _FEW = 10
-_MOST_FRAMES = 256
+_REPEATED = {
+    "answer": "right answers; again for more references",
+    "image": "pictures; again for more",
+    "options": "options; again for one each",
+}
 
 
 def add(commands: Parser) -> None:
     parser = command(commands, "init", run, "make a task of your own data, check it, and say how to run it")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
     parser.add_argument("task", help="name of the task")
-    parser.add_argument("data", metavar="DATA", help="file, folder, or data set of the hub")
+    parser.add_argument("data", metavar="DATA", help="file or folder")
     parser.add_argument("--split", metavar="NAME", help="split of the data (default: the only one, or test)")
-    parser.add_argument("--config", metavar="NAME", help="config of a data set of the hub that has several")
     parser.add_argument("--question", metavar="COLUMN", help="column with the questions")
-    parser.add_argument("--answer", metavar="COLUMN", help="column with the right answers; none: nobody judges")
+    for name, what in _REPEATED.items():
+        parser.add_argument(
+            f"--{name}", action="append", default=[], metavar="COLUMN", help=f"column with {what}; none"
+        )
     parser.add_argument(
-        "--image", action="append", default=[], metavar="COLUMN", help="column with pictures; again for more; none"
-    )
-    parser.add_argument(
-        "--options", action="append", default=[], metavar="COLUMN", help="column with options; again for one each; none"
-    )
-    parser.add_argument(
-        "--first-option", type=int, choices=(0, 1), help="number of the first option, where numbers are"
+        "--first-option", choices=("0", "1", "none"), help="number of the first option; none: numbers are their texts"
     )
     parser.add_argument("--separator", metavar="TEXT", help="between several right answers in a cell; none")
-    parser.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help="column that is not to be read")
     parser.add_argument("--group", metavar="COLUMN", help="column that questions share that belong together; none")
     parser.add_argument("--id", metavar="COLUMN", help="column with ids; none numbers the rows")
     parser.add_argument("--question-type", metavar="COLUMN", help="column with the kind of question; none")
     parser.add_argument("--images", type=Path, metavar="DIR", help="folder that names of pictures count from")
     parser.add_argument("--outside", action="store_true", help="names of pictures may lead out of that folder")
-    parser.add_argument("--frames", type=int, metavar="N", help="show N frames of a video, evenly spread, as pictures")
     parser.add_argument("--prompt", metavar="FILE/VARIANT", help="default: plain/question; plain/options with options")
     parser.add_argument("--drop", action="store_true", help="leave out rows without a question, answer or picture")
     parser.add_argument("--dry-run", action="store_true", help="say what would be made, and make nothing")
@@ -77,9 +74,9 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.data.columns import find_roles
-    from hedge_tasks.data.media import PictureFiles
     from hedge_tasks.data.own_data import inspect_rows, write_data
+    from hedge_tasks.data.picture_files import PictureFiles
+    from hedge_tasks.data.roles import find_roles
     from hedge_tasks.data.tables import read_table
     from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, prompt_of, write_files
     from hedge_tasks.lmms.own_task.names import check_free
@@ -91,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or Path(f"{arguments.task}-task")
     _check_folder(out)
     check_free(arguments.task)
-    table = read_table(arguments.data, split=arguments.split, config=arguments.config)
+    table = read_table(arguments.data, split=arguments.split)
     files = PictureFiles(arguments.images or table.folder, outside=arguments.outside)
     roles = find_roles(table, _settings(arguments), files)
     prompt = arguments.prompt or prompt_of(roles)
@@ -129,29 +126,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> ColumnSettings:
-    from hedge_tasks.data.columns import ColumnSettings
+    from hedge_tasks.data.roles import ColumnSettings
 
     return ColumnSettings(
-        arguments.question,
-        arguments.answer,
-        tuple(arguments.image),
-        arguments.group,
-        arguments.id,
-        arguments.question_type,
-        tuple(arguments.options),
-        arguments.first_option,
-        arguments.separator,
-        tuple(arguments.ignore),
-        _frames(arguments.frames),
+        question=arguments.question,
+        answers=tuple(arguments.answer),
+        images=tuple(arguments.image),
+        group=arguments.group,
+        id=arguments.id,
+        question_type=arguments.question_type,
+        options=tuple(arguments.options),
+        first_option=arguments.first_option,
+        separator=arguments.separator,
     )
-
-
-def _frames(n: int | None) -> int | None:
-    from hedge_tasks.errors import ConfigError
-
-    if n is not None and not 1 <= n <= _MOST_FRAMES:
-        raise ConfigError(f"--frames: expected a number from 1 to {_MOST_FRAMES}, got {n}")
-    return n
 
 
 def _check_folder(out: Path) -> None:
@@ -181,19 +168,17 @@ def _left_out(findings: RowFindings, table: StoredTable, drop: bool) -> list[int
 def _plan(table: StoredTable, roles: Roles, name: str, out: Path) -> list[str]:
     """Return the plan of what will be made, before all rows and pictures are read."""
     head = f"{table.name}: {count_of(table.n_rows, 'row')}, {table.read_as}"
-    return [head, f"Becomes the task {name} in {out}/:", *(f"  {fact}" for fact in _facts(table, roles))]
+    first, *facts = _facts(table, roles)
+    return [f"{first[0].upper()}{first[1:]}", head, f"Becomes the task {name} in {out}/:", *(f"  {f}" for f in facts)]
 
 
 def _facts(table: StoredTable, roles: Roles) -> list[str]:
     """Return how each column is taken, a line each."""
-    kinds = [*table.notes, f"question: column {roles.question!r}"]
+    kinds = [_answer_fact(table, roles), *table.notes, f"question: column {roles.question!r}"]
     if roles.choices:
         kinds.append(f"options: {_options_fact(roles)}, shown behind letters")
-    kinds.append(_answer_fact(table, roles))
     columns = ", ".join(map(repr, roles.images))
     how_many = "several a question, in this order" if roles.listed else "one a question"
-    if roles.frames:
-        how_many = f"{count_of(roles.frames, 'frame')} of each video, evenly spread"
     kinds.append(f"pictures: column {columns}, {how_many}" if roles.images else "pictures: none")
     if roles.group:
         kinds.append(f"group: column {roles.group!r}")
@@ -218,17 +203,18 @@ def _answer_fact(table: StoredTable, roles: Roles) -> str:
     from hedge_tasks.lmms.own_task.files import judge_of
 
     if roles.answer is None:
-        return "answer: none, so that nothing is labelled (`hedge audit` asks people, HEDGE_JUDGE names a judge)"
+        return "right answers: none, so that nothing is labelled (`hedge audit` asks people, HEDGE_JUDGE names a judge)"
     how = ""
     if roles.choices:
         first = f", counted from {roles.choices.first}" if roles.choices.naming == "number" else ""
         how = f", the {roles.choices.naming} of the right option{first}"
-    elif roles.several or roles.separator:
+    elif roles.several:
         people = "" if roles.separator else f" (of {MANY_PEOPLE} or more those that three people gave)"
         how = f", several references a question{f' between {roles.separator!r}' if roles.separator else people}"
     judge = judge_of(roles)
     judge = judge if isinstance(judge, str) else judge["name"]
-    return f"answer: column {roles.answer!r}{_values(table, roles.answer)}{how}; judge: {judge}"
+    columns = " and ".join(f"{column!r}{_values(table, column)}" for column in roles.answers)
+    return f"right answers come from column {columns}{how}; judge: {judge}"
 
 
 def _counts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:

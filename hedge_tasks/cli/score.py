@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_clustering, add_detectors, chosen_detectors, threshold_of
+from hedge_tasks.cli.columns import add_columns, chosen_columns
 from hedge_tasks.cli.summary import as_text, facts_of
-from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, say, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
@@ -18,26 +20,28 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.claims import ScoredClaims
 
 _SHAPES = """\
-ANSWERS is one of these, by its ending or --csv; - reads the standard input:
-  JSON lines, an answer set each   {"id", "baseline", "clean": [...], "noisy"?: [...], "question"?, "reference"?,
-                                   "label"?, "group"?, "question_type"?}
-  JSON lines of plain answers      {"id", "answers": [...]}: the first answer is the baseline (the one that is judged),
-                                   the others are samples on the clean image; with a "baseline" beside them, all are
-  CSV, one answer a row            columns id, text, and any of condition (baseline, clean or noisy; without it as for
-                                   plain answers), mean_logprob, n_tokens, question, reference, label, group,
-                                   question_type
+ANSWERS is one of these (JSON lines, JSON, CSV, parquet, Excel); - reads JSON lines from the standard input:
+  an answer set a row       {"id", "baseline", "clean": [...], "noisy"?: [...], "question"?, "reference"?, "label"?,
+                            "group"?, "question_type"?}
+  plain answers             {"id", "answers": [...]}: the first answer is the baseline (the one that is judged), the
+                            others are samples on the clean image; with a "baseline" beside them, all are
+  an answer a row           columns id, text, and any of condition (baseline, clean or noisy; without it as for plain
+                            answers), mean_logprob, n_tokens, question, reference, label, group, question_type
+  columns of replies        named by --reply, the baseline first; question, reference and label by options or names
+  files of other tools      those of `hedge import answers`
 An answer in JSON is a text, or {"text", "mean_logprob"?, "n_tokens"?}, or {"text", "logprobs": [of each token]}, or
-{"text", "tokens": [[text, log-probability], ...]}. "claims" beside the baseline labels parts of it, which hedge claims
-scores: [{"text" or "start" and "end", "label": 0 | 1 | "silent", "severity"?: "minor" | "major", "correction"?}, ...].
+{"text", "tokens": [[text, log-probability], ...]}. A label is in a column label or is_hallucination (1: hallucinated),
+or in correct (0: hallucinated). "claims" beside the baseline labels parts of it, which hedge claims scores:
+[{"text" or "start" and "end", "label": 0 | 1 | "silent", "severity"?: "minor" | "major", "correction"?}, ...].
 """
 
 
 def add(commands: Parser) -> None:
     score = command(commands, "score", run, "score sampled answers from a file, without lmms-eval or a model")
     score.formatter_class, score.epilog = argparse.RawDescriptionHelpFormatter, _SHAPES
-    score.add_argument("answers", type=Path, metavar="ANSWERS", help="JSONL or CSV file; - for the standard input")
+    score.add_argument("answers", type=Path, metavar="ANSWERS", help="file of answers; - for the standard input")
     score.add_argument("--csv", action="store_true", default=None, help="ANSWERS is CSV, whatever its name")
-    score.add_argument("--allow-unknown", action="store_true", help="pass over keys that no accepted shape has")
+    add_columns(score)
     add_clustering(score, "exact, embed or nli (default: embed)", "embed", threshold=" of embed")
     add_detectors(score, "se, radflag, vase and what they should be compared with")
     score.add_argument(
@@ -52,7 +56,7 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import block_of
     from hedge_tasks.clustering import build_backend
-    from hedge_tasks.data.answer_files import read_answer_sets
+    from hedge_tasks.data.answer_files import read_answers
     from hedge_tasks.detectors.pipeline import USUAL, cluster_open, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
@@ -65,7 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     options |= {} if arguments.model is None else {"model": arguments.model}
     options |= {} if arguments.threshold is None else {"threshold": threshold_of(arguments.threshold)}
     backend = build_backend(arguments.clustering, **options)
-    answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
+    kind = "CSV" if arguments.csv else None
+    read = read_answers([arguments.answers], columns=chosen_columns(arguments), kind=kind)
+    answer_sets = list(read.answer_sets)
+    say("\n".join(read.notes), sys.stderr)
     clustered_before = [a for a in answer_sets if a.cluster_ids is not None]
     clustered = cluster_open(answer_sets, backend, with_question=arguments.with_question)
     claims = _claims(answer_sets, arguments, options)
@@ -76,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     all_clustered = len(clustered_before) == len(answer_sets)
     summary = {
         "answers": str(arguments.answers),
+        "notes": list(read.notes),
         "clustering": "given" if all_clustered else {**backend.settings(), "backend": backend.name},
         "with_question": arguments.with_question,
         "alpha": alpha,
@@ -108,9 +116,6 @@ def _scores_table(scores: Sequence[Scores]) -> Table:
 
 def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models: dict[str, Any]) -> ScoredClaims | None:
     """Return the claims of the answers and how far their draws support them; None where nobody asks for them."""
-    import sys
-
-    from hedge_tasks.io.commands import say
     from hedge_tasks.runs.claims import find_claims
     from hedge_tasks.runs.run_files import Run
 

@@ -1,43 +1,238 @@
-"""Files of sampled answers."""
+"""Files of sampled answers as answer sets: this package's own and those of other tools, for `hedge score` and `import`.
+
+A line in this package's shape is `{"id", "baseline", "clean": [...], "noisy"?: [...], "question"?, "reference"?,
+"label"?, "group"?, "question_type"?, "claims"?}`, or has `answers` in place of `clean`: where no `baseline` is beside
+them, the first of them is it. An answer is a text, or an object with `text` and either `mean_logprob`, or `logprobs`,
+those of its tokens, or `tokens`, a list of [text, log-probability]. Other tools' columns are in
+`hedge_tasks.data.foreign.tools`.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.data.answer_rows import normal_rows, rows_of_table
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.data.placeholders import PLACEHOLDER, without_placeholders
-from hedge_tasks.data.tables import kind_of, read_rows
+from hedge_tasks.data.foreign import inspect_logs, polygraph
+from hedge_tasks.data.foreign.tools import FINISHES, OWN, ForeignFile, read_table_of_answers
+from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
+from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.data.template_tokens import without_template_tokens
-from hedge_tasks.errors import DataError
-from hedge_tasks.io.outside import shown
+from hedge_tasks.data.thoughts import has_thought, without_thoughts
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io import outside
+from hedge_tasks.io.json_lines import Row
+
+_TEXTS = ("text", "generation", "content", "response")
+_LOGPROBS = ("logprobs", "token_logprobs", "token_log_likelihoods")
+_KEYS = {*Answer.__dataclass_fields__, *_TEXTS, *_LOGPROBS, "finish_reason", "reasoning"}
 
 
-def read_answer_sets(path: Path, *, table: bool | None = None, allow_unknown: bool = False) -> list[AnswerSet]:
-    """Read a user's answers, in any of the shapes that `hedge_tasks.data.answer_rows` describes.
+@dataclass(frozen=True)
+class ReadAnswers:
+    """Answers of files.
+
+    Attributes:
+        form: the tool whose files they are from.
+        model: as the files name it; empty where they do not.
+        judge: who has labelled them; empty without labels.
+        notes: what was taken for what, what was done and what was lost, a line each.
+    """
+
+    form: str
+    answer_sets: tuple[AnswerSet, ...]
+    model: str
+    judge: str
+    notes: tuple[str, ...]
+
+
+def read_answers(
+    files: Sequence[Path],
+    questions: Path | None = None,
+    columns: ColumnSettings | None = None,
+    *,
+    kind: str | None = None,
+) -> ReadAnswers:
+    """The answers in files of one tool. Several files hold answers to the same questions and are joined by id.
+
+    Within a file an id is one question's: equal copies of its line, such as a padded rank leaves, are one.
 
     Args:
-        path: a file (`hedge_tasks.data.tables.KINDS`), or `-` for the standard input.
-        table: whether it is CSV, or else JSON lines; None goes by the ending.
-        allow_unknown: pass over keys that no shape has, instead of taking them for a slip of the pen.
+        questions: the requests of a batch, whose replies alone do not say what was asked.
+        columns: as the user names them.
+        kind: of the files (`hedge_tasks.data.tables.KINDS`); None goes by their endings.
 
     Raises:
-        DataError: names the file, the line and the field.
+        ConfigError: the files are of several tools or models, or nothing says which column holds the answers.
+        DataError: a file cannot be read, or has two different lines with one id; names the place.
     """
-    kind = kind_of(path) if table is None else "CSV" if table else "JSON lines"
-    rows = read_rows(path, kind)
-    one_a_row = kind != "JSON lines" and not (rows and rows[0][1].keys() & {"baseline", "answers"})
-    rows = (rows_of_table if one_a_row else normal_rows)(rows, allow_unknown=allow_unknown)
-    answer_sets = parse_answer_sets(rows)
+    read = [_read_file(file, questions, columns or ColumnSettings(), kind) for file in files]
+    forms, models = dict.fromkeys(file.form for file in read), dict.fromkeys(f.model for f in read if f.model)
+    if len(forms) > 1 or len(models) > 1:
+        raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
+    lost: Counter[str] = Counter()
+    joined: dict[str, Row] = {}
+    for file in read:
+        rows = file.rows if file.form == OWN else [(at, _without_thoughts(row, lost)) for at, row in file.rows]
+        for where, row in _once(normal_rows(rows)):
+            joined[str(row["id"])] = _join(joined.get(str(row["id"])), (where, row))
+    answer_sets = clean_answer_sets(parse_answer_sets(joined.values()), str(files[0]))
     if not answer_sets:
-        raise DataError(f"{path}: no answers in it")
-    return clean_answer_sets(answer_sets, str(path))
+        raise DataError(f"{files[0]}: no answers in it")
+    unused = sorted({key for file in read for _, row in file.rows for key in _unused_keys(row)})
+    notes = [f"not used in answers: {', '.join(map(repr, unused))}"] if unused else []
+    notes += [note for file in read for note in file.notes] + [
+        f"lost: {what} of {n} answers" for what, n in lost.items()
+    ]
+    n_first = sum("answers" in row and row.get("baseline") is None for file in read for _, row in file.rows)
+    judges = dict.fromkeys(file.judge for file in read if file.judge)
+    return ReadAnswers(
+        next(iter(forms)),
+        tuple(answer_sets),
+        next(iter(models), ""),
+        ", ".join(judges),
+        (*notes, *_findings(answer_sets, n_first)),
+    )
+
+
+def _unused_keys(row: Mapping[str, Any]) -> Iterable[str]:
+    """Keys of a row's answers that no answer has."""
+    answers = [row.get("baseline"), *(item for name in ("answers", "clean", "noisy") for item in row.get(name) or ())]
+    return {key for answer in answers if isinstance(answer, Mapping) for key in answer} - _KEYS
+
+
+def _findings(answer_sets: Sequence[AnswerSet], n_first: int) -> Iterable[str]:
+    if n_first:
+        yield f"baseline: of {n_first} documents the first answer, for nothing says which it is"
+    total = sum(len(a.answers) for a in answer_sets)
+    if without := sum(answer.mean_logprob is None for a in answer_sets for answer in a.answers):
+        yield f"{without} of {total} answers have no log-probability"
+    if not any(a.clean or a.noisy for a in answer_sets):
+        yield "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
+
+
+def _read_file(file: Path, questions: Path | None, columns: ColumnSettings, kind: str | None) -> ForeignFile:
+    if file != Path("-") and not file.exists():
+        raise DataError(f"cannot read {file}: there is no such file")
+    if file.suffix.lower() == ".eval" or (file.suffix.lower() == ".json" and inspect_logs.is_log(file)):
+        return inspect_logs.read(file)
+    if file.suffix.lower() in (".man", ".pt", ".pth"):
+        return polygraph.read(file)
+    return read_table_of_answers(file, questions, columns, kind)
+
+
+def _once(rows: Sequence[Row]) -> Iterable[Row]:
+    """The rows of a file without copies."""
+    once: dict[str, Row] = {}
+    for where, row in rows:
+        first, earlier = once.setdefault(str(row.get("id")), (where, row))
+        if first != where and earlier != row:
+            raise DataError(f"{where}: another row has the id {outside.shown(row.get('id'))} and differs: {first}")
+    return once.values()
+
+
+def _join(earlier: Row | None, row: Row) -> Row:
+    if earlier is None:
+        return row
+    (where, first), (at, other) = earlier, row
+    if first.get("question") and other.get("question") and first["question"] != other["question"]:
+        raise DataError(f"{at}: the id {outside.shown(first['id'])} is of another question at {where}")
+    draws = {"clean": [*first["clean"], other["baseline"], *other["clean"]]}
+    return where, {**first, **draws, "noisy": [*(first.get("noisy") or ()), *(other.get("noisy") or ())]}
+
+
+def _without_thoughts(row: Mapping[str, Any], lost: Counter[str]) -> Mapping[str, Any]:
+    """A row whose answers are without their thoughts; log-probabilities of both together are of neither."""
+
+    def answer(value: Any) -> Any:
+        text = _text(value)
+        reasoning = isinstance(value, Mapping) and value.get("reasoning")
+        if not isinstance(text, str) or not (reasoning or has_thought(text)):
+            return value
+        lost["the thought"] += 1
+        fields = value if isinstance(value, Mapping) else {}
+        if any(fields.get(key) for key in (*_LOGPROBS, "mean_logprob", "tokens")):
+            lost["log-probabilities of thought and answer together,"] += 1
+        after_thought, is_open = without_thoughts(text)
+        finish = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
+        return {**finish, "text": "" if is_open else after_thought.strip()}
+
+    lists = {
+        key: list(map(answer, row[key])) for key in ("answers", "clean", "noisy") if isinstance(row.get(key), list)
+    }
+    return {**row, **lists, **({"baseline": answer(row["baseline"])} if row.get("baseline") is not None else {})}
+
+
+# --- one line ---------------------------------------------------------------------------------------------------------
+
+
+def normal_rows(rows: Iterable[Row]) -> list[Row]:
+    """Rows in the shapes of this module as the fields that `AnswerSet.read` reads, answers with their means.
+
+    Raises:
+        DataError: names the place and the field.
+    """
+    return [(where, _normal_row(row, where)) for where, row in rows]
+
+
+def _normal_row(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    normal = dict(row)
+    if row.get("baseline") is not None:
+        normal["baseline"] = _answer(row["baseline"], f"{where}: baseline")
+    for name in ("answers", "clean", "noisy"):
+        if isinstance(row.get(name), list):
+            normal[name] = [_answer(value, f"{where}: {name}[{i}]") for i, value in enumerate(row[name])]
+    if "answers" in row:
+        answers = normal.pop("answers")
+        if not isinstance(answers, list) or not (answers or "baseline" in normal):
+            raise DataError(f"{where}: answers: expected a list of answers, got {outside.shown(answers)}")
+        normal |= {"clean": answers} if normal.get("baseline") else {"baseline": answers[0], "clean": answers[1:]}
+    if isinstance(row.get("follow_ups"), list):
+        normal["follow_ups"] = [
+            _normal_row(inner, f"{where}: follow_ups[{i}]") if isinstance(inner, Mapping) else inner
+            for i, inner in enumerate(row["follow_ups"])
+        ]
+    return normal
+
+
+def _text(value: Any) -> Any:
+    return next((value[key] for key in _TEXTS if key in value), None) if isinstance(value, Mapping) else value
+
+
+def _answer(value: Any, where: str) -> Any:
+    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, Mapping):
+        return value
+    fields = {key: item for key, item in value.items() if key not in (*_TEXTS, *_LOGPROBS)} | {"text": _text(value)}
+    if finish := fields.pop("finish_reason", None):
+        fields["finish"] = FINISHES.get(str(finish))
+    tokens = next((value[key] for key in _LOGPROBS if value.get(key) is not None), None)
+    if tokens is None and fields.get("mean_logprob") is None and isinstance(pairs := fields.get("tokens"), list):
+        if not pairs or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+            raise DataError(f"{where}.tokens: expected a list of [text, log-probability]")
+        tokens, fields["n_tokens"] = [logprob for _, logprob in pairs], None
+    if tokens is None:
+        return fields
+    for key in ("mean_logprob", "n_tokens"):
+        if fields.get(key) is not None:
+            raise DataError(f"{where}: {key} and logprobs say the same thing; give one of them")
+    if not isinstance(tokens, list) or not tokens:
+        raise DataError(f"{where}.logprobs: expected a list of numbers, got {outside.shown(tokens)}")
+    plain = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]
+    numbers = [outside.log_probability(token, f"{where}.logprobs[{i}]") for i, token in enumerate(plain)]
+    return {**fields, "mean_logprob": math.fsum(numbers) / len(numbers), "n_tokens": len(numbers), **extremes(numbers)}
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
 
 
 def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[AnswerSet]:
@@ -69,12 +264,12 @@ def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[Answe
     if changed:
         logger.warning(
             "{}: {} of {} answers have tokens of a chat template around them, such as {}; they are taken away",
-            *(name, len(changed), total, shown(changed[0])),
+            *(name, len(changed), total, outside.shown(changed[0])),
         )
     return result
 
 
-def parse_answer_sets(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[AnswerSet]:
+def parse_answer_sets(rows: Iterable[Row]) -> list[AnswerSet]:
     """Answer sets from parsed lines, each with its place.
 
     Raises:

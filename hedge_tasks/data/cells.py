@@ -1,21 +1,16 @@
-"""Cells of a user's table, whichever program wrote it: as texts, numbers and labels."""
+"""Cells of a user's table, whichever program wrote it: as texts, lists, numbers and labels."""
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.outside import clean, shown
-
-QUESTIONS = (
-    "question",
-    *("frage", "问题", "問題", "质问", "質問", "pregunta", "domanda", "pergunta", "вопрос", "질문", "vraag", "pytanie"),
-    *("السؤال", "سؤال", "प्रश्न", "soru", "câu_hỏi", "întrebare", "ερώτηση", "spørsmål", "fråga", "otázka", "שאלה"),
-    *("query", "prompt", "instruction", "problem", "question_text"),
-)
-"""Names of columns with questions. The first one counts most, the others where there is one."""
 
 _MISSING = frozenset({"", "none", "null", "nan", "n/a", "na", "-"})
 _LABELS = {
@@ -23,6 +18,8 @@ _LABELS = {
     **dict.fromkeys(("0", "supported", "not hallucinated", "no hallucination"), 0),
 }
 _WHOLE = re.compile(r"([0-9]{1,3})\.0+")
+_SIDE_BY_SIDE = re.compile(r"""(['"])\s+(['"])""")
+"""Texts as NumPy prints them, `['yes' 'yep']`, which Python would read as one."""
 
 
 def is_missing(value: object) -> bool:
@@ -30,6 +27,13 @@ def is_missing(value: object) -> bool:
     if isinstance(value, str):
         return value.strip().casefold() in _MISSING
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def is_empty(value: object) -> bool:
+    """Whether a cell is null, blank, or a record or list of nothing else."""
+    if isinstance(value, (Mapping, list, tuple)):
+        return all(map(is_empty, value.values() if isinstance(value, Mapping) else value))
+    return value is None or value != value or (isinstance(value, str) and not value.strip())
 
 
 def text(value: object, where: str = "") -> str:
@@ -58,6 +62,30 @@ def required(value: object, where: str) -> str:
     if isinstance(value, bool) or not (name := text(value, where)):
         raise DataError(f"{where}: expected a text, got {shown(value)}")
     return name
+
+
+def as_list(value: object) -> list[Any] | None:
+    """Return the list in a cell, also one that a CSV file holds as text; None for other cells.
+
+    Raises:
+        DataError: it is a list as NumPy prints it, in which texts are not told apart.
+
+    Example:
+        >>> as_list("['yes', 'yep']"), as_list("[contrast] CT")
+        (['yes', 'yep'], None)
+    """
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if not isinstance(value, str) or not (value.strip().startswith("[") and value.strip().endswith("]")):
+        return None
+    items = None
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        items = ast.literal_eval(value.strip())
+    if not isinstance(items, list):
+        return None
+    if _SIDE_BY_SIDE.search(value):
+        raise DataError(f"{shown(value)} is a list as NumPy prints it; write column.map(list) to the file")
+    return items
 
 
 def number(value: object, where: str) -> float | None:
@@ -131,11 +159,6 @@ def first_of(row: Mapping[str, object], names: Sequence[str], where: str, what: 
 def plain_name(name: str) -> str:
     """Return the name of a column in lower case with underscores: `patientID` and `Patient Id` are `patient_id`."""
     return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
-
-
-def is_question(column: str) -> bool:
-    """Whether a column of this name holds questions."""
-    return plain_name(column) in QUESTIONS
 
 
 def _words(value: str) -> str:

@@ -28,8 +28,8 @@ from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
-from hedge_tasks.data.columns import GROUPS, NONE
 from hedge_tasks.data.groups import find_groups, rotated_items
+from hedge_tasks.data.roles import NAMES, NONE
 from hedge_tasks.data.tables import kind_of, read_rows
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
@@ -250,7 +250,7 @@ def _read_array_row(
 ) -> OptionQuestion:
     # The first column of groups that there is: names of patients come before those of their studies.
     by_name = {plain_name(column): column for column in reversed(list(row)) if row[column] is not None}
-    column = group or next((by_name[name] for name in GROUPS if name in by_name), None)
+    column = group or next((by_name[name] for name in NAMES["group"] if name in by_name), None)
     return _question(
         where,
         id=cells.required(row.get("id"), f"{where}: id"),

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.columns import Roles
-from hedge_tasks.data.conversations import without_mark
+from hedge_tasks.data.choices import single
 from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.local_data import write_rows
-from hedge_tasks.data.media import PictureFiles, content_of, medium_of
+from hedge_tasks.data.picture_files import PictureFiles, content_of
 from hedge_tasks.data.pictures import image_file_fault
+from hedge_tasks.data.roles import Roles
 from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.data.template_tokens import mark_in
-from hedge_tasks.data.video import frames_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.progress import progress
@@ -63,47 +62,53 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
     question = without_mark(texts[roles.question]) if roles.images else texts[roles.question]
     if question.lower() in _NO_ANSWERS:
         raise DataError("no question")
-    references = _references(row[roles.answer], roles) if roles.answer else []
-    if roles.answer and not references:
-        raise DataError("no answer")
     if roles.choices:
         options = roles.choices.options_of(row, question)
         question = roles.choices.with_options(question, options)
-        if roles.answer:
-            if len(references) > 1:
-                raise DataError(f"{len(references)} answers to a question with options")
-            value = row[roles.answer]
-            references = [roles.choices.right_letter(value[0] if isinstance(value, (list, tuple)) else value, options)]
     texts[roles.question] = question
-    return texts if roles.answer is None else {**texts, roles.answer: "\n".join(references)}
+    if roles.answer is None:
+        return texts
+    if roles.choices:
+        return {**texts, roles.answer: roles.choices.right_letter(single(row[roles.answer]), options)}
+    references = [reference for column in roles.answers for reference in _references(row[column], roles)]
+    if not references:
+        raise DataError("no answer")
+    return {**texts, roles.answer: "\n".join(dict.fromkeys(references))}
+
+
+def without_mark(text: str) -> str:
+    """A question without the mark for the place of a single picture at its begin or end.
+
+    Example:
+        >>> without_mark("<image>\\nWhich color?"), without_mark("What is <image 1>?")
+        ('Which color?', 'What is <image 1>?')
+    """
+    return text.strip().removeprefix("<image>").removesuffix("<image>").strip()
 
 
 def _references(value: object, roles: Roles) -> list[str]:
-    """The references in a cell, each once.
+    """The references in a cell.
 
     Of many people's answers those that three of them gave, which is what VQA accuracy calls right (Antol et al. 2015),
     or else the commonest ones.
     """
-    several = value if isinstance(value, (list, tuple)) else [value]
-    texts = [cells.text(text) for item in several for text in _answers_in(item)]
+    items = cells.as_list(value) if roles.several else None
+    texts = [cells.text(_answer_in(item)) for item in ([value] if items is None else items)]
     if roles.separator:
-        texts = [part.strip() for text in texts for part in text.split(roles.separator)]
-    answers = [text for text in texts if text.lower() not in _NO_ANSWERS]
-    if roles.several or roles.separator:
-        answers = [" ".join(text.split()) for text in answers]
+        texts = [part for text in texts for part in text.split(roles.separator)]
+    # references stand one a line
+    plain = [" ".join(text.split()) for text in texts] if roles.several else texts
+    answers = [text for text in plain if text.lower() not in _NO_ANSWERS]
     if len(answers) >= MANY_PEOPLE:
         times = Counter(answers)
         least = min(_AGREEING, max(times.values()))
         answers = [text for text in answers if times[text] >= least]
-    return list(dict.fromkeys(answers))
+    return answers
 
 
-def _answers_in(value: object) -> Sequence[object]:
-    """The answers in a record: a person's (VQAv2's `{"answer": ..., "answer_id": 1}`), or SQuAD's `{"text": [...]}`."""
-    if not isinstance(value, Mapping):
-        return [value]
-    answers = next((value[key] for key in ("answer", "text") if key in value), value)
-    return answers if isinstance(answers, (list, tuple)) else [answers]
+def _answer_in(value: object) -> object:
+    """The answer in the record of a person's, such as VQAv2's `{"answer": ..., "answer_id": 1}`."""
+    return value.get("answer", value) if isinstance(value, Mapping) else value
 
 
 def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
@@ -125,16 +130,6 @@ def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
     return pictures
 
 
-def contents_of(value: object, files: PictureFiles, frames: int | None) -> list[bytes]:
-    """The bytes of the pictures that a cell shows: of a video as many frames as are asked for.
-
-    Raises:
-        DataError: there is none, or the file cannot be read.
-    """
-    content = content_of(value, files)
-    return frames_of(content, frames) if frames and medium_of(content) == "video" else [content]
-
-
 def _empty(value: object) -> bool:
     if isinstance(value, Mapping):
         return not (value.get("bytes") or value.get("path"))
@@ -148,7 +143,7 @@ def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFi
         files: the pictures that names in the table mean.
     """
     findings = RowFindings()
-    pictures = _Pictures(files, roles.frames)
+    pictures = _Pictures(files)
     seen: set[str] = set()
     shown_before: set[str] = set()
     declared: list[str | None] = []
@@ -212,9 +207,7 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: S
         for row, values in enumerate(table.rows(roles.used())):
             if row not in left_out:
                 files_shown: list[Any] = [
-                    {"bytes": content, "path": None}
-                    for picture in pictures_of(values, roles)
-                    for content in contents_of(picture, files, roles.frames)
+                    {"bytes": content_of(picture, files), "path": None} for picture in pictures_of(values, roles)
                 ]
                 held: Any = files_shown if roles.listed else next(iter(files_shown), None)
                 yield {**texts_of(values, roles), **dict.fromkeys(picture_columns(roles), held)}
@@ -225,8 +218,8 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: S
 class _Pictures:
     """Digests of pictures that can be shown; a file is read once however many rows name it."""
 
-    def __init__(self, files: PictureFiles, frames: int | None) -> None:
-        self._files, self._frames = files, frames
+    def __init__(self, files: PictureFiles) -> None:
+        self._files = files
         self._known: dict[str, str | DataError] = {}
 
     def digest(self, value: object) -> str:
@@ -248,9 +241,7 @@ class _Pictures:
         return cached
 
     def _digest(self, value: object) -> str:
-        digest = hashlib.sha256()
-        for content in contents_of(value, self._files, self._frames):
-            if fault := image_file_fault(content, decode=True):
-                raise DataError(f"{shown(value)}: {fault}" if isinstance(value, str) else fault)
-            digest.update(content)
-        return digest.hexdigest()
+        content = content_of(value, self._files)
+        if fault := image_file_fault(content, decode=True):
+            raise DataError(f"{shown(value)}: {fault}" if isinstance(value, str) else fault)
+        return hashlib.sha256(content).hexdigest()

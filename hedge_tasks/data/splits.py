@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from loguru import logger
 
 from hedge_tasks.data.pictures import PICTURE_FORMS, TOO_LARGE, UNREADABLE, image_file_fault
-from hedge_tasks.data.repositories import repository, split_files
+from hedge_tasks.data.repositories import repository, tables_in
 from hedge_tasks.errors import DataError, first_line
 from hedge_tasks.io.downloads import download
 from hedge_tasks.io.json_lines import read_objects
@@ -99,7 +99,7 @@ def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
     folder = _package_folder(path) if path.startswith(PACKAGE_SCHEME) else local_copy(path)
     if folder is None:
         return None
-    if not (files := split_files(folder, name, split)):
+    if not (files := tables_in(folder, name, split).get(split)):
         available = ", ".join(sorted(str(p.relative_to(folder)) for p in islice(folder.rglob("*.parquet"), _LISTED)))
         part = f"config {name!r}, split {split!r}" if name else f"split {split!r}"
         raise DataError(

@@ -15,10 +15,12 @@ Everything else is a `DataError` that names the file, the line and the place.
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
 import math
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -143,27 +145,25 @@ def read_text(path: Path, *, largest: int = LARGEST_TEXT) -> str:
     Raises:
         DataError: it cannot be read, is larger than `largest` bytes, or no UTF-8.
     """
-    return clean(decode(_read_bytes(path, largest), str(path)))
+    return clean(decode(read_bytes(path, largest), str(path)))
 
 
-def read_table_text(path: Path) -> tuple[str, str | None]:
+def table_text(data: bytes, name: str) -> tuple[str, str | None]:
     """The text of a table as spreadsheets write it, and how it was read where it is not UTF-8.
 
     UTF-16 is told by its byte order mark. Windows-1252 has no mark: a text counts as it only where all its letters
     beyond ASCII stand as they do in words of the languages that use it.
 
     Raises:
-        DataError: it cannot be read, is too large, or is in neither encoding.
+        DataError: it is in neither encoding.
     """
-    data = _read_bytes(path, LARGEST_TEXT)
-    for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        if data.startswith(mark):
-            try:
-                return clean(data.decode("utf-16")), "UTF-16"
-            except UnicodeDecodeError as error:
-                raise DataError(f"{path}: not UTF-16 ({error.reason} at byte {error.start})") from None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return clean(data.decode("utf-16")), "UTF-16"
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name}: not UTF-16 ({error.reason} at byte {error.start})") from None
     try:
-        return clean(decode(data, str(path))), None
+        return clean(decode(data, name)), None
     except DataError as error:
         text = data.decode("cp1252", errors="replace")
         if "\ufffd" in text or _UNLIKE_WORDS.search(text):
@@ -171,16 +171,21 @@ def read_table_text(path: Path) -> tuple[str, str | None]:
         return clean(text), "Windows-1252"
 
 
-def _read_bytes(path: Path, largest: int) -> bytes:
+def read_bytes(path: Path, largest: int = LARGEST_TEXT) -> bytes:
+    """A whole file; of one that ends in .gz what it unpacks to.
+
+    Raises:
+        DataError: it cannot be read, is larger than `largest` bytes, or unpacks to more than a real file of its size.
+    """
+    packed = path.suffix == ".gz"
     try:
-        with path.open("rb") as file:
-            data = file.read(largest + 1)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:  # a NUL in the name
-        raise DataError(f"cannot read {clean(str(path))}: {error}") from None
-    if len(data) > largest:
-        raise DataError(f"{path}: larger than {_size(largest)}")
+        most = min(largest, most_unpacked(path)) if packed else largest
+        with gzip.open(path) if packed else path.open("rb") as file:
+            data = file.read(most + 1)
+    except (OSError, EOFError, zlib.error, ValueError) as error:  # the last of a NUL in the name
+        raise DataError(f"cannot read {clean(str(path))}: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > most:
+        raise DataError(f"{path}: {'it unpacks to more' if packed else 'larger'} than {_size(most)}")
     return data
 
 
@@ -233,12 +238,10 @@ def read_raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with path.open("rb") as file:
             yield from raw_lines(file, str(path))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"cannot read {clean(str(path))}: {error}") from None
+    except DataError:
+        raise
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {clean(str(path))}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def raw_lines(file: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:

@@ -22,8 +22,7 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.clustering.model_outputs import ModelOutputs
-from hedge_tasks.data.answer_files import clean_answer_sets, parse_answer_sets
-from hedge_tasks.data.answer_rows import normal_rows
+from hedge_tasks.data.answer_files import clean_answer_sets, normal_rows, parse_answer_sets
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside

@@ -10,14 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.foreign.record import (
-    FINISHES,
-    ForeignAnswers,
-    ForeignFile,
-    RawAnswer,
-    choice_logprobs,
-    reference_text,
-)
+from hedge_tasks.data.foreign.tools import ForeignFile, choice_answer, reference_text
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 
@@ -52,25 +45,23 @@ def read(file: Path) -> ForeignFile:
     for sample in samples:
         used = {name: sample.get(name) for name in _USED} | {"question": _question(sample)}
         epochs.setdefault(str(sample.get("id")), []).append(used)
-    scorers = sorted(
-        {name for id_samples in epochs.values() for sample in id_samples for name in sample.get("scores") or {}}
-    )
-    documents, failed = [], 0
-    for id, id_samples in epochs.items():
-        id_samples.sort(key=lambda sample: sample.get("epoch") or 0)
-        answered = [(sample, answers) for sample in id_samples if (answers := list(_answers(sample)))]
-        failed += len(id_samples) - len(answered)
+    scorers = sorted({name for of_id in epochs.values() for sample in of_id for name in sample.get("scores") or {}})
+    rows, failed = [], 0
+    for id, of_id in epochs.items():
+        of_id.sort(key=lambda sample: sample.get("epoch") or 0)
+        answered = [(sample, answers) for sample in of_id if (answers := list(_answers(sample)))]
+        failed += len(of_id) - len(answered)
         if answered:
             first, (baseline, *others) = answered[0]
-            draws = (*others, *(answer for _, answers in answered[1:] for answer in answers))
+            draws = [*others, *(answer for _, answers in answered[1:] for answer in answers)]
+            fields = {"id": id, "question": str(first["question"]), "reference": reference_text(first.get("target"))}
             label = _label(first, scorers[0]) if len(scorers) == 1 else None
-            reference = reference_text(first.get("target"))
-            documents.append(ForeignAnswers(id, draws, baseline, str(first["question"]), reference, label, group=None))
+            rows.append((f"{file}: {id}", {**fields, "label": label, "baseline": baseline, "answers": draws}))
     notes = [f"lost: {failed} samples without an answer"] if failed else []
     if len(scorers) > 1:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
     judge = f"inspect_ai: {scorers[0]}" if len(scorers) == 1 else ""
-    return ForeignFile(FORM, tuple(documents), str((evaluation or {}).get("model") or ""), judge, tuple(notes))
+    return ForeignFile(FORM, rows, str((evaluation or {}).get("model") or ""), judge, tuple(notes))
 
 
 def _read_archive(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
@@ -126,12 +117,16 @@ def _read_json_log(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str,
     return log, iter(log["samples"])
 
 
-def _answers(sample: Mapping[str, Any]) -> Iterator[RawAnswer]:
+def _answers(sample: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     output = sample.get("output")
     for choice in (output.get("choices") if isinstance(output, Mapping) else None) or ():
         text, reasoning = _content((choice.get("message") or {}).get("content"))
-        finish = FINISHES.get(str(choice.get("stop_reason")))
-        yield {"text": text, "logprobs": choice_logprobs(choice), "finish": finish, "reasoning": reasoning}
+        yield {
+            **choice_answer(choice),
+            "text": text,
+            "finish_reason": choice.get("stop_reason"),
+            "reasoning": reasoning,
+        }
 
 
 def _content(content: Any) -> tuple[str, str]:

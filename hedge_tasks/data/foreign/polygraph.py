@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.foreign.record import ForeignAnswers, ForeignFile, RawAnswer, reference_text
+from hedge_tasks.data.foreign.tools import ForeignFile, reference_text
 from hedge_tasks.errors import DataError, first_line
 from hedge_tasks.io import outside
 
@@ -28,18 +28,16 @@ def read(file: Path) -> ForeignFile:
     questions, targets = (_column(stats, name, n) for name in ("input_texts", "target_texts"))
     samples = _column(stats, "sample_texts", n)
     of_greedy, of_samples = _column(stats, "greedy_log_likelihoods", n), _column(stats, "sample_log_likelihoods", n)
-    documents = []
+    rows = []
     for i, text in enumerate(greedy):
         tokens = _as_list(of_samples[i]) if of_samples[i] is not None else []
-        draws = [
-            _answer(sample, tokens[k] if k < len(tokens) else None) for k, sample in enumerate(_as_list(samples[i]))
-        ]
-        baseline, reference = _answer(text, of_greedy[i]), reference_text(targets[i])
-        documents.append(ForeignAnswers(str(i), tuple(draws), baseline, str(questions[i] or ""), reference))
+        draws = [_answer(t, tokens[k] if k < len(tokens) else None) for k, t in enumerate(_as_list(samples[i]))]
+        fields = {"id": str(i), "question": str(questions[i] or ""), "reference": reference_text(targets[i])}
+        rows.append((f"{file}: {i}", {**fields, "baseline": _answer(text, of_greedy[i]), "answers": draws}))
     notes = ["ids: the number of the row, from 0"]
     if "sample_texts" not in stats:
         notes.append("draws: none, for the manager was saved without sample_texts (save_stats)")
-    return ForeignFile(FORM, tuple(documents), notes=tuple(notes))
+    return ForeignFile(FORM, rows, notes=tuple(notes))
 
 
 def _load(file: Path) -> Mapping[str, Any]:
@@ -75,5 +73,5 @@ def _as_list(values: Any) -> list[Any]:
     return [] if values is None else values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _answer(text: object, tokens: Any) -> RawAnswer:
+def _answer(text: object, tokens: Any) -> Mapping[str, Any]:
     return {"text": str(text).strip(), "logprobs": [*map(float, _as_list(tokens))] or None}

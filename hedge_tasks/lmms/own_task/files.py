@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from hedge_tasks.data.columns import Roles
 from hedge_tasks.data.own_data import picture_columns
+from hedge_tasks.data.roles import Roles
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE
 from hedge_tasks.io.files import write_whole
@@ -106,7 +106,7 @@ def judge_of(roles: Roles) -> str | dict[str, str]:
         return "none"
     if roles.choices:
         return "option"
-    return {"name": "any_of", "judge": "rule"} if roles.several or roles.separator else "rule"
+    return {"name": "any_of", "judge": "rule"} if roles.several else "rule"
 
 
 def prompt_of(roles: Roles) -> str:

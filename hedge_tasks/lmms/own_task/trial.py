@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from hedge_tasks.data.columns import Roles
 from hedge_tasks.data.own_data import picture_columns
 from hedge_tasks.data.pictures import picture_of
+from hedge_tasks.data.roles import Roles
 from hedge_tasks.data.tables import StoredTable, read_table
 from hedge_tasks.judging import Case, judge_from
 from hedge_tasks.judging.options import options_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hedge_tasks.data.columns import IDS, MOST_TYPES, QUESTION_TYPES
+from hedge_tasks.data.roles import IDS, MOST_TYPES, QUESTION_TYPES
 from hedge_tasks.errors import unknown
 from hedge_tasks.lmms.stock.options import NONE
 

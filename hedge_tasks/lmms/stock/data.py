@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hedge_tasks.data.repositories import split_files
+from hedge_tasks.data.repositories import tables_in
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS, how_to_provide, local_copy
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.sources import hub_or_cache, why_hub_unreachable
@@ -33,7 +33,7 @@ def with_local_copy(config: Mapping[str, Any], task: str) -> dict[str, Any]:
         return dict(config)
     name = config.get("dataset_name")
     splits = list(dict.fromkeys(split for key in _SPLITS if (split := config.get(key))))
-    files = {split: paths for split in splits if (paths := split_files(folder, name, split))}
+    files = {split: paths for split in splits if (paths := tables_in(folder, name, split).get(split))}
     if not splits or splits[0] not in files:
         part = f"config {name!r}, " if name else ""
         raise DataError(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from hedge_tasks.data.answer_rows import normal_rows
+from hedge_tasks.data.answer_files import normal_rows
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside

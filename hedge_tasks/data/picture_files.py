@@ -1,4 +1,4 @@
-"""Pictures, videos and sounds in the cells of a table, and the files behind their names."""
+"""Pictures in the cells of a table, and the files behind their names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import binascii
 import os
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from hedge_tasks.data import dicom
 from hedge_tasks.data.pictures import LARGEST_FILE, PICTURE_FILES, UNREADABLE_ERRORS, picture_of
@@ -17,59 +17,43 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io.downloads import download
 from hedge_tasks.io.outside import shown
 
-Medium = Literal["pictures", "video", "audio", "volumes"]
-
-_ENDINGS: Mapping[Medium, tuple[str, ...]] = {
-    "pictures": (*PICTURE_FILES, ".dcm", ".dicom", ".jp2", ".jfif", ".heic", ".ppm", ".pgm", ".svg", ".avif"),
-    "video": (".mp4", ".avi", ".mov", ".mkv", ".webm", ".m4v", ".mpg", ".mpeg", ".wmv"),
-    "audio": (".wav", ".mp3", ".flac", ".ogg", ".m4a", ".aac", ".opus"),
-    "volumes": (".nii", ".nii.gz", ".npy", ".npz", ".mha", ".mhd", ".nrrd", ".svs", ".h5", ".pt"),
-}
-_STILL = (b"avif", b"heic", b"heix", b"mif1")
-"""Brands of ISO files that hold a picture."""
-
-_LONGEST_NAME = 1024
-_DATA_URI = re.compile(r"data:(image|video|audio)/[\w.+-]+;base64,")
+_DATA_URI = re.compile(r"data:image/[\w.+-]+;base64,")
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}={0,2}\s*")
+_ENDINGS = (*PICTURE_FILES, ".dcm", ".dicom", ".jp2", ".jfif")
 _MOST_FILES = 2_000_000
 _NUMBER = re.compile(r"[0-9]{1,18}$")
 
 
-def medium_of(value: object) -> Medium | None:
-    """Medium of a cell, by its bytes or the end of its name; of a list by its first; None for other cells."""
+def is_picture(value: object) -> bool:
+    """Whether a cell is a picture by itself: a file's bytes, base64, an address of a picture, or the first of a list.
+
+    Example:
+        >>> is_picture("https://example.org/a.png"), is_picture("a.png")
+        (True, False)
+    """
     if isinstance(value, (list, tuple)):
-        return next((medium for item in value if (medium := medium_of(item))), None)
+        return bool(value) and is_picture(value[0])
     if isinstance(value, Mapping):
-        if not {"bytes", "path"} & value.keys():
-            return None
-        return medium_of(value.get("bytes")) or medium_of(value.get("path"))
+        return is_picture(value.get("bytes"))
     if isinstance(value, (bytes, bytearray)):
-        return _medium_of_bytes(bytes(value))
-    return _medium_of_text(value) if isinstance(value, str) else None
+        return dicom.is_dicom(bytes(value)) or _opens(bytes(value))
+    if not isinstance(value, str):
+        return False
+    return (value.startswith("https://") and value.lower().endswith(_ENDINGS)) or _base64(value) is not None
 
 
-def _medium_of_text(text: str) -> Medium | None:
-    if match := _DATA_URI.match(text):
-        return {"image": "pictures", "video": "video", "audio": "audio"}[match[1]]  # type: ignore[return-value]
-    if len(text) > _LONGEST_NAME or "\n" in text.strip():
-        return "pictures" if _base64(text) is not None else None
-    plain = text.strip().lower().split("?")[0] if "://" in text else text.strip().lower()
-    named = next((medium for medium, endings in _ENDINGS.items() if plain.endswith(endings)), None)
-    return named or ("pictures" if _base64(text) is not None else None)
+def names_picture(value: object) -> bool:
+    """Whether a cell ends as the name of a picture's file does, or the first of a list."""
+    value = value[0] if isinstance(value, (list, tuple)) and value else value
+    return isinstance(value, str) and "\n" not in value and value.lower().endswith(_ENDINGS)
 
 
-def _medium_of_bytes(content: bytes) -> Medium | None:
-    if (content[4:8] == b"ftyp" and content[8:12] not in _STILL) or content[:4] == b"\x1aE\xdf\xa3":
-        return "video"
-    if (content[:4] in (b"RIFF", b"OggS", b"fLaC") and content[8:12] != b"WEBP") or content[:3] == b"ID3":
-        return "video" if content[8:11] == b"AVI" else "audio"
-    if dicom.is_dicom(content):
-        return "pictures"
+def _opens(content: bytes) -> bool:
     try:
         with picture_of(content):
-            return "pictures"
+            return True
     except UNREADABLE_ERRORS:
-        return None
+        return False
 
 
 def _base64(text: str) -> bytes | None:
@@ -81,7 +65,7 @@ def _base64(text: str) -> bytes | None:
         content = base64.b64decode(coded, validate=False)
     except (binascii.Error, ValueError):
         return None
-    return content if _medium_of_bytes(content) == "pictures" else None
+    return content if _opens(content) else None
 
 
 class PictureFiles:
@@ -98,18 +82,22 @@ class PictureFiles:
         self.folder = folder
         self._outside = outside
         self._root = folder.resolve()
-        self._by_stem: dict[str, list[PurePosixPath]] | None = None
-        self._by_number: dict[int, list[PurePosixPath]] = {}
+        self._by_name: dict[str | int, list[PurePosixPath]] | None = None
 
     def any(self) -> bool:
-        """Whether there is a picture, video or sound in the folder."""
+        """Whether there is a picture in the folder."""
         return bool(self._index())
 
-    def has(self, name: str) -> bool:
-        """Whether a file fits the name."""
+    def has(self, value: object) -> bool:
+        """Whether files may fit a name, or the name in a record or at the head of a list; `path` says which."""
+        if isinstance(value, (list, tuple)):
+            return bool(value) and self.has(value[0])
         try:
-            return self.path(name).is_file()
-        except (DataError, OSError):
+            name = value.get("path") if isinstance(value, Mapping) else value
+            return self.path(str(name)).is_file()
+        except DataError:
+            return True
+        except OSError:
             return False
 
     def path(self, name: str) -> Path:
@@ -127,7 +115,7 @@ class PictureFiles:
         except OSError:
             exists = False
         if not exists and not PurePosixPath(plain).is_absolute() and ".." not in PurePosixPath(plain).parts:
-            fitting = self._fitting(PurePosixPath(plain))
+            fitting = self._fitting(_plain(plain.removeprefix("./")))
             if len(fitting) > 1:
                 raise DataError(f"the picture {shown(name)} may be one of several: {', '.join(map(str, fitting[:3]))}")
             direct = self.folder / fitting[0] if fitting else direct
@@ -135,44 +123,32 @@ class PictureFiles:
             raise DataError(f"the picture {shown(name)} lies outside of {self.folder}, which only --outside allows")
         return direct
 
-    def _fitting(self, name: PurePosixPath) -> list[PurePosixPath]:
-        parts = tuple(_plain(part) for part in name.parts if part != ".")
-        if not parts:
-            return []
-        with_ending = any(parts[-1].endswith(endings) for endings in _ENDINGS.values())
-        stem = parts[-1].rpartition(".")[0] if with_ending else parts[-1]
-        matching = []
-        for file in self._index().get(stem, ()):
-            own = tuple(_plain(part) for part in file.parts)
-            last = own[-1] if with_ending else own[-1].rpartition(".")[0]
-            if (*own[:-1], last)[-len(parts) :] == parts:
-                matching.append(file)
-        if not matching and len(parts) == 1 and stem.isdecimal():
-            self._by_number = self._by_number or self._numbered()
-            return self._by_number.get(int(stem), [])
-        return matching
+    def _fitting(self, name: str) -> list[PurePosixPath]:
+        """The files whose path ends in a name, with their ending or without; by its number where none does."""
+        index, parts = self._index(), name.split("/")
+        matching = [file for file in index.get(parts[-1], []) if _parts(file)[-len(parts) : -1] == parts[:-1]]
+        return matching or (index.get(int(name), []) if name.isdecimal() else [])
 
-    def _numbered(self) -> dict[int, list[PurePosixPath]]:
-        """Files by the number that their names end in."""
-        numbered: dict[int, list[PurePosixPath]] = {}
-        for stem, files in self._index().items():
-            if match := _NUMBER.search(stem):
-                numbered.setdefault(int(match[0]), []).extend(files)
-        return numbered
-
-    def _index(self) -> Mapping[str, list[PurePosixPath]]:
-        if self._by_stem is None:
-            self._by_stem, n_files = {}, 0
+    def _index(self) -> Mapping[str | int, list[PurePosixPath]]:
+        """Files by their names, their names without ending, and the numbers that these end in."""
+        if self._by_name is None:
+            self._by_name, n_files = defaultdict(list), 0
             for place, folders, names in os.walk(self.folder):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
-                for name in sorted(names):
-                    n_files += 1
-                    if any(name.lower().endswith(endings) for endings in _ENDINGS.values()):
-                        inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
-                        self._by_stem.setdefault(_plain(name).rpartition(".")[0], []).append(inside)
+                n_files += len(names)
+                for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
+                    inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
+                    stem = _plain(name).rpartition(".")[0]
+                    number = _NUMBER.search(stem)
+                    for key in {_plain(name), stem, *([int(number[0])] if number else [])}:
+                        self._by_name[key].append(inside)
                 if n_files > _MOST_FILES:
                     break
-        return self._by_stem
+        return self._by_name
+
+
+def _parts(file: PurePosixPath) -> list[str]:
+    return _plain(str(file)).split("/")
 
 
 def _plain(name: str) -> str:
