@@ -75,9 +75,8 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=50)
     parser.add_argument("--documents", type=int, default=400)
     arguments = parser.parse_args()
-    print(
-        "| AUROC | share | judge errs | has one | holds | length | : alone | worth | true | rate holds | length | : alone | worth | true |"
-    )
+    of_number = "holds | length | : alone | worth | true"
+    print(f"| AUROC | share | judge errs | has one | {of_number} | rate {of_number} |")
     print("|" + "---|" * 14)
     for cell in product(AREAS, SHARES, ERRORS):
         print(row(*cell, arguments.samples, arguments.labels, arguments.documents), flush=True)
