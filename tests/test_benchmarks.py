@@ -18,7 +18,7 @@ HELPERS = {"medical_models"}
 SMALL = {
     "audited_promise": "--splits 1",
     "digit_mass": "--questions 20 --repetitions 1 --draws 2 --masses 1",
-    "audit_coverage": "--samples 2",
+    "audit_coverage": "--samples 2 --labels 150",
     "guarantee": "--cells --splits 1 --risks 0.2",
     "letter_orders": "--questions 20",
     "interval_coverage": "--samples 2",
