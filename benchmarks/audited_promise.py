@@ -4,7 +4,7 @@
 
 Runs of 1,000 answers have scores in tenths, and a risk of hallucination of .02 + .4 score. The judge misses 35 % of the
 hallucinations (`at random`), or those of low scores above all (`follows`). Labels of experts are planned as
-`hedge audit plan --for policy` does, and tested as `hedge calibrate --audit` does: at most 10 % of what is let through,
+`hedge audit plan` does, and tested as `hedge calibrate --audit` does: at most 10 % of what is let through,
 with a confidence of 90 %. "broken": how often the threshold's own risk is higher; "promised": how often there is one.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import random
 
 import numpy as np
 
@@ -37,12 +38,9 @@ def row(judge: str, budget: int, splits: int) -> str:
         y = (rng.random(N) < 0.02 + 0.4 * x).astype(int)
         seen = SENSITIVITY if judge == "at random" else np.clip(SENSITIVITY * 2 * x, 0, 1)
         judged = y * (rng.random(N) < seen)
-        found = strata_of(x, judged.tolist(), [""] * N, budget, purpose="policy")
-        drawn = np.zeros(N, dtype=bool)
-        for stratum, take in enumerate(found.take):
-            drawn[rng.choice(np.flatnonzero(found.stratum == stratum), take, replace=False)] = True
+        found = strata_of(judged.tolist(), budget)
         ids = [str(i) for i in range(N)]
-        said = {ids[i]: (MEANINGS[0 if y[i] else 1],) for i in np.flatnonzero(drawn)}
+        said = {ids[i]: MEANINGS[0 if y[i] else 1] for i in found.drawn(random.Random(split))}
         alike = drawn_alike(ExpertAudit(found.titles, dict(zip(ids, found.stratum.tolist(), strict=True)), said), split)
         kept += len(alike)
         by_experts = np.array([y[i] if id in alike else math.nan for i, id in enumerate(ids)])

@@ -140,7 +140,7 @@ def stored_nli(rows: Sequence[Mapping[str, Any]], judge: ScoredClaims) -> Iterat
         "judge Gemma-31B": [x for i in kept for x in judge.answers[i].scores["claim_luq"].tolist()],
     }
     for name, values in columns.items():
-        pooled = estimate_auroc(values, labels, groups=answers, method="delong")
+        pooled = estimate_auroc(values, labels, groups=answers)
         within = stratified_auroc(values, labels, answers, groups=answers)
         numbers = f"{pooled.value:.3f} {shown(pooled.interval)}, within {within.value:.3f} {shown(within.interval)}"
         yield f"- on the {len(kept)} answers that have it, {name}: {numbers}"

@@ -18,10 +18,10 @@ HELPERS = {"medical_models"}
 SMALL = {
     "audited_promise": "--splits 1",
     "digit_mass": "--questions 20 --repetitions 1 --draws 2 --masses 1",
-    "group_sizes": "--samples 1 --family 1",
+    "audit_coverage": "--samples 2 --labels 150",
     "guarantee": "--cells --splits 1 --risks 0.2",
     "letter_orders": "--questions 20",
-    "interval_coverage": "--samples 1 --resamples 20 --quick --only strat",
+    "interval_coverage": "--samples 2",
     "noisy_draws": "DUMP TRUTH --n 2",
     "replies": "",
     "review_queues": "--queues 1",
@@ -39,7 +39,7 @@ NEEDS = {
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
     "data that is not in the repository": "rule_judge stock_tasks vlm_options vope_presence",
     "a finished run, or minutes": (
-        "mitigations audit_coverage audit_mutants draws_power equal_numbers finished_run large_store "
+        "mitigations equal_numbers finished_run large_store "
         "probes report_pages scale shale_scenarios store_overhead streamed_scores"
     ),
 }

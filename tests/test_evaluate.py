@@ -189,7 +189,7 @@ ONE = {"baseline": "left", "clean": ["left"]}
         ("detection_auroc", {}, "nothing to score"),
         ("detection_auroc", {"predictions": [0.5], "references": [1], "groups": ["a", "b"]}, "1 predictions and 2 gr"),
         ("detection_auroc", {"predictions": [0.5], "references": [1], "group": "a"}, "did you mean 'groups'"),
-        ("detection_auroc", {"predictions": [0.5], "references": [1], "method": "delon"}, "did you mean 'delong'"),
+        ("detection_auroc", {"predictions": [0.5], "references": [1], "confidenc": 1}, "did you mean 'confidence'"),
         ("se", {"predictions": [{**ONE, "nosy": ["left"]}]}, r"predictions\[0\].*did you mean 'noisy'"),
         ("se", {"predictions": [ONE, {"baseline": "left"}]}, r"predictions\[1\]: clean: missing"),
         ("se", {"predictions": [ONE, "left"]}, r"predictions\[1\]: expected the answers"),

@@ -22,6 +22,7 @@ from hedge_tasks.statistics import (
     estimate_of_sums,
     estimate_rate,
     krippendorff_alpha,
+    newcombe_interval,
     percent_agreement,
     ratio,
     stratified_auroc,
@@ -183,3 +184,25 @@ def test_a_group_may_have_half_of_a_class(of_one: int, is_there: bool) -> None:
     x = RNG.normal(size=20)
     assert (estimate_auroc(x, y, groups=groups).stderr is not None) == is_there
     assert (compare_scores(x, x**2, y, groups=groups).p_value is not None) == is_there
+
+
+@pytest.mark.parametrize(("rarer", "method"), [(29, "Newcombe"), (30, "logit")])
+def test_below_thirty_of_a_class_the_interval_is_newcombes(rarer: int, method: str) -> None:
+    y = np.array([1] * rarer + [0] * 50)
+    estimate = estimate_auroc(RNG.normal(size=len(y)) + y, y)
+    assert method in str(estimate.method)
+    newcombe = newcombe_interval(estimate.value or 0.0, rarer, 50)
+    assert (estimate.interval == pytest.approx(newcombe)) == (method == "Newcombe")
+
+
+@pytest.mark.parametrize("value", [0.0, 0.3, 0.81, 1.0])
+def test_newcombes_limits_are_as_far_away_as_their_own_error(value: float) -> None:
+    p, n = 8, 13
+    for limit in newcombe_interval(value, p, n):
+        if 0 < limit < 1:
+            q1, q2 = limit / (2 - limit), 2 * limit**2 / (1 + limit)  # Hanley & McNeil 1982
+            more = ((p + n) / 2 - 1) * (q1 - limit**2 + q2 - limit**2)
+            variance = (limit * (1 - limit) + more) / (p * n)
+            assert abs(value - limit) == pytest.approx(1.959964 * np.sqrt(variance), rel=1e-5)
+    low, high = newcombe_interval(1 - value, p, n)
+    assert newcombe_interval(value, p, n) == pytest.approx((1 - high, 1 - low), abs=1e-6)

@@ -244,7 +244,7 @@ def put_together(plan: AuditPlan, labels: Sequence[ExpertSaid], by: str = "") ->
 
 
 def _most(meanings: Iterable[str]) -> str | None:
-    """What most people say; None where there is no such thing."""
+    """The verdict of most people; None where there is none."""
     counts = Counter(meanings).most_common(2)
     return None if len(counts) > 1 and counts[0][1] == counts[1][1] else counts[0][0]
 

@@ -200,7 +200,7 @@ def _about_labels(run: Run, audit: ExpertAudit | None) -> Iterator[TrustReason]:
     if models:
         yield TrustReason(f"The labels are a model's ({', '.join(models[:2])}), and no expert has checked any of them.")
     else:
-        yield TrustReason("No expert has checked the labels: `hedge audit plan` says what that would buy.", "note")
+        yield TrustReason("No expert has checked the labels: `hedge audit plan` chooses documents for them.", "note")
 
 
 def _about_samples(run: Run) -> Iterator[TrustReason]:

@@ -211,7 +211,7 @@ def _kappa(labels: Mapping[str, Mapping[str, str]]) -> float | None:
     both = [code for code in first if code in second]
     if not both or Counter(first[c] for c in both) == {first[both[0]]: len(both)}:
         return None
-    return cohen_kappa([first[c] for c in both], [second[c] for c in both], n_resamples=2).value
+    return cohen_kappa([first[c] for c in both], [second[c] for c in both]).value
 
 
 def people_tables(people: PeopleVerdicts | None) -> dict[str, tuple[Sequence[str], list[list[str]]]]:
