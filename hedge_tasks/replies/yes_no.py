@@ -11,7 +11,7 @@ from typing import Any
 from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, WORD, Clause, clauses, polarity, stem, turned
 from hedge_tasks.replies.reading import LEADING, LINE, OPENING, Reading
 from hedge_tasks.replies.statements import OUTSIDE, SEVERAL, AnswerMatch, Answers, choose
-from hedge_tasks.replies.text import plain, spelled_out
+from hedge_tasks.replies.text import body, plain, spelled_out
 from hedge_tasks.replies.wording import cues, opposites, pattern_of, phrases, words
 
 YES, NO = "yes", "no"
@@ -139,13 +139,13 @@ class YesNo(Answers):
             if begun is not None and set(WORD.findall(clause.text[begun.end :])[:1]) & words("place"):
                 answers.append((begun.value, False))  # "yes on the left, no on the right"
                 continue
-            last = self.at(clause.words[-1]) if len(clause.words) <= _FEW else None
-            if last is not None and clause.polarity != OPEN:
-                answers.append((last.value, False))  # "also nein"
-                continue
             value = self._bare(clause) if not strange else None
             if value is not None:
                 answers.append((value, True))
+                continue
+            last = self.at(clause.words[-1]) if clause is not every[0] and len(clause.words) <= _FEW else None
+            if last is not None and clause.polarity != OPEN:
+                answers.append((last.value, False))  # "also nein"
                 continue
             value = self._clause(clause)
             others = set(self._up_to(clause)) - set(self.topic) - words("picture_word")
@@ -158,7 +158,9 @@ class YesNo(Answers):
         """Whether a clause says that something else is there: "Yes, there is a cat", of a dog."""
         if value != YES or not self.presence:
             return False
-        return any(c.own and c.words[:1] == ("there",) and self.head not in c.own for c in every[:2])
+        return any(
+            c.own and c.words[:1] == ("there",) and self.head not in c.own and self._bare(c) is None for c in every[:2]
+        )
 
     def _up_to(self, clause: Clause) -> Sequence[str]:
         """The own words of a clause; of one that says that a thing is there, those up to it: where it is may follow."""
@@ -247,7 +249,8 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
     """
     answers = YesNo(question)
     read = choose(reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), answers, cut=cut)
-    own_question = _QUESTION.match(reply)
+    spoken = body(reply)
+    own_question = _QUESTION.match(spoken) if isinstance(spoken, str) else None
     stems = (
         set(clauses(own_question[0].rstrip("?"))[0].own)
         if own_question and clauses(own_question[0].rstrip("?"))
