@@ -29,6 +29,7 @@ _MARK_ONLY = re.compile(
 _LABELLED = re.compile(r"(?m)(?:^\s*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
 _SECOND_ITEM = re.compile(r"(?m)^\W{0,4}B\s*[:.)-]")
 _FEW = 3
+_NORMAL = frozenset(["normal", "unremarkable"])
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 
 
@@ -87,6 +88,12 @@ class YesNo(Answers):
         first = next((at for at, word in enumerate(spoken) if word in words("place") and at > 2), len(spoken))
         front = [stem(word) for word in spoken[:first] if stem(word) in self.topic]
         return front[-1] if front else self.topic[-1] if self.topic else ""
+
+    @property
+    def _finding(self) -> bool:
+        """Whether it asks for something that is not there where all is normal."""
+        ending = any(self.head.endswith(end) for end in words("finding_ending"))
+        return self.presence and (self.head in words("finding") or ending)
 
     def marks(self) -> frozenset[str]:
         return frozenset(mark.upper() for mark in self.asked_marks) or frozenset("ABCD")
@@ -148,7 +155,8 @@ class YesNo(Answers):
                 answers.append((last.value, False))  # "also nein"
                 continue
             value = self._clause(clause)
-            others = set(self._up_to(clause)) - set(self.topic) - words("picture_word")
+            rivals = {word for thing in self.topic for word in opposites().get(thing, frozenset())} - words("side")
+            others = set(self._up_to(clause)) - set(self.topic) - rivals - words("picture_word") - _NORMAL
             strange = strange or bool(others)
             if value is not None:
                 answers.append((value, not others))
@@ -159,7 +167,8 @@ class YesNo(Answers):
         if value != YES or not self.presence:
             return False
         return any(
-            c.own and c.words[:1] == ("there",) and self.head not in c.own and self._bare(c) is None for c in every[:2]
+            c.own and c.words[:1] == ("there",) and set(self.topic).isdisjoint(c.own) and self._bare(c) is None
+            for c in every[:2]
         )
 
     def _up_to(self, clause: Clause) -> Sequence[str]:
@@ -197,12 +206,16 @@ class YesNo(Answers):
         if clause.polarity == OPEN:
             return None
         own, topic = set(clause.own), set(self.topic)
+        if own & _NORMAL and self._finding and own <= _NORMAL | words("picture_word"):
+            return NO if clause.polarity == AFFIRMED else None  # "the scan looks normal", asked for a lesion
         if topic <= own and turned(self.in_order, clause.stems, self.topic):
             return None
         rivals = {word for word in topic - own if own & opposites().get(word, frozenset()) - topic}
         if rivals:
             about = topic - rivals
-            near = about <= own or not about or (not self.presence and self.topic[0] in own)
+            near = about <= own or (not self.presence and self.topic[0] in own)
+            if not about:
+                near = own <= words("picture_word") | {o for word in rivals for o in opposites()[word]}
             return NO if clause.polarity == AFFIRMED and near and own else None
         if clause.polarity == DENIED:
             denied = topic <= own or (self.presence and self.head in own and self._same_place(own))

@@ -191,7 +191,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "10"
+    version = "11"
 
     def __init__(
         self,
