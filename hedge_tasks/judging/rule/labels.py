@@ -145,4 +145,3 @@ class LabelCase:
     known: bool
     implied: set[str]
     extra: set[str]
-    people: bool

@@ -264,23 +264,6 @@ UNITS = word_set("mm cm m inch ml cc kg g mg mcg hu degree percent")
 LENGTHS = {"mm": 1.0, "cm": 10.0, "inch": 25.4, "m": 1000.0}
 MORE = word_set("greater larger more bigger over above exceeding")
 LESS = word_set("less smaller fewer under below")
-# Who a question asks for, how people are addressed, and titles, which are other names of those who bear them.
-PEOPLE = word_set(
-    "actor actress architect artist astronaut athlete author broadcaster cartoonist chef comedian composer conductor "
-    "cricketer dancer director dj driver economist explorer footballer golfer host inventor jockey journalist manager "
-    "mathematician minister model musician novelist painter person philosopher physicist player playwright poet "
-    "politician presenter president scientist sculptor senator singer songwriter sportsman sportswoman star woman man "
-    "writer"
-)
-ADDRESS = word_set("sir dame dr doctor mr mrs ms miss prof professor")
-PARTICLES = word_set("de da di del della der den van von le la el al bin ibn dos du ten ter")
-TITLES = word_set(
-    "lord lady king queen prince princess duke duchess earl count countess baron baroness emperor empress pope saint "
-    "st president general captain major colonel admiral bishop archbishop sultan tsar"
-)
-OTHER_NAMES = word_set(
-    "real born nickname nicknamed pseudonym pen stage alias aka maiden known called title name names"
-)
 # 'I have a cough', 'I want to see a scan': a model that plays the one who asks says nothing about the picture.
 ASKERS = word_set("have want need like mean meant wish")
 ROLES = word_set("human assistant answer a response gpt model user final output")
