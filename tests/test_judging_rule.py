@@ -510,7 +510,6 @@ def test_two_names_of_one_thing_are_the_same_either_way_round(names: tuple[str, 
         ("5 mm", "0.5 cm", 0, "measure"),
         ("0.5 cm", "It is 5 mm", 0, "measure"),
         ("5 mm", "5 cm", 1, "measure"),
-        ("left", "on the left side of the image", None, "observer"),
         ("left side of the image", "on the left side of the image", 0, "equal"),
         ("upper left", "in the upper left of the image", 0, "equal"),
     ],
@@ -522,8 +521,6 @@ def test_kinds_lists_doubts_units_and_sides(reference: str, answer: str, expecte
 @pytest.mark.parametrize(
     ("question", "reference", "answer", "expected", "by"),
     [
-        ("Who plays the surgeon?", "Hugh Quarshie", "John Michie", 1, "people"),
-        ("Which American actress plays her?", "LES DENNIS", "Dame Judi Dench", 1, "people"),
         ("Who discovered it?", "Phil Mickelson", "Phil Mickleson", None, "unknown-words"),
         ("Who discovered it?", "Wilhelm Roentgen", "Wilhelm C. Röntgen", None, "unknown-words"),
         ("Who discovered it?", "Katherine Mickelson", "Sir Phil Mickleson", None, "unknown-words"),

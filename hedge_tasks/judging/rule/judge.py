@@ -17,7 +17,6 @@ from hedge_tasks.judging.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdi
 from hedge_tasks.judging.config import Spec
 from hedge_tasks.judging.fallback import Fallback
 from hedge_tasks.judging.outcomes import of_unanswered
-from hedge_tasks.judging.rule.counts import counted_nouns, single_count, stated_counts
 from hedge_tasks.judging.rule.labels import (
     LabelCase,
     asks_for_one_of_many,
@@ -28,7 +27,7 @@ from hedge_tasks.judging.rule.labels import (
     offered_options,
     reference_alternatives,
 )
-from hedge_tasks.judging.rule.measure import overlap, ranges, same_size
+from hedge_tasks.judging.rule.measure import counted_nouns, overlap, ranges, same_size, single_count, stated_counts
 from hedge_tasks.judging.rule.polar import says_yes_or_no, yes_no_reference
 from hedge_tasks.judging.rule.reading import Text, affirmed_and_denied, may_deny, read_text, stem, stemmed
 from hedge_tasks.judging.rule.synonyms import Synonyms, own

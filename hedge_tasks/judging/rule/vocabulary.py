@@ -223,8 +223,6 @@ NEGATIONS = word_set(
 )
 POSITIONS = (word_set("upper middle lower"), word_set("left middle right"))
 """Rows and columns: 'upper-left' is one place."""
-UNLIKELY = {("less", "likely"), ("ruled", "out")}
-RULED_OUT = {("rule", "out"), ("ruling", "out"), ("argue", "against"), ("speak", "against"), ("instead", "of")}
 MAKING = word_set("make making made render so therefore thus hence")
 PREPOSITIONS = word_set("of in with on at from to due near by for within without along behind under above below and")
 # Organs that a list of organs may have one too many of.
@@ -285,5 +283,4 @@ AUXILIARY = word_set("is are was were do does did has have had can could will wo
 
 MAX_CHARACTERS = 20_000
 LEAD_WORDS = 60
-NEGATION_REACH = 6
 IRREGULAR = word_set("yes does was its lens series always this has us plus gas rights")
