@@ -119,7 +119,7 @@ def clauses(text: str) -> list[Clause]:
 
     Example:
         >>> [(c.text, c.polarity) for c in clauses("No effusion, mass or fracture, but the heart is large.")]
-        [('no effusion mass or fracture', 'denied'), ('the heart is large', 'affirmed')]
+        [('no effusion mass or fracture', 'denied'), ('but the heart is large', 'affirmed')]
     """
     every: list[Clause] = []
     for number, sentence in enumerate(sentences(text)):

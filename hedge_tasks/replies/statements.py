@@ -1,4 +1,4 @@
-"""What a reply states as its answer, whatever it chooses among.
+"""The answer that a reply states, whatever it chooses among.
 
 In this order, and the first that finds something decides:
 

@@ -51,7 +51,7 @@ class YesNo(Answers):
 
     @cached_property
     def spoken(self) -> str:
-        """What is asked, lower case, without introduction."""
+        """The question itself, lower case, without introduction."""
         text = _MARKED.sub(" ", self.question) if self.asked_marks else self.question
         lines = [line for line in plain(text).splitlines() if line.strip()]
         asked = next((line for line in reversed(lines) if "?" in line), lines[-1] if lines else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hedge_tasks.judging.rule.reading import NUMBER, Text
 from hedge_tasks.judging.rule.vocabulary import LENGTHS, LESS, MORE, STOP, UNITS

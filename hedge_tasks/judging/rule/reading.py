@@ -237,7 +237,7 @@ def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
     """
     affirmed: set[str] = set()
     denied: set[str] = set()
-    for clause in (part for clause in text.clauses for part in _parts(clause)):
+    for clause in (part for whole in text.clauses for part in _parts(whole)):
         stated = clause[: next((at for at, word in enumerate(clause) if word in COMPARISONS), len(clause))]
         at = next((at for at, word in enumerate(stated) if word in NEGATIONS), len(stated))
         side = polarity(" ".join(stated))
@@ -258,7 +258,7 @@ def may_deny(text: Text, things: Set[str], known: Set[str], frame: Set[str]) -> 
     procedure is ...'), one word between an article and a thing ('a human brain') or behind a side ('left hemisphere'),
     and a negation of known things that follow it ('CT without contrast').
     """
-    parts = (part for clause in text.clauses for part in _parts(clause))
+    parts = [part for whole in text.clauses for part in _parts(whole)]
     return any(_clause_may_deny(clause, things, known, frame) for clause in parts)
 
 
