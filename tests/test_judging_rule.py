@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import subprocess
 import sys
@@ -16,14 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from linear import is_linear, sizes
 
-from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, Judge, Verdict, build_judge, judge_names, register_judge
 from hedge_tasks.judging.base import JUDGES
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.judging.rule import RULES, RuleJudge, describe_rules, synonyms
 from hedge_tasks.judging.rule.reading import stem
 from hedge_tasks.judging.rule.synonyms import read_synonyms
-from hedge_tasks.judging.rule.vocabularies import LICENCES, build_table
 from hedge_tasks.replies.reading import CONTRADICTION, NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -513,7 +510,6 @@ def test_two_names_of_one_thing_are_the_same_either_way_round(names: tuple[str, 
         ("5 mm", "0.5 cm", 0, "measure"),
         ("0.5 cm", "It is 5 mm", 0, "measure"),
         ("5 mm", "5 cm", 1, "measure"),
-        ("left", "on the left side of the image", None, "observer"),
         ("left side of the image", "on the left side of the image", 0, "equal"),
         ("upper left", "in the upper left of the image", 0, "equal"),
     ],
@@ -525,8 +521,6 @@ def test_kinds_lists_doubts_units_and_sides(reference: str, answer: str, expecte
 @pytest.mark.parametrize(
     ("question", "reference", "answer", "expected", "by"),
     [
-        ("Who plays the surgeon?", "Hugh Quarshie", "John Michie", 1, "people"),
-        ("Which American actress plays her?", "LES DENNIS", "Dame Judi Dench", 1, "people"),
         ("Who discovered it?", "Phil Mickelson", "Phil Mickleson", None, "unknown-words"),
         ("Who discovered it?", "Wilhelm Roentgen", "Wilhelm C. Röntgen", None, "unknown-words"),
         ("Who discovered it?", "Katherine Mickelson", "Sir Phil Mickleson", None, "unknown-words"),
@@ -572,74 +566,6 @@ def test_our_own_table_names_nothing_twice_and_nothing_that_a_rule_is_about() ->
     for entry in entries:
         for kind in entry.broader:
             assert any(stem(word) in known for word in kind.split()), (entry.preferred, kind)
-
-
-MESH = """*NEWRECORD
-MH = Kidney Calculi
-ENTRY = Calculi, Kidney|T047|NON|EQV|NLM (1966)|abc
-ENTRY = Zanzistones
-MN = C12.777.419.600
-
-*NEWRECORD
-MH = Kidney Diseases
-MN = C12.777.419
-ENTRY = Zanzipathies
-"""
-RADLEX = (
-    "Class ID,Preferred Label,Synonyms,Definitions,Obsolete,CUI,Semantic Types,Parents\n"
-    "R1,kidney stone,zanzistones,,,,,R2\nR2,kidney disease,zanzipathies,,,,,\n"
-)
-UMLS = "".join(
-    f"C1|{language}|{status}|L|PF|S|Y|A||||MSH|MH|D|{name}|0|{suppressed}||\n"
-    for language, status, name, suppressed in [
-        ("ENG", "P", "Kidney stone", "N"),
-        ("ENG", "S", "Zanzistones", "N"),
-        ("GER", "S", "Nierenstein", "N"),
-        ("ENG", "S", "Oldname", "O"),
-    ]
-)
-
-
-@pytest.mark.parametrize(("kind", "text"), [("mesh", MESH), ("radlex", RADLEX), ("umls", UMLS)])
-def test_a_table_from_a_users_vocabulary_is_used_and_part_of_the_settings(kind: str, text: str, tmp_path: Path) -> None:
-    source, out = tmp_path / "vocabulary", tmp_path / "table.tsv"
-    source.write_text(text, encoding="utf-8")
-    built = build_table(source, out)
-    assert built.vocabulary == kind
-    assert f"# Licence: {LICENCES[kind]}" in out.read_text(encoding="utf-8")
-    judge = RuleJudge(synonyms=str(out))
-
-    def judged(reference: str, answer: str) -> int | None:
-        return judge.judge([Case(id="1", question="What is it?", reference=reference, answer=answer)])[0].label
-
-    assert judged("renal calculi", "zanzistones") == 0
-    assert label("What is it?", "renal calculi", "zanzistones") is None
-    assert judged("cardiomegaly", "enlarged heart") == 0
-    assert judged("renal calculi", "Oldname") is judged("renal calculi", "Nierenstein") is None
-    if kind != "umls":
-        assert judged("zanzipathies", "zanzistones") == 0
-        assert judged("zanzistones", "zanzipathies") is None
-    digest = hashlib.sha256(out.read_bytes()).hexdigest()
-    assert judge.settings()["synonyms"] == {"name": "table.tsv", "sha256": digest}
-
-
-def test_what_is_no_vocabulary_and_no_table_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match="expected MeSH"):
-        build_table(tmp_path / "x", tmp_path / "out.tsv")
-    with pytest.raises(DataError, match="expected the header preferred synonyms broader"):
-        RuleJudge(synonyms=str(tmp_path / "x"))
-    with pytest.raises(ConfigError, match="path of a table"):
-        RuleJudge(synonyms={"name": "table.tsv"})  # type: ignore[arg-type]
-
-
-def test_a_name_of_two_things_in_a_users_table_is_read_in_context(tmp_path: Path) -> None:
-    table = tmp_path / "t.tsv"
-    table.write_text("preferred\tsynonyms\tbroader\nalpha thing\tzz\t\nbeta thing\tzz\t\n", encoding="utf-8")
-    judge = RuleJudge(synonyms=str(table))
-    for reference in ("alpha thing", "beta thing"):
-        case = Case(id="1", question="What is it?", reference=reference, answer="zz")
-        assert judge.judge([case])[0].label == 0
 
 
 # --- the interface ----------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.declining import unanswered
-from hedge_tasks.replies.reading import BASES, CONTRADICTION, SOFT, STATED
+from hedge_tasks.replies.reading import BASES, SOFT, STATED
 
 DOG = "Is there a dog in the image?"
 COLOURS = {"A": "pink", "B": "red", "C": "dark red", "D": "blue"}
@@ -58,14 +57,6 @@ def dog(reply: str) -> Reading:
 # --- verdicts by the sign of their words ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("before", ["", "factually ", "completely ", "simply ", "not entirely un", "far from in"])
-@pytest.mark.parametrize("tail", TAILS)
-def test_an_adverb_in_front_of_wrong_makes_it_no_less_wrong(before: str, tail: str) -> None:
-    adverb = before if before.endswith("ly ") or not before else "clearly "
-    for lead, word in itertools.product(LEADS, WRONG):
-        assert verdict(f"{lead} {adverb}{word}{tail}").value == "1", (lead, adverb, word)
-
-
 @pytest.mark.parametrize(
     "denial", ["not", "far from", "anything but", "by no means", "never", "hardly", "not entirely"]
 )
@@ -74,24 +65,6 @@ def test_a_denial_turns_a_verdict_round(denial: str, lead: str) -> None:
     for word in RIGHT:
         assert verdict(f"{lead} {denial} {word}.").value == "1", word
     assert verdict(f"{lead} not wrong.").value == "0"
-
-
-def test_what_is_partly_right_is_no_verdict() -> None:
-    for word in ("partly", "mostly", "partially", "largely", "almost"):
-        assert verdict(f"The answer is {word} accurate.").value is None
-    assert verdict("No part of the answer is correct.").value != "0"
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        *("0: factual, 1: hallucinated", "0 = factual\n1 = hallucinated", "Factual: 0, hallucinated: 1"),
-        *("0 means factual and 1 means hallucinated", "0 - factual; 1 - hallucinated"),
-    ],
-)
-def test_a_legend_is_no_verdict_and_hides_none(reply: str) -> None:
-    assert verdict(reply).value is None
-    assert verdict(f"{reply}\n\nAnswer: 1").value == "1"
 
 
 # --- numbers and phrases ----------------------------------------------------------------------------------------------
@@ -124,106 +97,7 @@ def test_an_option_within_another_phrase_is_not_taken() -> None:
 # --- corrections and comparisons --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "phrase",
-    [
-        *("{a}... no, {b}", "{a}. Wait, it is {b}.", "The answer is not {a}, it is {b}.", "{a}? No, {b}."),
-        *("Not {a}, but {b}.", "{a}. Actually, {b}.", "{a}. On second thought, {b}.", "{a} - scratch that, {b}."),
-        "The answer is {a}. Correction: {b}.",
-    ],
-)
-def test_what_takes_an_answer_back_is_read_instead_of_it(phrase: str) -> None:
-    for a, b in itertools.permutations("ABC", 2):
-        assert colour(phrase.format(a=a, b=b)).value == b
-    assert verdict(phrase.format(a="0", b="1")).value == "1"
-
-
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        *(("Yes ... actually no", "no"), ("No. Wait, there is a dog.", "yes"), ("Yes. Wait, there is no dog.", "no")),
-        *(("The answer is not yes, it is no.", "no"), ("Yes? No.", "no"), ("Yes. Wait.", None)),
-    ],
-)
-def test_yes_and_no_are_taken_back(reply: str, said: str | None) -> None:
-    assert dog(reply).value == said
-
-
-def test_a_comparison_takes_neither() -> None:
-    for a, b in itertools.permutations("ABCD", 2):
-        assert colour(f"{a} is less likely than {b}.").value is None
-    assert colour("Pink is less likely than red.").value is None
-
-
-def test_a_correction_without_an_answer_leaves_none() -> None:
-    assert colour("The answer is B. Hmm, wait.").basis == CONTRADICTION
-
-
-def test_of_lists_with_ticks_the_ticked_one_is_taken() -> None:
-    assert colour("A ✗\nB ✓\nC ✗\nD ✗").value == "B"
-    assert colour("A. pink ❌\nB. red ✅\nC. dark red ❌").value == "B"
-    assert colour("A ✗").value is None
-
-
-def test_an_analysis_that_was_cut_after_its_first_letter_is_no_answer() -> None:
-    for reply in ("A. The image shows a pink", "A: The car", "(A) pink: the car is not", "A) The car could be"):
-        assert read_option(reply, COLOURS, cut=True).basis == "cut off"
-
-
 # --- plain replies that were not read ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("question", "reply", "said"),
-    [
-        ("Is there hepatomegaly?", "There is no evidence of hepatomegaly.", "no"),
-        ("Are the lungs clear?", "The lungs are clear.", "yes"),
-        ("Is there pneumonia?", "The lungs are clear.", "no"),
-        ("Is there a bicycle?", '{"bicycle": false}', "no"),
-        ("Is there a lesion in the image?", "The scan looks normal", "no"),
-        ("Is there a pleural effusion?", "Pleural effusion: absent", "no"),
-        *((DOG, "Probably not.", "no"), (DOG, "✅ Yes", "yes"), (DOG, '{"ANSWER": "NO"}', "no")),
-        *((DOG, '{"result": {"answer": "no"}}', "no"), (DOG, "Yes, but please consult an expert.", "yes")),
-    ],
-)
-def test_plain_answers_are_read(question: str, reply: str, said: str) -> None:
-    assert read_yes_no(reply, question).value == said
-
-
-def test_plain_verdicts_and_options_are_read() -> None:
-    for reply in ('{"hallucinated": true}', '{"Hallucinated": "yes"}', '{"factual": false}', '{"VERDICT": 1}'):
-        assert (verdict(reply).value, verdict(reply).basis) == ("1", "json")
-    for reply in ("Only A.", '{"A": true, "B": false}', '{"answer": {"choice": "A"}}', "✅ A"):
-        assert colour(reply).value == "A"
-
-
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        *(
-            ("Sí, hay un perro.", "yes"),
-            ("はい、犬がいます。", "yes"),
-            ("نعم، يوجد كلب", "yes"),
-            ("हाँ, एक कुत्ता है", "yes"),
-        ),
-        *(
-            ("Có, có một con chó.", "yes"),
-            ("是的，有一只狗。", "yes"),
-            ("예, 개가 있습니다.", "yes"),
-            ("Да, есть.", "yes"),
-        ),
-        *(("No hay duda de que hay un perro.", "yes"), ("Não há dúvida: há um cão", "yes"), ("没有问题，有狗", "yes")),
-        *(("لا، لا يوجد كلب", "no"), ("नहीं, कोई कुत्ता नहीं है", "no"), ("Không, không có chó.", "no"), ("Nein.", "no")),
-        *(("Il n'y a pas de chien.", "no"), ("Hayır, köpek yok.", "no"), ("Ei, kuvassa ei ole koiraa.", "no")),
-    ],
-)
-def test_other_languages_are_read_or_unread_and_never_wrong(reply: str, said: str) -> None:
-    assert dog(reply).value in (said, None)
-
-
-def test_an_option_that_another_language_denies_is_not_taken() -> None:
-    for reply in ("(A) es incorrecta.", "A no es correcta.", "A nicht, sondern die zweite."):
-        assert colour(reply).value in (None, "B")
 
 
 # --- firm and soft ----------------------------------------------------------------------------------------------------
@@ -244,23 +118,6 @@ def test_a_beginning_that_is_put_in_question_is_never_firm(tail: str) -> None:
     assert colour("The answer is B if it is red.").basis != STATED
 
 
-@pytest.mark.parametrize(
-    ("read", "reply"),
-    [
-        (colour, "A. pink\nB. red\nC. dark red\nD. blue"),
-        (dog, "Yes, there is a cat."),
-        (dog, "If asked, I'd say yes, but I have not seen the image."),
-        (dog, "Is there a cat? No. Is there a dog? Yes, there is a dog."),
-        (dog, "Please check the image for the presence or absence of a dog."),
-        (colour, "B - falso"),
-        (verdict, "It is not known whether it is factual."),
-    ],
-)
-def test_what_is_no_plain_answer_is_never_read_firmly(read: Callable[[str], Reading], reply: str) -> None:
-    found = read(reply)
-    assert found.value is None or found.soft
-
-
 # --- judges -----------------------------------------------------------------------------------------------------------
 
 
@@ -276,31 +133,6 @@ def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
         *([] if prompt.turns else [prompt.system.splitlines()[-1]]),
     ]
     assert [prompt.read(form)[0] for form in forms] == [None] * len(forms)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        *(
-            "supported ✗",
-            "**supported**: ❌",
-            "supported\nnot really",
-            '{"verdict":"supported"} Correction: hallucinated.',
-        ),
-        *("verdict: ~~supported~~ hallucinated", "supported?", "verdict: supported (just kidding, hallucinated)"),
-        *("Verdict: supported. Actually, hallucinated.", "supported? Not really.", "✗ supported"),
-        '{"verdict": "supported"}\n\nHmm, the answer is hallucinated.',
-        '{"reason": "<one sentence, at most 20 words>", "verdict": "supported"}',
-    ],
-)
-def test_a_judge_that_takes_its_verdict_back_has_given_none(reply: str) -> None:
-    assert load_judge_prompt("hedge").read(reply)[0] is None
-
-
-def test_a_judges_field_may_be_in_capitals_and_explained() -> None:
-    read = load_judge_prompt("hedge").read
-    for reply in ('{"VERDICT": "hallucinated"}', '{"verdict": "hallucinated"} The answer is not supported by it.'):
-        assert read(reply)[0] is not None
 
 
 # --- declined ---------------------------------------------------------------------------------------------------------
@@ -426,41 +258,6 @@ def test_plain_answers_in_many_forms_are_read_and_never_as_something_else(kind: 
     said = [one.readable for row, one in read if row["meaning"] is not None]
     assert len(said) > 30
     assert sum(said) >= 0.9 * len(said)
-
-
-@pytest.mark.parametrize(
-    ("reply", "meaning"),
-    [
-        *(("La respuesta correcta es la B.", "B"), ("Die richtige Antwort ist B.", "B"), ("正解はBです。", "B")),
-        *(
-            ("정답은 B입니다.", "B"),
-            ("Правильный ответ: B (MRI)", "B"),
-            ("所以选B。", "B"),
-            ("Doğru cevap B şıkkı", "B"),
-        ),
-        *(("正解はBではない。", None), ("La respuesta no es B.", None), ("답은 B가 아니다", None), ("B型", None)),
-        *(("Das kann ich leider nicht beurteilen.", None), ("不应选B。", None), ("Die Antwort ist nicht B.", None)),
-    ],
-)
-def test_another_language_is_read_where_it_states_its_answer_and_nothing_denies_it(
-    reply: str, meaning: str | None
-) -> None:
-    assert read_option(reply, MODALITIES).value == meaning
-
-
-def test_a_verdict_in_prose_is_firm_or_asked_for_again() -> None:
-    prompt = load_judge_prompt("hedge_binary")
-    for reply in (
-        *("The answer is supported, but the side is wrong.", "One might call it supported.", "If so, it is supported."),
-        *("It is neither supported nor hallucinated.", "The answer contradicts the reference, so it is supported."),
-        *(
-            "Supported claims are rare. The finding is a hallucination? I cannot tell.",
-            "The answer is mostly supported.",
-        ),
-    ):
-        assert prompt.read(reply)[0] is None, reply
-    said = "The verdict is supported because it is right."
-    assert prompt.read(said, judged=said)[0] is None
 
 
 # --- time -------------------------------------------------------------------------------------------------------------

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 
 from hedge_tasks.cli.choices import add_label_field
 from hedge_tasks.evaluation import evaluation_commands
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 from hedge_tasks.making.commands import add_floor
-
-VOCABULARIES = ("mesh", "radlex", "umls")
 
 
 def add(commands: Parser) -> None:
@@ -27,26 +24,6 @@ def add(commands: Parser) -> None:
     parser.add_argument("--group-field", metavar="COLUMN", help="what belongs together (default: image or question)")
     parser.add_argument("--stratum-field", metavar="COLUMN", help="kinds of rows that get a floor of their own")
     add_floor(parser)
-    parser = command(parts, "synonyms", run_synonyms, "make a table of synonyms for the rule judge from a vocabulary")
-    parser.add_argument(
-        "source",
-        type=Path,
-        metavar="FILE",
-        help="your copy of MeSH (d2026.bin), RadLex (BioPortal's CSV) or UMLS (MRCONSO.RRF)",
-    )
-    parser.add_argument("--vocabulary", choices=VOCABULARIES, help="which of them it is (default: by its first line)")
-    add_out(parser, "the table, for `judge: {name: rule, synonyms: FILE}`", required=True)
-
-
-def run_synonyms(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.judging.rule.vocabularies import build_table
-    from hedge_tasks.numbers import Table
-
-    built = build_table(arguments.source, arguments.out, arguments.vocabulary)
-    title = f"Synonyms for the rule judge: {arguments.out}"
-    table = Table.of(["what", "value"], [(name, value) for name, value in asdict(built).items()], title=title)
-    show(arguments, asdict(built), table)
-    return 0
 
 
 def run_attack(arguments: argparse.Namespace) -> int:

@@ -8,8 +8,9 @@
 
 Each gives a `Reading`: a value with its basis (see `BASES`), or no value with the reason (see `REASONS`). Refusals,
 replies that were cut off before they said it, and thoughts without an end are never an answer. The order of the rules
-is in `choice`; `official` reads as the papers' code does. How often each reader is right is measured on a corpus of
-replies with known meaning, in `benchmarks/RESULTS.md`.
+is in `statements`, what a sentence affirms or denies in `clauses`, their words in `words.json`; `official` reads as the
+papers' code does. How often each reader is right is measured on a corpus of replies with known meaning, in
+`benchmarks/RESULTS.md`.
 """
 
 from hedge_tasks.replies.free import read_free, spoken_text

@@ -115,15 +115,15 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def clauses(text: str) -> list[Clause]:
-    """The clauses of a text; questions state nothing and are left out.
+    """The clauses of a text; questions and requests state nothing and are left out.
 
     Example:
         >>> [(c.text, c.polarity) for c in clauses("No effusion, mass or fracture, but the heart is large.")]
-        [('no effusion mass or fracture', 'denied'), ('the heart is large', 'affirmed')]
+        [('no effusion mass or fracture', 'denied'), ('but the heart is large', 'affirmed')]
     """
     every: list[Clause] = []
     for number, sentence in enumerate(sentences(text)):
-        if not sentence.endswith("?"):
+        if not sentence.endswith("?") and not cues("courtesy").match(sentence):
             every += _in_sentence(" ".join(sentence.split()), number)
     return every
 

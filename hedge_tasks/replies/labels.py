@@ -193,7 +193,7 @@ def read_verdict(reply: str, *, offered: str = "012", cut: bool = False) -> Read
 
     Example:
         >>> print(read_verdict("1. The answer is hallucinated because ..."), read_verdict("<think>1"))
-        1 (opening) unreadable: unfinished thought
+        1 (stated) unreadable: unfinished thought
     """
     return choose(_without_legend(reply), Labels.of_digits(offered), cut=cut)
 

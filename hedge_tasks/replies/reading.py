@@ -12,7 +12,6 @@ OPENING = "opening"
 SAID_BACK = "said back"
 LEADING = "leading"
 STATEMENT = "statement"
-MENTION = "mention"
 MODEL = "model"
 
 BASES = {
@@ -24,12 +23,11 @@ BASES = {
     SAID_BACK: "a sentence that says or denies what was asked, in its words and no others",
     LEADING: "how the reply begins, where what follows says more or something else",
     STATEMENT: "a sentence about what was asked",
-    MENTION: "the only answer that is mentioned, and not denied",
     MODEL: "a judge model, asked about what the rules cannot read, or read only softly",
 }
 """Bases of a reading, the firmest first."""
 
-SOFT = frozenset({LEADING, STATEMENT, MENTION})
+SOFT = frozenset({LEADING, STATEMENT})
 """Bases on which a reading needs a second one to count; all others are firm."""
 
 EMPTY = "empty"

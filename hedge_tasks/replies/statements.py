@@ -1,4 +1,4 @@
-"""What a reply states as its answer, whatever it chooses among.
+"""The answer that a reply states, whatever it chooses among.
 
 In this order, and the first that finds something decides:
 
@@ -130,7 +130,8 @@ def choose(reply: str, answers: Answers, *, cut: bool = False) -> Reading:
         answers: what it may choose among.
         cut: whether the reply ended because it had become too long.
     """
-    spoken = body(reply)
+    # Before thoughts are looked for: an object may quote their mark.
+    spoken = reply.strip() if whole_object(reply.strip()) is not None else body(reply)
     if isinstance(spoken, Reading):
         return spoken
     structured, remainder = _structured(spoken, answers)

@@ -123,7 +123,7 @@ def is_foreign(text: str) -> bool:
     english = words("grammar", "en")
     foreign = {word for language in languages() if language != "en" for word in words("grammar", language)} - english
     n_foreign = sum((word in foreign and len(word) > 1) or not word.isascii() for word in spoken)
-    return n_foreign > sum(word in english for word in spoken)
+    return n_foreign > sum(word in english and len(word) > 1 for word in spoken)
 
 
 def _inner(match: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, WORD, Clause, clauses, polarity, stem, turned
 from hedge_tasks.replies.reading import LEADING, LINE, OPENING, Reading
 from hedge_tasks.replies.statements import OUTSIDE, SEVERAL, AnswerMatch, Answers, choose
-from hedge_tasks.replies.text import plain, spelled_out
+from hedge_tasks.replies.text import body, plain, spelled_out
 from hedge_tasks.replies.wording import cues, opposites, pattern_of, phrases, words
 
 YES, NO = "yes", "no"
@@ -29,6 +29,7 @@ _MARK_ONLY = re.compile(
 _LABELLED = re.compile(r"(?m)(?:^\s*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
 _SECOND_ITEM = re.compile(r"(?m)^\W{0,4}B\s*[:.)-]")
 _FEW = 3
+_NORMAL = frozenset(["normal", "unremarkable"])
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 
 
@@ -50,7 +51,7 @@ class YesNo(Answers):
 
     @cached_property
     def spoken(self) -> str:
-        """What is asked, lower case, without introduction."""
+        """The question itself, lower case, without introduction."""
         text = _MARKED.sub(" ", self.question) if self.asked_marks else self.question
         lines = [line for line in plain(text).splitlines() if line.strip()]
         asked = next((line for line in reversed(lines) if "?" in line), lines[-1] if lines else "")
@@ -87,6 +88,12 @@ class YesNo(Answers):
         first = next((at for at, word in enumerate(spoken) if word in words("place") and at > 2), len(spoken))
         front = [stem(word) for word in spoken[:first] if stem(word) in self.topic]
         return front[-1] if front else self.topic[-1] if self.topic else ""
+
+    @property
+    def _finding(self) -> bool:
+        """Whether it asks for something that is not there where all is normal."""
+        ending = any(self.head.endswith(end) for end in words("finding_ending"))
+        return self.presence and (self.head in words("finding") or ending)
 
     def marks(self) -> frozenset[str]:
         return frozenset(mark.upper() for mark in self.asked_marks) or frozenset("ABCD")
@@ -139,16 +146,17 @@ class YesNo(Answers):
             if begun is not None and set(WORD.findall(clause.text[begun.end :])[:1]) & words("place"):
                 answers.append((begun.value, False))  # "yes on the left, no on the right"
                 continue
-            last = self.at(clause.words[-1]) if len(clause.words) <= _FEW else None
-            if last is not None and clause.polarity != OPEN:
-                answers.append((last.value, False))  # "also nein"
-                continue
             value = self._bare(clause) if not strange else None
             if value is not None:
                 answers.append((value, True))
                 continue
+            last = self.at(clause.words[-1]) if clause is not every[0] and len(clause.words) <= _FEW else None
+            if last is not None and clause.polarity != OPEN:
+                answers.append((last.value, False))  # "also nein"
+                continue
             value = self._clause(clause)
-            others = set(self._up_to(clause)) - set(self.topic) - words("picture_word")
+            rivals = {word for thing in self.topic for word in opposites().get(thing, frozenset())} - words("side")
+            others = set(self._up_to(clause)) - set(self.topic) - rivals - words("picture_word") - _NORMAL
             strange = strange or bool(others)
             if value is not None:
                 answers.append((value, not others))
@@ -158,7 +166,10 @@ class YesNo(Answers):
         """Whether a clause says that something else is there: "Yes, there is a cat", of a dog."""
         if value != YES or not self.presence:
             return False
-        return any(c.own and c.words[:1] == ("there",) and self.head not in c.own for c in every[:2])
+        return any(
+            c.own and c.words[:1] == ("there",) and set(self.topic).isdisjoint(c.own) and self._bare(c) is None
+            for c in every[:2]
+        )
 
     def _up_to(self, clause: Clause) -> Sequence[str]:
         """The own words of a clause; of one that says that a thing is there, those up to it: where it is may follow."""
@@ -195,12 +206,16 @@ class YesNo(Answers):
         if clause.polarity == OPEN:
             return None
         own, topic = set(clause.own), set(self.topic)
+        if own & _NORMAL and self._finding and own <= _NORMAL | words("picture_word"):
+            return NO if clause.polarity == AFFIRMED else None  # "the scan looks normal", asked for a lesion
         if topic <= own and turned(self.in_order, clause.stems, self.topic):
             return None
         rivals = {word for word in topic - own if own & opposites().get(word, frozenset()) - topic}
         if rivals:
             about = topic - rivals
-            near = about <= own or not about or (not self.presence and self.topic[0] in own)
+            near = about <= own or (not self.presence and self.topic[0] in own)
+            if not about:
+                near = own <= words("picture_word") | {o for word in rivals for o in opposites()[word]}
             return NO if clause.polarity == AFFIRMED and near and own else None
         if clause.polarity == DENIED:
             denied = topic <= own or (self.presence and self.head in own and self._same_place(own))
@@ -247,7 +262,8 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
     """
     answers = YesNo(question)
     read = choose(reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), answers, cut=cut)
-    own_question = _QUESTION.match(reply)
+    spoken = body(reply)
+    own_question = _QUESTION.match(spoken) if isinstance(spoken, str) else None
     stems = (
         set(clauses(own_question[0].rstrip("?"))[0].own)
         if own_question and clauses(own_question[0].rstrip("?"))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from hedge_tasks.errors import ConfigError
@@ -18,7 +17,6 @@ from hedge_tasks.judging.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdi
 from hedge_tasks.judging.config import Spec
 from hedge_tasks.judging.fallback import Fallback
 from hedge_tasks.judging.outcomes import of_unanswered
-from hedge_tasks.judging.rule.counts import counted_nouns, single_count, stated_counts
 from hedge_tasks.judging.rule.labels import (
     LabelCase,
     asks_for_one_of_many,
@@ -29,12 +27,10 @@ from hedge_tasks.judging.rule.labels import (
     offered_options,
     reference_alternatives,
 )
-from hedge_tasks.judging.rule.measure import overlap, ranges, same_size
-from hedge_tasks.judging.rule.people import two_people
+from hedge_tasks.judging.rule.measure import counted_nouns, overlap, ranges, same_size, single_count, stated_counts
 from hedge_tasks.judging.rule.polar import says_yes_or_no, yes_no_reference
 from hedge_tasks.judging.rule.reading import Text, affirmed_and_denied, may_deny, read_text, stem, stemmed
-from hedge_tasks.judging.rule.sides import other_observer
-from hedge_tasks.judging.rule.synonyms import Synonyms, installed, own
+from hedge_tasks.judging.rule.synonyms import Synonyms, own
 from hedge_tasks.judging.rule.vocabulary import (
     ANATOMY,
     AUXILIARY,
@@ -65,10 +61,6 @@ RULES: dict[str, str] = {
         "a date where yes or no was asked for): not judged."
     ),
     "unfinished": "The answer was cut off before it began, or the request for it failed: not judged.",
-    "observer": (
-        "One of reference and answer tells a side as seen in the picture ('on the left of the image'), and the other "
-        "may mean the patient's: not judged."
-    ),
     "equal": (
         "Answer and reference are the same words, in any order, or the same letters written apart ('hay fever', "
         "'hayfever'), accents not counted: supported."
@@ -133,11 +125,6 @@ RULES: dict[str, str] = {
         "Some words of the reference are missing. The answer has something else in their place, or the reference is a "
         "list: hallucinated. The answer is only less specific: not judged."
     ),
-    "people": (
-        "The question asks for a person, and reference and answer are full names of people, without a title, that "
-        "share no word and none that is spelt alike: hallucinated. Where another name of somebody is asked for: not "
-        "judged."
-    ),
     "unknown-words": (
         "The answer shares no word with the reference, or has others in place of some, and the table of synonyms does "
         "not know the head words of both: not judged, for it may be the same in other words."
@@ -185,41 +172,30 @@ class RuleJudge:
         short_answer: An answer with at most so many content words (those of the question not counted) contradicts
             itself when it names both of two opposites, or two numbers; a longer one may compare them.
         short_reference: A reference with more content words than this is a sentence, not a label.
-        synonyms: A table of a user's own behind the one that is built in (`hedge data synonyms` makes it); its digest
-            is part of the settings.
         fallback: A judge model that reads yes or no where the rules cannot, or only softly (`llm:model=...`).
     """
 
     name = "rule"
-    version = "10"
+    version = "11"
 
     def __init__(
         self,
         *,
         short_answer: int = 6,
         short_reference: int = 6,
-        synonyms: str | None = None,
         fallback: Spec | None = None,
     ) -> None:
         for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ConfigError(f"{key} must be a positive integer, got {value!r}")
-        if not isinstance(synonyms, str | None):
-            raise ConfigError(f"synonyms must be the path of a table, got {synonyms!r}")
         self.short_answer = short_answer
         self.short_reference = short_reference
         self._names: Synonyms = own()
-        self._digest: str | None = None
-        if synonyms is not None:
-            self._names, self._digest = installed(Path(synonyms))
-        self.synonyms = synonyms
         self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
 
     def settings(self) -> dict[str, Any]:
         own_settings: dict[str, Any] = {"judge": self.name, "version": self.version}
         own_settings |= {"short_answer": self.short_answer, "short_reference": self.short_reference}
-        if self._digest is not None:
-            own_settings |= {"synonyms": {"name": Path(str(self.synonyms)).name, "sha256": self._digest}}
         return own_settings if self.fallback is None else {**own_settings, "fallback": self.fallback.settings()}
 
     @property
@@ -272,8 +248,6 @@ class RuleJudge:
         if why is not None and says_yes_or_no(answer_text) is None:
             return _silent(why)
         polar = yes_no_reference(reference_text)
-        if polar is None and other_observer(question_text, reference_text, answer_text, reference):
-            return None, "observer", "a side as seen in the picture, and one that may be the patient's"
         same_words = answer.words == reference.words or _same_words(answer, reference)
         # "Yes?" asks: it must not support "yes" where it would not contradict "no".
         if same_words and (polar is None or read_yes_no(answer_text, question_text, cut=case.cut).value is not None):
@@ -296,8 +270,7 @@ class RuleJudge:
                     return _Polar(polar, unreadable(NOTICE))
                 return HALLUCINATED, "wrong-type", "a number where yes or no was asked for"
             return _Polar(polar, read_yes_no(answer_text, question_text, cut=case.cut))
-        people = two_people(question, reference_text, answer_text)
-        return self._label(question, reference, answer, says_yes_or_no(answer_text) is not None, people)
+        return self._label(question, reference, answer, says_yes_or_no(answer_text) is not None)
 
     def _count(self, count: float, nouns: set[str], answer: Text) -> Decision:
         counts = stated_counts(answer, nouns)
@@ -315,7 +288,7 @@ class RuleJudge:
             return None, "count", "the answer says several"
         return None, "count", "no number in the answer"
 
-    def _label(self, question: Text, reference: Text, answer: Text, says_yes_or_no: bool, people: bool) -> Decision:
+    def _label(self, question: Text, reference: Text, answer: Text, says_yes_or_no: bool) -> Decision:
         polar = says_yes_or_no and question.words[:1] != [] and not _asks_yes_or_no(question)
         if NEGATIONS & set(reference.words):
             return self._sentence(reference, answer)
@@ -359,7 +332,6 @@ class RuleJudge:
                 heads_known,
                 implied,
                 extra,
-                people,
             )
             decision = self._one_label(parts, options)
             if decision[0] == SUPPORTED and self._may_deny(lead, needed, question_words):
@@ -437,8 +409,6 @@ class RuleJudge:
             if {"yes", "no"} & set(case.first):
                 return None, "undecided", f"a yes or no, and nothing about {names}"
             return None, "undecided", "the answer has only words of the question"
-        if case.people:
-            return HALLUCINATED, "people", f"another person than {names}"
         if not case.known:
             return None, "unknown-words", f"no word of {names}, and words that the table of synonyms does not know"
         kind = "a short" if short else "a longer"

@@ -129,7 +129,6 @@ class LabelCase:
         known: whether the head words of both are known to the table of synonyms.
         implied: what the things in the first sentence are kinds of ('glioblastoma' is a 'brain tumor').
         extra: organs that the first sentence lists beside those of the reference.
-        people: whether the two are full names of two people.
     """
 
     wanted: set[str]
@@ -145,4 +144,3 @@ class LabelCase:
     known: bool
     implied: set[str]
     extra: set[str]
-    people: bool

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from hedge_tasks.replies import read_yes_no
-from hedge_tasks.replies.reading import MENTION, SAID_BACK, STATEMENT
+from hedge_tasks.replies.reading import SAID_BACK, STATEMENT
 
 
 def yes_no_reference(reference: str) -> bool | None:
@@ -18,4 +18,4 @@ def yes_no_reference(reference: str) -> bool | None:
 def says_yes_or_no(text: str) -> bool | None:
     """Whether a text says yes (True) or no (False) in so many words."""
     read = read_yes_no(text)
-    return read.value == "yes" if read.readable and read.basis not in (STATEMENT, SAID_BACK, MENTION) else None
+    return read.value == "yes" if read.readable and read.basis not in (STATEMENT, SAID_BACK) else None

@@ -19,19 +19,17 @@ from hedge_tasks.judging.rule.vocabulary import (
     IRREGULAR,
     MAKING,
     MAX_CHARACTERS,
-    NEGATION_REACH,
     NEGATIONS,
     NUMBERS,
     ORDINALS,
     PLURALS,
     QUALIFIERS,
     ROLES,
-    RULED_OUT,
     SHORTEST_STEM,
     STOP,
     UNITS,
-    UNLIKELY,
 )
+from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, polarity
 
 _PIECE = re.compile(r"\d+\.\d+|\w+(?:'\w+)?|[.!?;\n]|[,:()\u2013\u2014]")
 _MINUS = re.compile(r"(?<![^\s(])[-\u2212\u2013](?=\s*(?:[).,;\n]|\Z))")
@@ -233,33 +231,24 @@ def _without_role(sentences: tuple[tuple[Clause, ...], ...]) -> tuple[tuple[Clau
 
 
 def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
-    """Words that are stated, and words denied by a negation in front of them in the same clause, or that ends it.
+    """Words that are stated, and words denied: what follows a negation, or all that has one behind it.
 
     What something is compared with ('clearer than the right lung') is neither.
     """
     affirmed: set[str] = set()
     denied: set[str] = set()
-    for clause in text.clauses:
-        until = -1
-        doubted = _doubted(clause) | _denied_behind(clause)
-        for position, word in enumerate(clause):
-            if word in COMPARISONS:
-                break
-            if word in NEGATIONS:
-                until = position + NEGATION_REACH
-            elif position <= until or position in doubted:
-                denied.add(word)
-            else:
-                affirmed.add(word)
+    for clause in (part for whole in text.clauses for part in _parts(whole)):
+        stated = clause[: next((at for at, word in enumerate(clause) if word in COMPARISONS), len(clause))]
+        at = next((at for at, word in enumerate(stated) if word in NEGATIONS), len(stated))
+        side = polarity(" ".join(stated))
+        if side == AFFIRMED or (side == OPEN and at == len(stated)):
+            affirmed |= set(stated) - NEGATIONS
+        elif set(stated[at + 1 :]) - STOP:
+            affirmed |= set(stated[:at])
+            denied |= set(stated[at + 1 :])
+        elif side == DENIED:
+            denied |= set(stated) - NEGATIONS
     return affirmed, denied - affirmed
-
-
-def _denied_behind(clause: Clause) -> set[int]:
-    """Positions of what the only negation of a clause denies from behind: 'edema is not seen', 'edema is absent'."""
-    negations = [at for at, word in enumerate(clause) if word in NEGATIONS]
-    if len(negations) != 1 or set(clause[negations[0] + 1 :]) - STOP:
-        return set()
-    return set(range(negations[0]))
 
 
 def may_deny(text: Text, things: Set[str], known: Set[str], frame: Set[str]) -> bool:
@@ -269,7 +258,14 @@ def may_deny(text: Text, things: Set[str], known: Set[str], frame: Set[str]) -> 
     procedure is ...'), one word between an article and a thing ('a human brain') or behind a side ('left hemisphere'),
     and a negation of known things that follow it ('CT without contrast').
     """
-    return any(_clause_may_deny(clause, things, known, frame) for clause in text.clauses)
+    parts = [part for whole in text.clauses for part in _parts(whole)]
+    return any(_clause_may_deny(clause, things, known, frame) for clause in parts)
+
+
+def _parts(clause: Clause) -> list[Clause]:
+    """'X makes Y unlikely' says two things."""
+    at = next((at for at, word in enumerate(clause) if at and word in MAKING), len(clause))
+    return [clause[:at], clause[at:]] if at < len(clause) else [clause]
 
 
 def _clause_may_deny(clause: Clause, things: Set[str], known: Set[str], frame: Set[str]) -> bool:
@@ -277,8 +273,8 @@ def _clause_may_deny(clause: Clause, things: Set[str], known: Set[str], frame: S
     if not places:  # what is about nothing else is about what was named: 'edema: no', 'edema, which has resolved'
         predicates = {word for before, word in pairwise(("is", *clause)) if before in _COPULAS} - known - frame
         return not (known - frame) & set(clause) and bool(NEGATIONS & set(clause) or predicates)
-    first, last, doubted = min(places), max(places), _doubted(clause)
-    if doubted & places:
+    first, last = min(places), max(places)
+    if not NEGATIONS & set(clause) and polarity(" ".join(clause)) == DENIED:
         return True
     verbs = [at for at, word in enumerate(clause) if word in AUXILIARY]
     for at, word in enumerate(clause):
@@ -286,7 +282,7 @@ def _clause_may_deny(clause: Clause, things: Set[str], known: Set[str], frame: S
             break
         if word in NEGATIONS:
             understood = at > last and known & set(clause[at:]) and not any(last < verb < at for verb in verbs)
-        elif doubted or at in places or word in known | frame or word.endswith("ly") or not word.isalpha():
+        elif at in places or word in known | frame or word.endswith("ly") or not word.isalpha():
             understood = True
         else:
             attribute = (at == first - 1 and clause[at - 1] in _ARTICLES) or clause[at - 1] in things & QUALIFIERS
@@ -298,27 +294,6 @@ def _clause_may_deny(clause: Clause, things: Set[str], known: Set[str], frame: S
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _COPULAS = AUXILIARY | {"be", "been", "being"}
-
-
-def _doubted(clause: Clause) -> set[int]:
-    """Positions of what a clause calls unlikely, rules out or has something else instead of.
-
-    'X makes Y unlikely' and 'Y is unlikely' doubt what stands in front, 'unlikely to be Y' and 'rules out Y' the rest.
-    """
-    positions: set[int] = set()
-    for at, word in enumerate(clause):
-        following = clause[at + 1 : at + 2]
-        pair = (word, *following)
-        if word == "unlikely" or pair in UNLIKELY:
-            after = at + (1 if word == "unlikely" else 2)
-            if set(clause[after:]) - STOP:
-                positions |= set(range(after, min(len(clause), after + NEGATION_REACH)))
-                continue
-            start = max((i + 1 for i in range(at) if clause[i] in MAKING), default=0)
-            positions |= set(range(max(start, at - NEGATION_REACH), at))
-        elif pair in RULED_OUT:
-            positions |= set(range(at + 2, min(len(clause), at + 2 + NEGATION_REACH)))
-    return positions
 
 
 _AS_THEY_ARE = frozenset().union(*FAMILIES) | COLORS | QUALIFIERS | NEGATIONS | STOP | UNITS | COMPARISONS

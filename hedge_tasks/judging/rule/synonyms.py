@@ -1,4 +1,4 @@
-"""Other names of things, and what they are kinds of: our own table, and one that a user built and names.
+"""Other names of things, and what they are kinds of: our own table.
 
 A table is a file of tab-separated columns: the preferred name, other names and broader ones (each separated by `|`).
 Lines in front of the header start with `#` and say what it is and under which licence.
@@ -6,7 +6,6 @@ Lines in front of the header start with `#` and say what it is and under which l
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -143,7 +142,7 @@ def read_synonyms(path: Path) -> list[NamedThing]:
     lines = [(i, line) for i, line in enumerate(outside.read_text(path).splitlines(), 1) if not line.startswith("#")]
     lines = [(i, line) for i, line in lines if line.strip()]
     if not lines or tuple(lines[0][1].split("\t")) != COLUMNS:
-        raise DataError(f"{path}: expected the header {' '.join(COLUMNS)}, as `hedge data synonyms` writes it")
+        raise DataError(f"{path}: expected the header {' '.join(COLUMNS)}")
     entries = []
     for i, line in lines[1:]:
         cells = line.split("\t")
@@ -168,11 +167,6 @@ NOTHING = Synonyms(
 def own() -> Synonyms:
     """The small table of our own making."""
     return build(read_synonyms(_OWN))
-
-
-def installed(path: Path) -> tuple[Synonyms, str]:
-    """A user's table behind our own, and its SHA-256."""
-    return build(read_synonyms(path), own()), hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def build(entries: Sequence[NamedThing], ground: Synonyms = NOTHING) -> Synonyms:

@@ -223,8 +223,6 @@ NEGATIONS = word_set(
 )
 POSITIONS = (word_set("upper middle lower"), word_set("left middle right"))
 """Rows and columns: 'upper-left' is one place."""
-UNLIKELY = {("less", "likely"), ("ruled", "out")}
-RULED_OUT = {("rule", "out"), ("ruling", "out"), ("argue", "against"), ("speak", "against"), ("instead", "of")}
 MAKING = word_set("make making made render so therefore thus hence")
 PREPOSITIONS = word_set("of in with on at from to due near by for within without along behind under above below and")
 # Organs that a list of organs may have one too many of.
@@ -264,23 +262,6 @@ UNITS = word_set("mm cm m inch ml cc kg g mg mcg hu degree percent")
 LENGTHS = {"mm": 1.0, "cm": 10.0, "inch": 25.4, "m": 1000.0}
 MORE = word_set("greater larger more bigger over above exceeding")
 LESS = word_set("less smaller fewer under below")
-# Who a question asks for, how people are addressed, and titles, which are other names of those who bear them.
-PEOPLE = word_set(
-    "actor actress architect artist astronaut athlete author broadcaster cartoonist chef comedian composer conductor "
-    "cricketer dancer director dj driver economist explorer footballer golfer host inventor jockey journalist manager "
-    "mathematician minister model musician novelist painter person philosopher physicist player playwright poet "
-    "politician presenter president scientist sculptor senator singer songwriter sportsman sportswoman star woman man "
-    "writer"
-)
-ADDRESS = word_set("sir dame dr doctor mr mrs ms miss prof professor")
-PARTICLES = word_set("de da di del della der den van von le la el al bin ibn dos du ten ter")
-TITLES = word_set(
-    "lord lady king queen prince princess duke duchess earl count countess baron baroness emperor empress pope saint "
-    "st president general captain major colonel admiral bishop archbishop sultan tsar"
-)
-OTHER_NAMES = word_set(
-    "real born nickname nicknamed pseudonym pen stage alias aka maiden known called title name names"
-)
 # 'I have a cough', 'I want to see a scan': a model that plays the one who asks says nothing about the picture.
 ASKERS = word_set("have want need like mean meant wish")
 ROLES = word_set("human assistant answer a response gpt model user final output")
@@ -302,5 +283,4 @@ AUXILIARY = word_set("is are was were do does did has have had can could will wo
 
 MAX_CHARACTERS = 20_000
 LEAD_WORDS = 60
-NEGATION_REACH = 6
 IRREGULAR = word_set("yes does was its lens series always this has us plus gas rights")

@@ -22,7 +22,7 @@ class ShaleJudge(ReplyJudge):
     """
 
     name = "shale"
-    version = "8"
+    version = "9"
     unread: ClassVar[str | None] = UNREADABLE
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no", "reply_option")
 

@@ -53,7 +53,7 @@ class VopeJudge(ReplyJudge):
     """
 
     name = "vope"
-    version = "9"
+    version = "10"
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no",)
     of_documents: ClassVar[bool] = False
 

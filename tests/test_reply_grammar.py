@@ -1,0 +1,167 @@
+"""Replies whose meaning is known because they are made: form x lead x answer x tail x wrapping, and what denies."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reply_corpus import corpus, reading
+
+from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, clauses, polarity
+from hedge_tasks.replies.reading import SOFT
+
+DOG = "Is there a dog in the image?"
+PLANES = {"A": "axial", "B": "sagittal", "C": "coronal"}
+SWAPPED = {"A": "coronal", "B": "sagittal", "C": "axial"}
+
+READERS: dict[str, tuple[Callable[[str], Reading], dict[str, str]]] = {
+    "yes or no": (lambda reply: read_yes_no(reply, DOG), {"Yes": "yes", "No": "no"}),
+    "digit": (read_verdict, {"0": "0", "1": "1", "2": "2"}),
+    "letter": (lambda reply: read_option(reply, PLANES), {"A": "A", "B": "B", "C": "C"}),
+    "text": (lambda reply: read_option(reply, PLANES), {text: letter for letter, text in PLANES.items()}),
+}
+LEADS = ("{a}", "{a}.", "The answer is {a}.", "Answer: {a}", "Sure! {a}.", "I would say {a}.", "Final answer: {a}")
+TAILS = ("", "\nThe image was taken in 2019.", "\n\nI hope this helps!")
+WRAPPINGS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "bold": lambda text: f"**{text}**" if "\n" not in text else text,
+    "thought": lambda text: f"<think>No, A, or 1? Yes, B, or 0.</think>\n{text}",
+    "control": lambda text: f"{text}<|im_end|>",
+    "blanks": lambda text: f"\n\n  {text}  \n",
+}
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS.values(), ids=WRAPPINGS)
+@pytest.mark.parametrize("kind", READERS)
+def test_a_stated_answer_is_read_firmly_whatever_stands_around_it(kind: str, wrapping: Callable[[str], str]) -> None:
+    read, answers = READERS[kind]
+    for (spelled, value), lead, tail in itertools.product(answers.items(), LEADS, TAILS):
+        reply = wrapping(lead.format(a=spelled) + tail)
+        result = read(reply)
+        assert (result.value, result.soft) == (value, False), reply
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_an_answer_field_of_json_is_the_answer(kind: str) -> None:
+    read, answers = READERS[kind]
+    for spelled, value in answers.items():
+        for reply in (json.dumps({"reason": "as seen", "answer": spelled}), f'```json\n{{"answer": "{spelled}"}}\n```'):
+            assert read(reply) == Reading(value, "json"), reply
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_two_different_answers_are_none(kind: str) -> None:
+    read, answers = READERS[kind]
+    for first, second in itertools.permutations(answers, 2):
+        for form in (
+            "{a} or {b}",
+            "The answer is {a}.\nThe answer is {b}.",
+            '{{"answer": "{a}"}}\n{{"answer": "{b}"}}',
+        ):
+            assert read(form.format(a=first, b=second)).value is None, (form, first, second)
+
+
+@pytest.mark.parametrize(
+    "form", ["{a}", "The answer is {a}.", "Answer: {a}\nAs the slice shows.", "It shows the {a} plane."]
+)
+def test_swapping_the_options_texts_swaps_the_answer(form: str) -> None:
+    for text in PLANES.values():
+        before, after = read_option(form.format(a=text), PLANES), read_option(form.format(a=text), SWAPPED)
+        assert before.value is not None
+        assert after.value is not None
+        assert PLANES[before.value] == SWAPPED[after.value] == text
+
+
+@pytest.mark.parametrize(
+    "form", ["A. axial\nB. sagittal\nC. coronal", "(A) axial (B) sagittal (C) coronal", "0: factual\n1: hallucinated"]
+)
+def test_what_was_offered_said_again_is_no_answer(form: str) -> None:
+    assert read_option(form, PLANES).value is None
+    assert read_verdict(form).value is None
+
+
+DENIALS = (
+    *("There is no {x}.", "No {x} is seen.", "I do not see a {x}.", "The {x} is absent.", "A {x} is not present."),
+    *("No evidence of a {x}.", "The image is free of any {x}.", "{x}: absent", "There is no cat, bird or {x}."),
+    "It is not true that there is a {x}.",
+)
+STATEMENTS = (
+    "There is a {x}.",
+    "A {x} is visible.",
+    "I can see a {x} in it.",
+    "The image shows a {x}.",
+    "It would be wrong to say that there is no {x}.",
+)
+NEITHER = (
+    "There may be a {x}.",
+    "A {x} cannot be excluded.",
+    "It is unclear whether there is a {x}.",
+    "Is there a {x}?",
+    "It resembles a {x}.",
+)
+THINGS = st.sampled_from(["dog", "mass", "fracture", "bicycle", "pneumothorax", "polyp"])
+
+
+@given(THINGS)
+def test_a_sentence_that_denies_is_a_no_and_one_that_states_a_yes(thing: str) -> None:
+    question = f"Is there a {thing} in the image?"
+    for forms, value in ((DENIALS, "no"), (STATEMENTS, "yes"), (NEITHER, None)):
+        for form in forms:
+            reply = form.format(x=thing)
+            assert read_yes_no(reply, question).value == value, reply
+
+
+@given(THINGS, THINGS)
+def test_a_sentence_about_something_else_says_nothing(thing: str, another: str) -> None:
+    if thing != another:
+        for form in (*DENIALS[:6], *STATEMENTS[:4]):
+            assert read_yes_no(form.format(x=another), f"Is there a {thing}?").value is None, form
+
+
+def test_a_relation_said_the_other_way_round_is_never_a_yes() -> None:
+    for relation in ("larger than", "above", "to the left of", "in front of"):
+        question = f"Is the red cup {relation} the blue book?"
+        assert read_yes_no(f"The red cup is {relation} the blue book.", question).value == "yes"
+        assert read_yes_no(f"The blue book is {relation} the red cup.", question).value != "yes"
+
+
+@pytest.mark.parametrize(
+    ("text", "sides"),
+    [
+        ("a mass is seen", AFFIRMED), ("no mass", DENIED), ("the mass has resolved", DENIED), ("a mass may be", OPEN),
+        ("not only a mass", AFFIRMED), ("a mass is no longer seen", DENIED), ("a mass cannot be excluded", OPEN),
+        ("it would be incorrect to say that there is no mass", AFFIRMED), ("this mimics a mass", OPEN),
+    ],
+)  # fmt: skip
+def test_a_clause_has_one_polarity(text: str, sides: str) -> None:
+    assert polarity(text) == sides
+
+
+def test_what_is_denied_with_without_or_instead_of_is_a_clause_of_its_own() -> None:
+    for text in ("A cyst without a mass", "A cyst rather than a mass", "A cyst, but no mass"):
+        assert [c.polarity for c in clauses(text)] == [AFFIRMED, DENIED], text
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"), [("yes_no", 0.85), ("verdict", 0.85), ("options", 0.85), ("category", 0.85)]
+)
+def test_the_corpus_is_read_and_hardly_ever_as_something_else(kind: str, least: float) -> None:
+    rows = [(row, reading(row)) for row in corpus() if row["kind"] == kind]
+    right = sum(read.value == row["meaning"] for row, read in rows)
+    wrong = [(row["reply"], read) for row, read in rows if read.value not in (None, row["meaning"])]
+    firm = [case for case in wrong if case[1].basis not in SOFT]
+    assert right >= least * len(rows)
+    assert len(wrong) <= 0.05 * len(rows), wrong
+    assert kind == "category" or not firm
+
+
+def test_a_reply_that_was_cut_off_counts_where_it_goes_on_behind_its_answer() -> None:
+    assert read_yes_no("No. There is nothing in the", DOG, cut=True).value == "no"
+    assert read_yes_no("The answer is no", DOG, cut=True).basis == "cut off"
+    assert read_option("A. The plane is", PLANES, cut=True).basis == "cut off"
+    assert read_yes_no("There is a dog on the", DOG, cut=True).value is None
