@@ -7,9 +7,7 @@
     blind         the second stage of the multimodal gain: the question without its image
     measures      the rows of the paper's tables
     task          the lmms-eval tasks
-    published     the paper's tables
-    tables        the same out of finished runs, which `hedge paper shale` (command) shows
-    correlation   the same models on other benchmarks
+    paper         the rows of the paper's tables out of finished runs, for `hedge paper shale`
     data_command  `hedge data shale`
 
 `hedge make shale` is in `hedge_tasks.making.shale`.
