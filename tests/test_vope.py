@@ -564,18 +564,18 @@ def test_the_official_items_and_coco_images_become_a_data_set(
     (images / have[1].name.removeprefix("COCO_val2014_")).write_bytes(have[1].read_bytes())  # as in COCO 2017
     (images / items[2]["images"][0]).write_bytes(b"no image")
     file = write_items(tmp_path / "items.json", items)
-    command = ["data", "vope", "--items", str(file), "--images", str(tmp_path / "images"), "--out", str(tmp_path / "d")]
+    command = ["data", "vope", str(file), "--images", str(tmp_path / "images"), "--out", str(tmp_path / "d")]
     assert main([*command, "--json"]) == 1
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["items"], facts["built"], len(facts["missing_images"])) == (74, 2, 71)
-    assert facts["unreadable_images"] == items[2]["images"]
+    assert (facts["test"]["items"], facts["test"]["with an image"], len(facts["test"]["missing"])) == (74, 2, 71)
+    assert facts["test"]["unreadable"] == items[2]["images"]
     table = Dataset.from_parquet(str(tmp_path / "d" / "qqwsad5__VOPE" / "test.parquet"))
     assert table["question_id"][:] == ["1", "2"]
     assert table["gt_object"][:] == [sorted(items[0]["truth"]), sorted(items[1]["truth"])]
     assert process_docs(table)["truth"][0] == "bicycle, motorcycle, person"
     assert table[1]["image"].size == (256, 256)
     assert main(command) == 1
-    assert "2 of 74 items have an image" in capsys.readouterr().out
+    assert re.search(r"test +74 +2\n", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@
     measures      the rows of the paper's tables
     task          the lmms-eval tasks
     paper         the rows of the paper's tables out of finished runs, for `hedge paper shale`
-    data_command  `hedge data shale`
+    release       `hedge data shale`
 
 `hedge make shale` is in `hedge_tasks.making.shale`.
 
@@ -25,7 +25,7 @@ EVALUATION = Evaluation(
     second_stages={"shale_blind": "hedge_tasks.suites.shale.blind:without_image"},
     papers={"shale": "hedge_tasks.suites.shale.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.shale.data_command:add",),
+        "data": ("hedge_tasks.suites.shale.release:add",),
         "make": ("hedge_tasks.making.shale.command:add",),
     },
 )

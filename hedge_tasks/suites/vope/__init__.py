@@ -11,7 +11,7 @@
     rechecks    the second stage: a question for every object of a story
     measures    the rows of the paper's tables, with intervals by image
     task        the lmms-eval task
-    paper       the rows of the paper's tables, for `hedge paper vope`; `hedge data vope` is in data_command
+    paper       the rows of the paper's tables, for `hedge paper vope`; `hedge data vope` is in release
 
 Importing this package loads none of them.
 """
@@ -28,7 +28,7 @@ EVALUATION = Evaluation(
     second_stages={"vope_rechecks": "hedge_tasks.suites.vope.rechecks:rechecks"},
     papers={"vope": "hedge_tasks.suites.vope.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.vope.data_command:add",),
+        "data": ("hedge_tasks.suites.vope.release:add",),
     },
 )
 """Its contributions to the rooms below."""
