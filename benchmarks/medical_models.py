@@ -19,9 +19,10 @@ from datasets import Dataset
 from evaluation import evaluate
 from openai_server import serve
 
+from hedge_tasks.data.local_data import ImageFolder
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.runs.run_files import load_runs, save_run
-from hedge_tasks.suites.medhallmark.building import DATASET, build
+from hedge_tasks.suites.medhallmark.building import DATASET, build_items
 from hedge_tasks.suites.medhallmark.released import PARTS, read_part
 
 
@@ -45,7 +46,8 @@ def medhallmark(json_files: Path, out: Path) -> None:
         for picture in {root / "pictures" / item.image for part in PARTS for item in read_part(json_files, part)}:
             picture.parent.mkdir(parents=True, exist_ok=True)
             picture.write_bytes(medhallmark_models.picture(0))
-        build(json_files, root / "pictures", root / "hub", PARTS)
+        items = {part: read_part(json_files, part) for part in PARTS}
+        build_items(items, ImageFolder(root / "pictures").read, root / "hub")
         os.environ["HEDGE_DATA_DIR"] = str(root / "hub")
         rows = {part: load_split(DATASET, part, "test").remove_columns("image") for part in PARTS}
         known = medhallmark_models.known(rows)

@@ -33,7 +33,7 @@ from hedge_tasks.runs.run_files import load_runs
 from hedge_tasks.sampling import Draw, SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
-from hedge_tasks.suites.vope.tables import numbers_of
+from hedge_tasks.suites.vope.paper import PAPER
 from training import demo_set, phantom
 from training.evaluate import Item, semantic_entropy
 
@@ -171,7 +171,8 @@ def vope_demo(options: dict[str, Any]) -> str:
         command += ["--model_args", arguments] if arguments else []
         subprocess.run(command, check=True, capture_output=True, timeout=600)
         [run] = load_runs(Path(folder))
-        return f"{numbers_of(run).numbers.value('objects'):g}"
+        [(row, _)] = PAPER.rows_of([run])
+        return f"{row.numbers['objects'].value:g}"
 
 
 def prices(n_draws: int = 11, n_tokens: int = 24) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from functools import wraps
@@ -576,36 +575,6 @@ class HedgeHF(ChatAdapter):
             [t for t, (start, end) in enumerate(places) if start < behind and end > begin and end > start]
             for begin, behind in spans
         ]
-
-    def image_attention(self, conversation: list[dict[str, Any]], text: str) -> list[tuple[int, int, float]]:
-        """Return how much the model attends to its picture at each token of a text.
-
-        The text is what the tokenizer makes of it; a sampled text may, seldom, have other tokens.
-
-        Returns:
-            Begin and end of each token in the text, and the share of attention on image tokens, of the position that
-            chooses it, the mean over layers and heads.
-
-        Raises:
-            ConfigError: the model reads no pictures as tokens, has no eager attention, or its tokenizer no places.
-        """
-        if self._image_token is None:
-            raise ConfigError(f"attention: {self.pretrained} has no image token")
-        if not getattr(self._tokenizer, "is_fast", False):
-            raise ConfigError(f"attention: the tokenizer of {self.pretrained} does not tell where tokens stand")
-        encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        inputs, parts = self._inputs([conversation]), frozenset({"attention"})
-        with eager(self._model):
-            [arrays] = arrays_inside(self._model, inputs, [encoded["input_ids"]], self._image_token, parts)
-        if isinstance(arrays, str):  # an empty text
-            return []
-        shares = arrays["image_shares"].tolist()
-        if any(math.isnan(share) for share in shares):
-            raise ConfigError(
-                "attention: the prompt has no image tokens (no picture, or one that cross-attention reads)"
-            )
-        places = [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
-        return [(*place, share) for place, share in zip(places, shares, strict=True)]
 
     @property
     def chat_template(self) -> str:

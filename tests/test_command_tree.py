@@ -110,7 +110,6 @@ def test_what_is_unknown_names_the_nearest(capsys: pytest.CaptureFixture[str], w
 
 def test_commands_beside_arguments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert set(TREE["hedge judge"].commands) == {"data", "train"}
-    assert "vope-attention" in TREE["hedge detectors"].commands
     help_text = TREE["hedge judge"].format_help()
     assert "\ncommands:\n  data" in help_text
     assert "--judge" in help_text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -24,14 +25,14 @@ from rows import RowOf, rows_of
 from scipy import stats
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.local_data import ImageFolder, image_fault
+from hedge_tasks.data.local_data import BuiltSet, ImageFolder, image_fault
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, Verdict, build_judge, check_judge, keep_labels
 from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.suites.medhallmark import wording
-from hedge_tasks.suites.medhallmark.building import DATASET, build
+from hedge_tasks.suites.medhallmark.building import DATASET, build_items
 from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
 from hedge_tasks.suites.medhallmark.paper import PAPER
 from hedge_tasks.suites.medhallmark.released import PARTS, oddities, read_part, split_prefix
@@ -44,6 +45,10 @@ medihall = METRICS["medihall"]
 def prefix(end: str) -> RowOf:
     """The row of the difference, or of an end of its interval."""
     return METRICS["_".join(filter(None, ("medihall_prefix_difference", end)))]
+
+
+def build(released: Path, pictures: Path, out: Path, parts: Sequence[str]) -> dict[str, BuiltSet]:
+    return build_items({part: read_part(released, part) for part in parts}, ImageFolder(pictures).read, out)
 
 
 PREFIX = load_templates("confidence_weakening")[8]
@@ -237,16 +242,13 @@ def test_a_name_that_fits_images_that_differ_is_an_error(pictures: Path) -> None
 def test_the_command_says_what_is_missing_and_what_remains(
     released: Path, pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["data", "medhallmark", "--json-files", str(released), "--images", str(pictures)]
+    command = ["data", "medhallmark", str(released), "--images", str(pictures)]
     assert main([*command, "--out", str(tmp_path / "out"), "--json"]) == 1
     facts = json.loads(capsys.readouterr().out)
-    assert facts["parts"][0]["missing_images"] == ["rad/synpic3.jpg"]
-    assert main([*command, "--out", str(tmp_path / "out"), "--part", "confidence"]) == 0
-    assert "confidence      3      3               0           0" in capsys.readouterr().out
-    assert main(command) == 2
-    assert "nothing to do" in capsys.readouterr().err
-    labels = tmp_path / "labels.jsonl"
-    assert main([*command[:4], "--judged", str(labels)]) == 0
+    assert facts["conventional"]["missing"] == ["rad/synpic3.jpg"]
+    assert main(command) == 1
+    assert re.search(r"confidence +3 +3\n", capsys.readouterr().out)
+    labels = tmp_path / "out" / "judged.jsonl"
     rows = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
     assert [row["label"] for row in rows] == ["minor", "correct", "catastrophic", "attribute", "prompt_induced"]
     check = ["judge", "--check", str(labels), "--scheme", "medhallmark", "--judge", "rule"]
@@ -695,14 +697,11 @@ def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> No
 def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", "medhallmark", str(run.output), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    of = {one["setting"]: one for one in facts["runs"]}
-    assert of["irg"]["cells"]["medihall"]["value"] == pytest.approx(run.values("own_irg")["medihall,embed"])
-    assert of["irg"]["cells"]["rouge1_f1"]["value"] == pytest.approx(run.values("own_irg")["rouge1_f1,embed"])
-    assert of["vqa"]["parts"] == "conventional+confidence+counterfactual"
-    assert of["weakened"]["cells"]["medihall"]["value"] == pytest.approx(0.4)
-    effect = next(e["comparison"] for e in facts["prefix_effects"] if e["measure"] == "medihall")
-    assert effect["difference"] == pytest.approx(run.values("own_confidence")["medihall_prefix_difference,embed"])
-    assert "bert-base-uncased, not rescaled" in facts["wording"]["bertscore"]  # of who asks now
+    of = {(number["setting"], number["measure"]): number for number in facts["numbers"]}
+    assert of["irg", "medihall"]["value"] == pytest.approx(run.values("own_irg")["medihall,embed"])
+    assert of["irg", "rouge1_f1"]["value"] == pytest.approx(run.values("own_irg")["rouge1_f1,embed"])
+    assert of["vqa", "medihall"]["parts"] == "conventional+confidence+counterfactual"
+    assert of["weakened", "medihall"]["value"] == pytest.approx(0.4)
     wording_of = run.results["configs"]["own_irg"]["hedge"]["evaluation"]["wording"]
     assert "nobody/has-this-model, not rescaled" in wording_of["bertscore"]
     assert run.values("own_irg")["wrong_sentences,embed"] == 0.5

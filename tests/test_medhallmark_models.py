@@ -72,7 +72,11 @@ def facts(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[st
         patch.setattr("sys.stdout", file)
         assert main(["paper", "medhallmark", str(runs), "--json"]) == 0
     found = json.loads(out.read_text("utf-8"))
-    return {(one["model"].removeprefix("liuhaotian/"), one["setting"]): one["cells"] for one in found["runs"]}
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
+    for number in found["numbers"]:
+        place = (number["model"].removeprefix("liuhaotian/"), number["setting"])
+        cells.setdefault(place, {})[number["measure"]] = number
+    return cells
 
 
 def said_by_noisy(part: str, weakened: bool = False) -> list[list[str]]:
@@ -166,29 +170,14 @@ def test_the_text_has_the_papers_row_and_says_what_was_not_read(
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("llava-v1.5-7b "))
     assert lines[at + 1].split()[0] == "paper"
-    assert lines[at + 1].split()[-2:] == ["0.530", "0.280"]
-    for model in SILENT:
-        assert f"{model}, reports: 100.0 % of the answers have no label; accuracy 0.000" in text
+    assert {"0.530", "0.280"} <= set(lines[at + 1].split())
+    assert "accuracy, unreadable is wrong" in text
     [row] = [
         r
         for r in csv.DictReader(out.open(encoding="utf-8"))
         if (r["model"], r["setting"], r["measure"]) == ("liuhaotian/llava-v1.5-7b", "vqa", "medihall")
     ]
     assert float(row["difference"]) == pytest.approx(float(row["value"]) - 0.53)
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_effect_of_the_prefix_is_that_of_its_two_sides(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["paper", "medhallmark", str(runs), "--json"]) == 0
-    effects = {
-        (e["model"], e["measure"]): e["comparison"] for e in json.loads(capsys.readouterr().out)["prefix_effects"]
-    }
-    with_prefix, without = (scores(said_by_noisy("confidence", weakened)) for weakened in (True, False))
-    found = effects["liuhaotian/llava-v1.5-7b", "medihall"]
-    assert found["difference"] == pytest.approx(mean(with_prefix) - mean(without))
-    assert effects["perfect", "accuracy"]["difference"] == 0
-    assert ("refusing", "medihall") not in effects
 
 
 # --- what is no answer ------------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def medhallu(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
 @pytest.mark.parametrize("style", READABLE)
 def test_medhallu_a_model_that_is_right_is_right_in_every_style(style: str) -> None:
     said = [(READABLE[style](d["truth"]), False) for d in DOCUMENTS]
-    names = ("f1", "accuracy", "f1_unread_wrong", "f1_majority", "response_rate", "hallucinated_share_auroc")
+    names = ("f1", "accuracy", "f1_unread_wrong", "response_rate", "hallucinated_share_auroc")
     assert medhallu(said, *names) == [1.0] * len(names)
     assert medhallu(said, "unreadable_rate", "sampled_unreadable_rate") == [0, 0]
     if style in ("thinking", "json"):
@@ -81,7 +81,7 @@ def test_medhallu_a_model_that_is_right_is_right_in_every_style(style: str) -> N
 def test_medhallu_a_model_that_never_answers_has_no_score(model: str) -> None:
     said = [UNREADABLE_MODELS[model](d["truth"]) for d in DOCUMENTS]
     assert medhallu(said, "response_rate", "unreadable_rate", "sampled_unreadable_rate") == [0, 1, 1]
-    assert medhallu(said, "f1", "f1_majority") == ["undefined: no document has a verdict"] * 2
+    assert medhallu(said, "f1") == ["undefined: no document has a verdict"]
     assert medhallu(said, "f1_unread_wrong", "accuracy_unread_wrong") == [0, 0]
     assert medhallu(said, "hallucinated_share_auroc")[0].startswith("undefined")
 

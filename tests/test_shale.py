@@ -38,7 +38,7 @@ from hedge_tasks.suites.shale.items import (
 )
 from hedge_tasks.suites.shale.judge import read
 from hedge_tasks.suites.shale.measures import MEASURES
-from hedge_tasks.suites.shale.released import counts, read_released, scenario_of
+from hedge_tasks.suites.shale.released import read_released, scenario_of
 from hedge_tasks.suites.shale.task import process_docs
 
 METRICS = rows_of(MEASURES)
@@ -505,17 +505,14 @@ def test_the_command_reports_what_is_missing(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "Image").mkdir()
     (tmp_path / "Image" / "1.jpg").write_bytes(png())
     (tmp_path / "Image" / "8.jpg").write_bytes(b"?")
-    assert main(["data", "shale", "--dir", str(folder), "--json"]) == 1
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["items"] == {"clean": {"ynq": 2}, "sty": {"ynq": 2}}
-    assert facts["unpaired"] == {"sty": ["8"]}
-    assert (facts["missing_images"], facts["unreadable_images"]) == (["Image/2.jpg"], ["Image/8.jpg"])
-    assert len(facts["missing_scenarios"]) == 9
-    assert len(facts["problems"]) == 1
-    assert main(["data", "shale", "--dir", str(folder), "--out", str(tmp_path / "out")]) == 1
+    assert main(["data", "shale", str(folder), "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)["SHALE"]
+    assert (facts["items"], facts["missing"], facts["unreadable"]) == (4, ["Image/2.jpg"], ["Image/8.jpg"])
+    assert any(line.startswith("no query file for: crp, adv") for line in facts["faults"])
+    assert main(["data", "shale", str(folder), "--out", str(tmp_path / "out")]) == 1
     text = capsys.readouterr().out
     assert "left out: Clean.json[2]: unknown task '?'" in text
-    assert "sty: no clean item for 8" in text
+    assert "sty: no clean item for: 8" in text
     assert (tmp_path / "out" / "BeiiiY__SHALE" / "discriminative-ynq.parquet").is_file()
 
 
@@ -524,13 +521,11 @@ def test_what_is_made_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFix
     made = ["make", "shale", "--generator", "drawn:size=40", "--released", str(tmp_path / "released"), *chosen]
     assert main([*made, "--out", str(tmp_path / "data"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    four, closed = dict.fromkeys(("ynq", "mcq", "ffq", "ic"), 2), dict.fromkeys(("ynq", "mcq"), 2)
     assert facts["items"] == 2 * (4 + 4 + 2 + 2)
-    assert main(["data", "shale", "--dir", str(tmp_path / "released"), "--json"]) == 1  # scenarios are missing
-    check = json.loads(capsys.readouterr().out)
-    assert check["items"] == {"clean": four, "txt": four, "crp_p": closed, "crp_p_true": closed}
-    assert not any(check[key] for key in ("unpaired", "problems", "missing_images", "unreadable_images", "other_files"))
-    assert sorted(counts(read_released(tmp_path / "released").items)) == ["clean", "crp_p", "crp_p_true", "txt"]
+    assert main(["data", "shale", str(tmp_path / "released"), "--json"]) == 1  # scenarios are missing
+    check = json.loads(capsys.readouterr().out)["SHALE"]
+    assert (check["items"], check["with an image"]) == (24, 24)
+    assert [line.partition(":")[0] for line in check["faults"]] == ["no query file for"]
 
 
 def test_sentences_about_measures_have_no_places_left_open() -> None:

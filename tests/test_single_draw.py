@@ -130,7 +130,6 @@ def test_rows_are_about_samples_where_all_their_detectors_are() -> None:
     assert set(ABOUT_SAMPLES) <= about
     assert not about & {
         "baseline_nll_auroc",
-        "length_auroc",
         "hallucination_rate",
         "unlabelled_rate",
         "auroc_documents",

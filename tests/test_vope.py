@@ -33,9 +33,9 @@ from hedge_tasks.suites.vope.building import build, image_reader, read_items
 from hedge_tasks.suites.vope.documents import objects_of, process_docs
 from hedge_tasks.suites.vope.extraction import mentions, objects_in
 from hedge_tasks.suites.vope.judge import SETS, VopeJudge, relevance_judges
-from hedge_tasks.suites.vope.objects import ObjectRecord, object_records, recheck_records, story_verdict
+from hedge_tasks.suites.vope.objects import ObjectRecord, object_records, recheck_records, story_facts, story_verdict
+from hedge_tasks.suites.vope.paper import PAPER
 from hedge_tasks.suites.vope.relevance import rate
-from hedge_tasks.suites.vope.tables import difference, numbers_of, tables_of
 from hedge_tasks.suites.vope.vocabulary import coco, object_phrase
 
 METRICS = rows_of([*measures.MEASURES, *relevance.MEASURES])
@@ -101,8 +101,7 @@ SENTENCES = {
     "He bears a grudge, she trains all day, they book a flight.": [],
     "She could not bear to book a trip, or to park beside a bench.": ["bench"],
     "A stop next to train and bus; close to cattle.": ["train", "bus", "cattle"],
-    "An orange shirt, an orange and white umbrella, an orange cat.": ["umbrella", "cat"],
-    "He peels an orange, and oranges are sweet. The orange is ripe.": ["orange", "orange", "orange"],
+    "He peels an orange, and oranges are sweet.": ["orange", "orange"],
     "The toilet seat. Sit on the seat of the toilet.": ["toilet", "toilet"],
     "A front seat and a seat.": ["seat", "seat"],
     "A cheesecake and a motor bike on her skis with scissors and an iPhone.": [
@@ -112,48 +111,6 @@ SENTENCES = {
     "café, 犬, , a1 car2 🚗 car": ["car"],
     "": [],
 }
-
-
-ORANGE = {
-    "fruit": [
-        *(
-            "An orange rolled off the table.",
-            "She peels an orange.",
-            "The orange is ripe.",
-            "half an orange on a plate",
-        ),
-        *("an apple, orange and banana in a bowl", "a bowl with apple, banana, and orange", "a ripe orange by a cup"),
-        *("orange slices on a plate", "a slice of orange", "He is eating orange with a spoon.", "one orange, two cups"),
-        *("An orange sitting in the sun", "a knife next to an orange.", "An orange and an apple", "that orange, again"),
-        *("banana, orange, and apple", "her orange fell down", "An orange", "a bright orange on a branch"),
-    ],
-    "colour": [
-        *(
-            "An orange cat",
-            "The umbrella is orange.",
-            "a bus painted orange",
-            "a man dressed in orange",
-            "neon orange.",
-        ),
-        *("an orange and white cat", "yellow and orange", "orange, red and blue kites", "a sky that turned orange"),
-        *(
-            "a deep shade of orange",
-            "the color orange",
-            "dark orange.",
-            "an orange striped cat",
-            "It was bright orange,",
-        ),
-        *("orange flames", "a train in orange and black", "The walls are orange and green", "wearing orange."),
-        *("an orange colored truck", "with a splash of orange", "orange in color", "a burnt orange, almost brown"),
-    ],
-}
-
-
-@pytest.mark.parametrize("kind", ORANGE)
-def test_orange_the_colour_is_no_object(kind: str) -> None:
-    found = {text: any(m.word == "orange" for m in mentions(text)) for text in ORANGE[kind]}
-    assert found == dict.fromkeys(ORANGE[kind], kind == "fruit")
-    assert [m.word for m in mentions("Two oranges, orange ones.")] == ["orange"]
 
 
 @pytest.mark.parametrize("text", SENTENCES)
@@ -204,7 +161,7 @@ def test_extraction_measured_on_captions_of_images_with_known_objects(shared_dat
             expected += len(spoken)
             found += sum(name in categories for name in spoken)
     # People describe what is there; what is wrong is mostly furniture that nobody annotated. One "as they ski" is none.
-    assert (right, wrong) == (560, 36)
+    assert (right, wrong) == (560, 41)
     assert (found, expected) == (500, 501)
 
 
@@ -607,18 +564,18 @@ def test_the_official_items_and_coco_images_become_a_data_set(
     (images / have[1].name.removeprefix("COCO_val2014_")).write_bytes(have[1].read_bytes())  # as in COCO 2017
     (images / items[2]["images"][0]).write_bytes(b"no image")
     file = write_items(tmp_path / "items.json", items)
-    command = ["data", "vope", "--items", str(file), "--images", str(tmp_path / "images"), "--out", str(tmp_path / "d")]
+    command = ["data", "vope", str(file), "--images", str(tmp_path / "images"), "--out", str(tmp_path / "d")]
     assert main([*command, "--json"]) == 1
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["items"], facts["built"], len(facts["missing_images"])) == (74, 2, 71)
-    assert facts["unreadable_images"] == items[2]["images"]
+    assert (facts["test"]["items"], facts["test"]["with an image"], len(facts["test"]["missing"])) == (74, 2, 71)
+    assert facts["test"]["unreadable"] == items[2]["images"]
     table = Dataset.from_parquet(str(tmp_path / "d" / "qqwsad5__VOPE" / "test.parquet"))
     assert table["question_id"][:] == ["1", "2"]
     assert table["gt_object"][:] == [sorted(items[0]["truth"]), sorted(items[1]["truth"])]
     assert process_docs(table)["truth"][0] == "bicycle, motorcycle, person"
     assert table[1]["image"].size == (256, 256)
     assert main(command) == 1
-    assert "2 of 74 items have an image" in capsys.readouterr().out
+    assert re.search(r"test +74 +2\n", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -658,48 +615,40 @@ def finished(model: str, replies: dict[str, str], method: dict[str, Any] | None 
     )
     sets = (story("A dog and a car", ["A dog"], []).with_follow_ups(rechecks),)
     settings = {"sampled": {"decoding": {"asked": "pure", "method": method}}} if method else {}
-    return Run("hedge_vope_writing", model, sets, {"s": {"objects": []}}, settings=settings)
+    verdict = story_facts(sets[0], recheck_records(sets[0], VopeJudge()))
+    return Run("hedge_vope_writing", model, sets, {"s": verdict}, settings=settings)
 
 
-def test_the_sweep_over_alpha_is_compared_with_the_run_without_contrast() -> None:
-    method = Contrast.parse("vope/writing:vope/captioning:0.5").settings
-    base = numbers_of(finished("m (hedge_hf)", {"dog": "Yes", "car": "Yes"}))
-    # As a run names the model: the last part of what looks like a folder.
-    more = numbers_of(finished("m (hedge_hf, contrast=captioning:0.5)", {"dog": "Yes", "car": "No."}, method))
-    assert (more.model, more.alpha, more.prompts) == ("m (hedge_hf)", 0.5, "vope/writing:vope/captioning")
-    assert (base.decoding, more.decoding) == ("plain", "alpha 0.5")
-    assert [more.numbers.value(name) for name in ("hal_d", "hal_i", "exp", "chair_i")] == [0.0, 0.0, 0.5, 0.5]
-    assert difference(more, [base, more], "hal_d") == -0.5
-    assert difference(more, [base, more], "exp") == 0.5
-    assert difference(more, [base, more], "hal_i") is None  # undefined at alpha 0
-    assert difference(more, [more], "exp") is None
-    # The other way to read "No." is a yes.
-    assert numbers_of(finished("m", {"dog": "Yes", "car": "No."}), "official").numbers.value("hal_d") == 0.5
+def test_runs_of_one_model_are_told_by_their_decoding_and_stand_beside_table_3() -> None:
+    contrast = Contrast.parse("vope/writing:vope/captioning:0.5").settings
+    runs = [
+        # As a run names the model: the last part of what looks like a folder.
+        finished("llava-1.5-7b-hf (hedge_hf, contrast=captioning:0.5)", {"dog": "Yes", "car": "No."}, contrast),
+        finished("llava-1.5-7b-hf (hedge_hf)", {"dog": "Yes", "car": "Yes"}),
+        finished("llava-1.5-7b-hf (hedge_hf, alpha=1, decoding=vcd)", {"dog": "Yes", "car": "No."}, Vcd().settings),
+    ]
+    rows = PAPER.rows_of(runs)
+    assert {(row.model, model) for row, model in rows} == {("llava-1.5-7b-hf (hedge_hf)", "LLaVA1.5")}
+    decodings = ["plain", "vcd (alpha 1, beta 0.1, noise step 500)", "alpha 0.5"]
+    assert [row.about["decoding"] for row, _ in rows] == decodings
+    assert [row.setting for row, _ in rows] == ["writing", "writing, vcd", "writing, contrast"]
+    assert [row.numbers["hal_d"].value for row, _ in rows] == [0.5, 0, 0]
+    assert [row.numbers["exp"].value for row, _ in rows] == [0, 0.5, 0.5]
+    records = PAPER.records(rows).to_records()
+    theirs = {r["measure"]: r["paper"] for r in records if r["setting"] == "writing, vcd" and r["paper"] is not None}
+    assert theirs == pytest.approx({"hal_d": 0.177, "hal_i": 0.191, "exp": 0.115})
     with pytest.raises(DataError, match="no record of how its logits were contrasted"):
-        numbers_of(finished("m (hedge_hf, contrast=captioning:0.5)", {"dog": "Yes", "car": "No."}))
-    with pytest.raises(DataError, match="is no run of VOPE"):
-        numbers_of(Run("pope", "m", (story("A dog", ["A dog"], []),)))
-    strange = story("A dog", ["A dog"], []).with_follow_ups([AnswerSet("t/dog", Answer("Yes"), (Answer("Yes"),))])
-    with pytest.raises(DataError, match="'t/dog' is no recheck of one of its objects"):
-        numbers_of(Run("t", "m", (strange,), {"s": {"objects": []}}))
+        PAPER.rows_of([finished("m (hedge_hf, contrast=captioning:0.5)", {"dog": "Yes", "car": "No."})])
 
 
-def test_a_mitigation_stands_beside_table_3_and_the_run_without() -> None:
-    base = numbers_of(finished("llava-1.5-7b-hf (hedge_hf)", {"dog": "Yes", "car": "Yes"}))
-    name, method = "llava-1.5-7b-hf (hedge_hf, alpha=1, decoding=vcd)", Vcd().settings
-    vcd = numbers_of(finished(name, {"dog": "Yes", "car": "No."}, method))
-    assert (vcd.model, vcd.decoding) == (base.model, "vcd (alpha 1, beta 0.1, noise step 500)")
-    theirs = {name: (one.table, one.value) for name, one in vcd.numbers.published.items()}
-    assert theirs == {
-        "hal_d": ("Table 3", pytest.approx(0.177)),
-        "hal_i": ("Table 3", pytest.approx(0.191)),
-        "exp": ("Table 3", pytest.approx(0.115)),
-    }
-    assert {one.table for one in base.numbers.published.values()} == {"Table 1", "Tables 4 to 6"}
-    assert difference(vcd, [base, vcd], "hal_d") == -0.5
-    assert any("Tables 2 and 3" in (table.title or "") for table in tables_of([base, vcd]))
-    other = numbers_of(finished("gemma-3 (hedge_hf, decoding=vcd)", {"dog": "Yes", "car": "No."}, method))
-    assert other.numbers.published == {}
+def test_a_reading_that_is_only_soft_counts_in_the_rows_beside() -> None:
+    soft = "It is challenging to confirm the presence of a car in the image."
+    read = VopeJudge().reading("hedge", Case("c", "a car", "no", soft))
+    assert read.soft
+    [(row, _)] = PAPER.rows_of([finished("m", {"dog": "Yes", "car": soft})])
+    assert (row.numbers["exp"].value, row.numbers["exp"].n) == (0, 1)
+    assert row.numbers["exp_soft"].value == (0.5 if read.value == "no" else 0)
+    assert row.numbers["exp_soft"].n == 1
 
 
 def test_the_yamls_list_every_metric_once() -> None:

@@ -14,7 +14,7 @@ from hedge_tasks.registry import Registration
 
 def add(commands: Parser) -> None:
     papers = commands.add_command("paper", "lay finished runs out as a paper's tables, beside its own values")
-    for name, registration in from_evaluations("papers")():
+    for name, registration in sorted(from_evaluations("papers")()):
         _add_paper(papers, name, registration)
     for add_command in evaluation_commands("paper"):
         add_command(papers)

@@ -21,7 +21,7 @@ def image_attention(evidence: Evidence) -> float:
     .. math::
         1 - \frac{1}{L H T} \sum_{l, h, t} \sum_{j \in \text{image}} a^{l,h}_{t,j}
 
-    The position that says token t is the one before it. `hedge detectors vope-attention` has the same of objects.
+    The position that says token t is the one before it.
 
     Args:
         evidence: With attention to image tokens.

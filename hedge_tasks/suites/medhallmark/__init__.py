@@ -6,7 +6,7 @@
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
     paper       the rows of the paper's tables out of finished runs, for `hedge paper medhallmark`
-    data_command  `hedge data medhallmark`
+    release       `hedge data medhallmark`
 
 Importing this package loads none of them.
 """
@@ -22,7 +22,7 @@ EVALUATION = Evaluation(
     ),
     papers={"medhallmark": "hedge_tasks.suites.medhallmark.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.medhallmark.data_command:add",),
+        "data": ("hedge_tasks.suites.medhallmark.release:add",),
         "make": ("hedge_tasks.making.medhallmark.command:add",),
     },
 )

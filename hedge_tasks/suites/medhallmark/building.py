@@ -8,7 +8,8 @@ from typing import Any
 
 from hedge_tasks.data import local_data
 from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
-from hedge_tasks.suites.medhallmark.released import MedHallMarkItem, read_part
+from hedge_tasks.suites.importing import Release, ReleasedPart
+from hedge_tasks.suites.medhallmark.released import PARTS, MedHallMarkItem, oddities, read_part
 
 DATASET = "ydk122024/Med-HallMark"
 """Name of the data set in task YAMLs: that of its repository on GitHub. It is not on the hub."""
@@ -22,18 +23,33 @@ SOURCES = {
 """Where the images come from, each under a licence of its own."""
 
 
-def build(json_folder: Path, image_folder: Path, out: Path, parts: Sequence[str]) -> dict[str, BuiltSet]:
-    """Write `OUT/<id with / written __>/<part>/test.parquet`, one folder a part; see `local_data.build`.
-
-    Args:
-        json_folder: with the released files; see `released.find_file`.
-        image_folder: searched with all its folders; see `ImageFolder`.
+def released(folder: Path, images: Path) -> Release:
+    """Read the four released files of a folder, and a folder of images that is searched with all its folders.
 
     Raises:
-        DataError: a JSON file or folder is missing or damaged, or an image's name fits different images.
+        DataError: a JSON file or folder is missing or damaged.
     """
-    items = {part: read_part(json_folder, part) for part in parts}
-    return build_items(items, ImageFolder(image_folder).read, out)
+    return {part: _part(part, read_part(folder, part)) for part in PARTS}, ImageFolder(images).read
+
+
+def _part(part: str, items: Sequence[MedHallMarkItem]) -> ReleasedPart:
+    def build(read_image: ReadImage, out: Path) -> BuiltSet:
+        return build_items({part: items}, read_image, out)[part]
+
+    judged = [
+        {
+            "id": item.id,
+            "image": item.image,
+            "question": item.question,
+            "reference": item.reference or None,
+            "answer": item.answer,
+            "label": item.category,
+            "suspect": item.suspect,
+        }
+        for item in items
+        if item.category is not None
+    ]
+    return ReleasedPart(items, build, remarks=[f"images from {SOURCES[part]}", *oddities(part, items)], judged=judged)
 
 
 def build_items(

@@ -35,7 +35,7 @@ CATEGORIES = {
 }
 """Short names of the kinds of hallucination, and how the data set's names for them begin (lower case)."""
 
-ABOUT = ("kind", "mesh", "length")
+ABOUT = ("kind", "mesh")
 """Columns that the run file keeps with each verdict: an answer set has the others as group, type and reference."""
 
 _QUESTION, _TRUE, _HALLUCINATED = "Question", "Ground Truth", "Hallucinated Answer"
@@ -160,7 +160,6 @@ def _document(
         "difficulty": str(row["Difficulty Level"]).strip().lower(),
         "kind": short_category(str(row["Category of Hallucination"])),
         "mesh": groups.get(question.strip()),
-        "length": len(answer),
     }
 
 

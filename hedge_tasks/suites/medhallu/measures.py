@@ -88,9 +88,9 @@ class Detection(SumsMeasure):
     def counts(self, records: Sequence[Record]) -> Counts:
         """Return the cell of the confusion matrix that each document is in; zeros where no verdict counts."""
         counts = np.zeros((len(records), 4))
-        for row, record, called in zip(counts, records, self._verdicts(records), strict=True):
-            if called is not None:
-                row[2 * int(called) + int(record["truth"])] = 1
+        for row, record in zip(counts, records, strict=True):
+            if record["said"] is not None:
+                row[2 * int(record["said"]) + int(record["truth"])] = 1
         return counts
 
     def statistic(self, sums: FloatArray) -> FloatArray:
@@ -108,7 +108,7 @@ class Detection(SumsMeasure):
 
         Where experts find no verdict, the document counts for nothing, or as wrong.
         """
-        if self.column is not None or self.parsing is not None or type(self) is not Detection:
+        if self.column is not None or self.parsing is not None:
             raise LookupError(self.name)  # of some documents, of another reading, or of other replies
         wrong = label == 1 or (label is None and self.unread_wrong)
         called = None if label is None and not wrong else record["truth"] ^ wrong
@@ -123,9 +123,6 @@ class Detection(SumsMeasure):
             return 1 - int(document["truth"])
         return _STATED.get(str(category))
 
-    def _verdicts(self, records: Sequence[Record]) -> list[int | None]:
-        return [record["said"] for record in records]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CategoryRecall(Detection):
@@ -137,21 +134,6 @@ class CategoryRecall(Detection):
 
     def why_undefined(self, records: Sequence[Record]) -> str:
         return f"no hallucinated answer of {self.column} {self.value} has a verdict"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MajorityVote(Detection):
-    """The same of what most of the sampled verdicts say; where they are even, of the baseline's."""
-
-    of_samples: bool = True
-
-    def _called(self, verdict: Record, document: Record) -> int | None:
-        if not document["sampled"]:
-            return None
-        share = hallucinated_share(document["sampled"])
-        if share is None or share == 0.5:
-            return super()._called(verdict, document)
-        return int(share > 0.5)
 
 
 def hallucinated_share(sampled: Sequence[str]) -> float | None:
@@ -175,17 +157,11 @@ class VerdictScoreAuroc(Auroc):
         key: of the score in a record.
         score: document -> score; None where it has none.
         missing: why a document has none.
-        beside: detectors of answers that are scored beside it.
     """
 
     key: str
     missing: str = "it has no score"
     score: Callable[[Record], float | None]
-    beside: tuple[str, ...] = ()
-
-    @property
-    def detectors(self) -> tuple[str, ...]:
-        return self.beside
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         value = self.score(document)
@@ -228,30 +204,6 @@ _LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AlwaysHallucinated(Detection):
-    """The same for a model that calls everything hallucinated."""
-
-    def _called(self, verdict: Record, document: Record) -> int | None:
-        return 1
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ShorterIsHallucinated(Detection):
-    """The same where an answer shorter than the median of the shown answers is called hallucinated.
-
-    Hallucinated answers are shorter on average (204 against 268 characters in pqa_labeled), and a model that gets no
-    further than this guess has learnt nothing about medicine. Its standard error takes the median as given.
-    """
-
-    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"length": document["length"], "truth": int(document["truth"]), "row": document["row"]}
-
-    def _verdicts(self, records: Sequence[Record]) -> list[int | None]:
-        median = np.median([record["length"] for record in records]) if records else 0.0
-        return [int(record["length"] < median) for record in records]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class ReplyRate(Mean):
     """Share of documents whose replies have some property; both answers of a row of the data set stay together.
 
@@ -266,11 +218,6 @@ class ReplyRate(Mean):
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         has = self.has(verdict, document)
         return {"value": None if has is None else int(has), "group": document["row"]}
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NotSureRate(ReplyRate):
-    """Share of documents whose reply is "not sure"."""
 
 
 LEVELS = ("easy", "medium", "hard")
@@ -301,11 +248,11 @@ def _by_level(formula: Formula, title: str) -> list[Detection]:
     ]
 
 
-def _not_sure(level: str = "") -> NotSureRate:
+def _not_sure(level: str = "") -> ReplyRate:
     def has(verdict: Record, document: Record) -> bool | None:
         return verdict.get("category") == NOT_SURE if level in ("", document["difficulty"]) else None
 
-    return NotSureRate(
+    return ReplyRate(
         name="_".join(filter(None, ("not_sure_rate", level))),
         title=f"not sure{f', {level}' if level else ''}",
         about='Share of the replies that are "not sure", where that is offered.',
@@ -383,24 +330,8 @@ MEASURES: tuple[Measure, ...] = (
     ),
     *(_detection(accuracy, f"mesh_{n}", title=n, column="mesh", value=letter) for letter, n in MESH.items()),
     *(_detection(formula, "official", parsing=OFFICIAL) for formula in (f1, precision, recall, accuracy)),
-    *(MajorityVote(name=f"{formula.__name__}_majority", formula=formula) for formula in (f1, accuracy)),
     # Against "the model's verdict is wrong", which is not whether the shown answer is.
     *(DetectorAuroc(name=f"verdict_wrong_{d}_auroc", detector=d) for d in names("verdict")),
-    AlwaysHallucinated(name="f1_constant", title="all called hallucinated", formula=f1),
-    *(
-        ShorterIsHallucinated(
-            name=f"{formula.__name__}_length", title="shorter ones called hallucinated", formula=formula
-        )
-        for formula in (f1, accuracy)
-    ),
-    VerdictScoreAuroc(
-        name="length_auroc",
-        about="ROC-AUC of the shown answers' shortness: the length alone, without a threshold.",
-        higher_is_better=False,
-        key="shortness",
-        score=lambda document: -float(document["length"]),
-        beside=("length",),
-    ),
     ReplyRate(
         name="response_rate",
         title="answered",

@@ -7,10 +7,8 @@
     blind         the second stage of the multimodal gain: the question without its image
     measures      the rows of the paper's tables
     task          the lmms-eval tasks
-    published     the paper's tables
-    tables        the same out of finished runs, which `hedge paper shale` (command) shows
-    correlation   the same models on other benchmarks
-    data_command  `hedge data shale`
+    paper         the rows of the paper's tables out of finished runs, for `hedge paper shale`
+    release       `hedge data shale`
 
 `hedge make shale` is in `hedge_tasks.making.shale`.
 
@@ -27,7 +25,7 @@ EVALUATION = Evaluation(
     second_stages={"shale_blind": "hedge_tasks.suites.shale.blind:without_image"},
     papers={"shale": "hedge_tasks.suites.shale.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.shale.data_command:add",),
+        "data": ("hedge_tasks.suites.shale.release:add",),
         "make": ("hedge_tasks.making.shale.command:add",),
     },
 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from hedge_tasks.data import local_data
-from hedge_tasks.data.local_data import BuiltSet, ReadImage
+from hedge_tasks.data.local_data import BuiltSet, ReadImage, listed
 from hedge_tasks.errors import DataError
-from hedge_tasks.suites.shale.items import ALL_SCENARIOS, CLEAN, DATASET, DISCRIMINATIVE, TASKS, ShaleItem
+from hedge_tasks.suites.importing import Release, ReleasedPart
+from hedge_tasks.suites.shale.items import ALL_SCENARIOS, ASPECTS, CLEAN, DATASET, DISCRIMINATIVE, TASKS, ShaleItem
+from hedge_tasks.suites.shale.released import read_released
 
 PARTS = {f"{'discriminative' if task in DISCRIMINATIVE else 'generative'}-{task}": task for task in TASKS}
 """One file a type of question. A task's split is the beginning of a name, so "discriminative" is both closed types."""
@@ -49,6 +52,21 @@ def build(
         files={task: built.files[part] for task, part in by_task.items()},
         rows={task: built.rows[part] for task, part in by_task.items()},
     )
+
+
+def released(folder: Path, images: Path) -> Release:
+    """Read SHALE's download: a folder with Query/*.json (or query_json/) and Image/."""
+    read = read_released(folder)
+    unknown = sorted({item.aspect for item in read.items} - {*ASPECTS})
+    lines = {
+        "no query file for": read.missing,
+        "files whose name is no scenario's": read.other_files,
+        "left out": read.problems,
+        **{f"{scenario}: no clean item for": ids for scenario, ids in read.unpaired.items()},
+    }
+    faults = [f"{text}: {listed(names)}" for text, names in lines.items() if names]
+    remarks = [f"aspects that are in no row of the table: {listed(unknown)}"] if unknown else []
+    return {"SHALE": ReleasedPart(read.items, partial(build, read.items), faults, remarks)}, image_folder(images)
 
 
 def image_folder(folder: Path) -> ReadImage:

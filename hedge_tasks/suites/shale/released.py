@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -160,12 +160,3 @@ def _paired(noisy: list[ShaleItem], clean: list[ShaleItem]) -> list[ShaleItem]:
 
 def _fits(item: ShaleItem, clean: ShaleItem | None) -> bool:
     return clean is not None and (item.task, item.aspect) == (clean.task, clean.aspect)
-
-
-def counts(items: Iterable[ShaleItem]) -> dict[str, dict[str, int]]:
-    """Number of items by scenario and task."""
-    table: dict[str, dict[str, int]] = {}
-    for item in items:
-        by_task = table.setdefault(item.scenario, {})
-        by_task[item.task] = by_task.get(item.task, 0) + 1
-    return table

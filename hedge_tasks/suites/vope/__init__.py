@@ -1,9 +1,8 @@
 """VOPE: hallucination where a model may imagine (arXiv 2511.13420).
 
     vocabulary  COCO's 80 categories with CHAIR's synonyms, as lmms-eval ships them, and the recheck's object phrase
-    extraction  the COCO objects that a text mentions; orange: whether that word is one of them
-    presence    whether an object is in the image: by its category, or by likeness
-    judge       from the reply to a recheck to yes or no, and with presence to the four sets of the paper's section 3.2
+    extraction  the COCO objects that a text mentions
+    judge       from the reply to a recheck to yes or no, and to one of the four sets of the paper's section 3.2
     documents   which images are shown, and what is in them
     building    a local data set out of the official JSON file and COCO images
     objects     what is known of every object of a story: sets, shares of samples that mention it, relevance
@@ -12,9 +11,7 @@
     rechecks    the second stage: a question for every object of a story
     measures    the rows of the paper's tables, with intervals by image
     task        the lmms-eval task
-    published   the paper's tables
-    tables      what `hedge paper vope` (command) shows; `hedge data vope` is in data_command
-    attention   attention to the image while an object is said (section 4.6), for `hedge detectors vope-attention`
+    paper       the rows of the paper's tables, for `hedge paper vope`; `hedge data vope` is in release
 
 Importing this package loads none of them.
 """
@@ -31,8 +28,7 @@ EVALUATION = Evaluation(
     second_stages={"vope_rechecks": "hedge_tasks.suites.vope.rechecks:rechecks"},
     papers={"vope": "hedge_tasks.suites.vope.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.vope.data_command:add",),
-        "detectors": ("hedge_tasks.suites.vope.attention_command:add",),
+        "data": ("hedge_tasks.suites.vope.release:add",),
     },
 )
 """Its contributions to the rooms below."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Items, OpenRecord
 from hedge_tasks.suites import documents
+from hedge_tasks.suites.importing import Release, ReleasedPart
 from hedge_tasks.suites.vope.documents import truth_of
 
 DATASET = "qqwsad5/VOPE"
@@ -69,6 +71,12 @@ def build(items: Sequence[VopeImage], read_image: ReadImage, out: Path) -> Built
         return {"test": [{"question_id": i.id, "image": i.image, "gt_object": list(i.objects)} for i in usable]}
 
     return local_data.build(DATASET, items, rows, read_image, out, {"gt_object": "texts"})
+
+
+def released(file: Path, images: Path) -> Release:
+    """Read `coco_captioning.json` and a folder with val2014."""
+    items = read_items(file)
+    return {"test": ReleasedPart(items, partial(build, items))}, image_reader(images)
 
 
 class _Item(OpenRecord):

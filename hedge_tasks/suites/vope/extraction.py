@@ -7,7 +7,7 @@ needed for is done by a few rules of grammar:
 
 - right after a subject pronoun or a modal a word is a verb ("he trains", "she can bear"), and likewise a bare singular
   after "to" ("to book"), unless this "to" says where ("next to bench");
-- "orange" is a colour where it describes something or stands without an article (`orange`);
+- "orange" is the fruit, as in CHAIR, though it may be a colour;
 - of a hyphenated word its last part counts ("mountain-bike"), or the whole ("wine-glass"): "tie-dye" is no tie;
 - a seat beside a toilet is its seat (as in CHAIR).
 """
@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from hedge_tasks.suites.vope.orange import is_colour
 from hedge_tasks.suites.vope.vocabulary import Vocabulary, coco, engine, word_set
 
 _TOKEN = re.compile(r"\w+(?:-\w+)*|[^\s\w]")
@@ -144,9 +143,7 @@ def _is_object(at: int, tokens: Sequence[str], bases: Sequence[str]) -> bool:
     if before in _BEFORE_VERBS:
         return False
     bare = tokens[at] == bases[at] and _has_plural(tokens[at])
-    if before == "to" and bare and not (at > 1 and tokens[at - 2] in _PLACES):
-        return False
-    return not (tokens[at] == "orange" and is_colour(at, tokens))
+    return not (before == "to" and bare and not (at > 1 and tokens[at - 2] in _PLACES))
 
 
 @cache

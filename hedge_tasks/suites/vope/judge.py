@@ -13,7 +13,6 @@ from hedge_tasks.judging.reply_judge import ReplyJudge
 from hedge_tasks.replies import Reading, official, read_yes_no
 from hedge_tasks.replies.parsing import HEDGE, OFFICIAL
 from hedge_tasks.replies.reading import NOTHING
-from hedge_tasks.suites.vope.presence import EXACT, check_presence, word_vectors
 
 TRUE_DESCRIPTION = "true_description"
 FALSE_DESCRIPTION = "hallucinated_description"
@@ -44,8 +43,6 @@ class VopeJudge(ReplyJudge):
         parsing, fallback: see `ReplyJudge`.
         unit: what an object is: "words" (as in the reference code) or "categories"; see `extraction.objects_in`.
         relevance: judge or judges of the relevance of absent objects, with the prompt `vope_relevance`; None for none.
-        presence: when an object is in the image, see `presence.PRESENCES`.
-        presence_model: what likeness is measured with; None for the default.
         recheck_temperature: of the rechecks that count; None for that of the baseline story.
 
     Raises:
@@ -63,12 +60,9 @@ class VopeJudge(ReplyJudge):
         unit: str = "words",
         relevance: Spec | None = None,
         fallback: Spec | None = None,
-        presence: str = EXACT,
-        presence_model: str | None = None,
         recheck_temperature: float | None = None,
     ) -> None:
         super().__init__(parsing, fallback)
-        self.presence, self.presence_model = check_presence(presence), presence_model
         self.recheck_temperature = None
         if recheck_temperature is not None:
             self.recheck_temperature = options.number("VOPE: recheck_temperature", recheck_temperature)
@@ -78,18 +72,12 @@ class VopeJudge(ReplyJudge):
         self.relevance = relevance_judges(relevance) if relevance is not None else []
 
     def settings(self) -> dict[str, Any]:
-        own = {"unit": self.unit, "presence": self.presence, "recheck_temperature": self.recheck_temperature}
-        model = {} if self.presence_model is None else {"presence_model": self.presence_model}
-        return {**super().settings(), **own, **model, "relevance": [judge.settings() for judge in self.relevance]}
+        own = {"unit": self.unit, "recheck_temperature": self.recheck_temperature}
+        return {**super().settings(), **own, "relevance": [judge.settings() for judge in self.relevance]}
 
     @property
     def parts(self) -> Sequence[Judge]:
         return [*super().parts, *self.relevance]
-
-    def check(self, cases_have_images: bool = True) -> None:
-        """Raise ConfigError where what likeness is measured with is not there."""
-        if self.presence != EXACT:
-            word_vectors(self.presence, self.presence_model)
 
     def reading(self, parsing: str, case: Case) -> Reading:
         if parsing == HEDGE:

@@ -42,8 +42,8 @@ def in_sets(*kinds: str, reading: str = "kind") -> ObjectNumber:
     """Count the objects of some of the four sets.
 
     Args:
-        reading: whose reading of the recheck counts: "kind" (that of the task), "kind_official" (the reference code's)
-            or "kind_forced" (the likelier of "Yes" and "No", by forced passes).
+        reading: whose reading of the recheck counts: "kind" (that of the task), "kind_soft" (soft readings as well),
+            "kind_official" (the reference code's) or "kind_forced" (the likelier of "Yes" and "No", by forced passes).
     """
     return counting(lambda entry: entry[reading] in kinds)
 
@@ -90,35 +90,6 @@ class ObjectShare(SumsMeasure):
     def counts(self, records: Sequence[Record]) -> FloatArray:
         """Part and whole of each story, shape (n, 2)."""
         return np.array([(r["part"], r["whole"]) for r in records], dtype=np.float64).reshape(-1, 2)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ShareGap(ObjectShare):
-    """A share by forced passes less the same by the written replies, over objects of which both are known.
-
-    Attributes:
-        sets: those of the four that are the part, and those that are the whole.
-    """
-
-    sets: tuple[tuple[str, ...], tuple[str, ...]]
-    part: ObjectNumber = len
-    whole: ObjectNumber = len
-    bounds: tuple[float, float] = (-1.0, 1.0)
-
-    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        both_known = [entry for entry in verdict["objects"] if entry["kind"] and entry["kind_forced"]]
-        readings = ("kind_forced", "kind")
-        numbers = [in_sets(*kinds, reading=reading)(both_known) for reading in readings for kinds in self.sets]
-        return {"numbers": numbers, "group": scores.group or scores.id}
-
-    def counts(self, records: Sequence[Record]) -> FloatArray:
-        """Part and whole by forced passes, and by the written replies; shape (n, 4)."""
-        return np.array([record["numbers"] for record in records], dtype=np.float64).reshape(-1, 4)
-
-    def statistic(self, sums: FloatArray) -> FloatArray:
-        part, whole = sums[..., ::2], sums[..., 1::2]
-        shares = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
-        return np.asarray(shares[..., 0] - shares[..., 1])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -222,6 +193,8 @@ _SETS = {
 }
 """Sets that are the part and the whole of the paper's three shares."""
 
+_TITLES = {"hal_d": "Hal-D", "hal_i": "Hal-I", "exp": "Exp"}
+
 _NOTHING = {"hal_d": _NONE_AFFIRMED, "hal_i": _NONE_DENIED, "exp": _NONE_READ}
 
 
@@ -307,6 +280,7 @@ def _further(level: str) -> list[str]:
 MEASURES: tuple[Measure, ...] = (
     *(row for share in _SHARES for row in bounds_of(share, "an interval needs objects in two images")),
     *_UNREAD_WRONG,
+    *(_paper_share(name, "_soft", "kind_soft", title=f"{title}, soft") for name, title in _TITLES.items()),
     *(_paper_share(name, "_official", "kind_official") for name in _SETS),
     *(
         _paper_share(
@@ -317,15 +291,6 @@ MEASURES: tuple[Measure, ...] = (
             **_FORCED,
         )
         for name in _SETS
-    ),
-    *(
-        ShareGap(
-            name=f"{name}_gap",
-            about="The share by forced passes less that by the written replies, over the same objects.",
-            sets=sets,
-            **_FORCED,
-        )
-        for name, sets in _SETS.items()
     ),
     ObjectCount(name="objects", count=len),
     ObjectShare(name="unread_rate", part=unread, whole=len, nothing=_NONE_MENTIONED),

@@ -9,13 +9,13 @@ from typing import Any
 from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
 from hedge_tasks.detectors import Evidence, get, names
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging.base import Case, Judge, Verdict
+from hedge_tasks.judging.base import Case, Verdict
 from hedge_tasks.measures.forced_options import option_shares
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import MODEL
 from hedge_tasks.suites.vope.extraction import mentions
-from hedge_tasks.suites.vope.judge import SETS
+from hedge_tasks.suites.vope.judge import SETS, VopeJudge
 from hedge_tasks.suites.vope.vocabulary import coco
 
 
@@ -29,6 +29,7 @@ class ObjectRecord:
         kind: one of `judge.SETS`; None where the reply to the recheck says neither yes nor no.
         by_model: whether a model read the reply because the rules could not (the judge's fallback).
         kind_official: the set that the reference code's reading of the reply gives; likewise.
+        kind_soft: the set where readings that are only soft count as well; None where nothing was read.
         readings_differ: whether the ways to read the reply disagree.
         reply: to the recheck.
         flips: whether the second reply to the recheck, drawn at the plan's temperature, is read otherwise; None where
@@ -54,6 +55,7 @@ class ObjectRecord:
     relevance: tuple[int | None, ...] = ()
     flips: bool | None = None
     kind_official: str | None = None
+    kind_soft: str | None = None
     by_model: bool = False
     kind_forced: str | None = None
     p_yes: float | None = None
@@ -64,7 +66,7 @@ class ObjectRecord:
         return {**fields, **fields.pop("scores")}
 
 
-def recheck_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
+def recheck_records(answers: AnswerSet, judge: VopeJudge) -> list[ObjectRecord]:
     """Records of the objects that were rechecked after a baseline story.
 
     Args:
@@ -81,16 +83,18 @@ def recheck_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
     second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
     records = object_records(answers, objects, [reference == "yes" for reference in references], judge.judge(first))
+    softly = [judge.reading(judge.parsing, case).value for case in first]
     second_kinds = [verdict.category for verdict in judge.judge(second)]
     shares = [option_shares(option_logprobs(recheck.forced)) for recheck in answers.follow_ups]
     return [
         replace(
             entry,
+            kind_soft=entry.kind or (None if read is None else SETS[entry.present, read == "yes"]),
             flips=None if None in (entry.kind, kind) else entry.kind != kind,
             kind_forced=None if p is None or p["Yes"] == p["No"] else SETS[entry.present, p["Yes"] > p["No"]],
             p_yes=None if p is None else p["Yes"],
         )
-        for entry, kind, p in zip(records, second_kinds, shares, strict=True)
+        for entry, read, kind, p in zip(records, softly, second_kinds, shares, strict=True)
     ]
 
 

@@ -8,7 +8,6 @@ answer, so each recheck has a second reply, at the plan's own temperature, which
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.lmms.reasoning import without_reasoning
@@ -19,7 +18,6 @@ from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.suites.vope.documents import objects_of
 from hedge_tasks.suites.vope.extraction import objects_in
-from hedge_tasks.suites.vope.presence import is_present
 from hedge_tasks.suites.vope.vocabulary import object_phrase
 
 _YES_NO = ("Yes", "No")
@@ -31,19 +29,14 @@ def rechecks(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> 
     """One question for each object of the baseline story.
 
     Args:
-        stage: with the options `unit` (see `extraction.objects_in`), `presence` and `presence_model` (see
-            `presence.is_present`), and `reasoning_tags` (see `HedgeTask`).
+        stage: with the options `unit` (see `extraction.objects_in`) and `reasoning_tags` (see `HedgeTask`).
     """
     story = without_reasoning(answers, stage.options["reasoning_tags"])
     truth = objects_of(request.reference or "")
     return [
-        _recheck(request, stage, word, is_present(word, category, truth, **_presence(stage)))
+        _recheck(request, stage, word, category in truth)
         for word, category in story_objects(story, stage.options["unit"])
     ]
-
-
-def _presence(stage: SecondStage) -> dict[str, Any]:
-    return {"presence": stage.options["presence"], "model": stage.options["presence_model"]}
 
 
 def story_objects(answers: AnswerSet, unit: str) -> list[tuple[str, str]]:

@@ -54,8 +54,6 @@ class VopeTask(HedgeTask):
         options = {
             "unit": judge.unit,
             "reasoning_tags": [list(pair) for pair in self.reasoning_tags],
-            "presence": judge.presence,
-            "presence_model": judge.presence_model,
         }
         plan = replace(self.plan, n=1, n_noisy=0)
         if judge.recheck_temperature is not None:
