@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile, zip_longest
 from pathlib import Path
 from string import ascii_uppercase
@@ -176,7 +176,7 @@ def _form_of(reading: _Reading) -> tuple[str, Callable[[_Reading], Iterator[tupl
         if all(columns & set(any_of) for any_of in needed) and not (read is _own and replies):
             return name, read
     if len(replies) == 1:
-        reading.columns = ColumnSettings(**{**vars(reading.columns), "reply": tuple(replies)})
+        reading.columns = replace(reading.columns, reply=tuple(replies))
         return NAMED, _named
     raise not_told(reading.table, ["reply"])
 
