@@ -146,7 +146,7 @@ def not_told(table: StoredTable, roles: Sequence[str]) -> ConfigError:
     options = " ".join(f"--{role} COLUMN" for role in roles)
     also = " (--answer none: nobody judges)" if "answer" in roles else ""
     first = next(iter(table.rows(None)))
-    there = ", ".join(f"{column} ({shown(first[column])})" for column in table.columns)
+    there = ", ".join(f"{column} ({shown(first.get(column))})" for column in table.columns)
     return ConfigError(f"{table.name}: which column holds {which}? Say {options}{also}; there are {there}")
 
 
