@@ -82,9 +82,9 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
     ("rows", "message"),
     [
         (["{"], ":1: not valid JSON"),
-        ([{"id": "q"}], ":1: baseline: missing"),
+        ([{"id": "q"}], "which column holds the model's replies? Say --reply COLUMN"),
         ([line(0, "a"), "", {**line(1, "a"), "clean": []}], ":3: clean: at least one answer is needed"),
-        ([line(0, "a"), line(0, "b")], ":2: id 'q0' is already on line 1"),
+        ([line(0, "a"), line(0, "b")], ":2: another row has the id 'q0' and differs"),
         ([line(0, "a", cluster_ids=[0])], ":1: cluster_ids: 1 ids for 1 baseline + 1 clean + 2 noisy = 4"),
         ([""], "no answers in it"),
     ],
@@ -104,7 +104,7 @@ def test_bad_lines_are_named(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["score", "no/such/file.jsonl"], "cannot read no/such/file.jsonl: No such file or directory"),
+        (["score", "no/such/file.jsonl"], "cannot read no/such/file.jsonl: there is no such file"),
         (["score", "FILE", "--clustering", "nil"], "unknown clustering backend 'nil', did you mean 'nli'"),
         (["score", "FILE", "--clustering", "embed", "--threshold", "2"], "threshold must be a number in [-1, 1]"),
         (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import random
@@ -111,21 +109,8 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
     log_sum = math.log(sum(math.exp(value) for value in weights.values()))
     normal = {label: value - log_sum for label, value in weights.items()}
     shares = {label: math.exp(value) for label, value in normal.items()}
-    columns = {
-        **about,
-        **{f"logit:{k}": v for k, v in weights.items()},
-        **{f"option:{k}": v for k, v in options.items()},
-    }
-    table = io.StringIO()
-    writer = csv.DictWriter(table, columns)
-    writer.writeheader()
-    writer.writerow(columns)
-    (tmp_path / "t.csv").write_text(table.getvalue(), "utf-8")
     np.savez(tmp_path / "a.npz", **{"": np.array([list(weights.values())], dtype=np.float64)})
     questions = written(tmp_path / "q.jsonl", {**about, **options})
-    pairs = {f"gen_args_{i}": {"arg_0": "Which?", "arg_1": f" {text}"} for i, text in enumerate(options.values())}
-    replies = [[str(value), "False"] for value in weights.values()]
-    harness = {"doc_id": "q1", "doc": {}, "target": "1", "arguments": pairs, "filtered_resps": replies, "acc": 0.0}
     found = [
         read_options(written(tmp_path / "1.jsonl", {**about, "options": options, "logits": weights})),
         read_options(written(tmp_path / "2.jsonl", {**about, "options": options, "logprobs": normal})),
@@ -133,9 +118,7 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
         read_options(
             written(tmp_path / "4.jsonl", {**about, "options": [*options.values()], "logits": [1.0, 0.5, -2]})
         ),
-        read_options(tmp_path / "t.csv"),
         read_options(tmp_path / "a.npz", questions),
-        read_options(written(tmp_path / "5.jsonl", harness)),
     ]
     for models in found:
         assert list(models) == [""]
@@ -143,8 +126,7 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
         assert one.answer == "B"
         assert one.options == options
         assert option_logprobs(one.logits) == pytest.approx(normal)
-        if models is not found[-1]:  # the harness has a prompt, and no question by itself
-            assert (one.question, one.question_type, one.group) == ("Which?", "kind", "image")
+        assert (one.question, one.question_type, one.group) == ("Which?", "kind", "image")
 
 
 def test_an_option_that_cannot_be_chosen(tmp_path: Path) -> None:
@@ -181,9 +163,6 @@ def test_several_models_in_one_file(tmp_path: Path) -> None:
         ({"answer": "A", "logits": [0, 1]}, "id: expected a text"),
         ({"id": "1", "answer": "A", "logits": [0, 1], "options": {"C": "x"}}, "unknown option 'C'"),
         ({"id": "1", "answer": "A", "logits": {"A": 0, " ": 1}}, "empty label"),
-        ({"doc_id": 1, "target": "2", "filtered_resps": [["0", "False"], ["1", "True"]]}, "target"),
-        ({"doc_id": 1, "target": "0", "filtered_resps": ["yes"]}, "log-likelihood for each option"),
-        ({"doc_id": 1, "target": "0", "filtered_resps": [["x", "False"], ["1", "True"]]}, "expected a number"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(row: dict[str, object], says: str, tmp_path: Path) -> None:
@@ -221,17 +200,14 @@ def test_arrays_that_do_not_fit(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_damaged_files_end_in_an_error_of_ours_or_in_sound_questions(tmp_path: Path) -> None:
     row = {"id": "1", "answer": "A", "logits": {"A": 1.0, "B": 0.0}, "options": {"A": "x"}, "question": "?"}
-    harness = {"doc_id": 1, "target": "0", "filtered_resps": [["0", "False"], ["1", "True"]], "arguments": {}}
     np.savez(tmp_path / "good.npz", m=np.zeros((1, 2)))
     questions = written(tmp_path / "q.jsonl", {"id": "1", "answer": "A"})
-    table = b"id,answer,logit:A,logit:B,option:A,group\n1,A,0.5,-inf,x,i\n"
     read = 0
     for case in range(500):
         dice = random.Random(case)
-        lines = dumped(mutated(dice.choice([row, harness]), dice)).encode()
+        lines = dumped(mutated(row, dice)).encode()
         contents = {
             ".jsonl": lines if dice.random() < 0.7 else mangled(lines, dice),
-            ".csv": mangled(table, dice),
             ".npz": mangled((tmp_path / "good.npz").read_bytes(), dice),
         }
         for suffix, content in contents.items():

@@ -15,15 +15,11 @@ if TYPE_CHECKING:
 
 _SHAPES = """\
 FILE is one of these (docs/options.md has examples):
-  JSON lines, a question each   {"id", "answer", "logits" or "logprobs" or "probabilities", "question"?, "options"?,
+  a table, a question a row     {"id", "answer", "logits" or "logprobs" or "probabilities", "question"?, "options"?,
                                 "question_type"?, "group"?, "image"?, "model"?}; weights by label, or a list
-  CSV, a question a row         the same: columns id, answer, logit:A, logit:B, ... (or logprob:A, probability:A), and
-                                any of question, option:A, option:B, ..., question_type, group, image, model
-  JSON lines of                 --log_samples of a multiple-choice task: log-likelihoods of the options
-  lm-evaluation-harness
-  NPZ                           for each model an array of logits (questions, options), with --questions FILE in JSON
-                                lines, CSV or Parquet: id, answer, and if known question, question_type, group (or
-                                patient_id, study_id, ...), image, and the options' texts in columns A, B, ...
+  NPZ                           for each model an array of logits (questions, options), with --questions TABLE: id,
+                                answer, and if known question, question_type, group (or patient_id, study_id, ...),
+                                image, and the options' texts in columns A, B, ...
 Questions of one group, one picture or one patient, and rotations of one question (CircularEval) are one group.
 Draws are simulated from the softmax of the weights over the options, which makes their log-probabilities exact.
 """
@@ -45,9 +41,7 @@ def add(commands: Parser) -> None:
     parts = commands.add_command("import", "make runs of what other harnesses have written")
     options = command(parts, "options", _options, "a run a model, out of weights of multiple-choice options")
     options.formatter_class, options.epilog = argparse.RawDescriptionHelpFormatter, _SHAPES
-    options.add_argument(
-        "file", type=Path, metavar="FILE", help="JSONL, CSV or NPZ file with the weights of all options"
-    )
+    options.add_argument("file", type=Path, metavar="FILE", help="table or NPZ file with the weights of all options")
     options.add_argument("--questions", type=Path, metavar="FILE", help="the questions of an NPZ file")
     options.add_argument(
         "--group", metavar="COLUMN", help="column that alone says which questions belong together; none: they do not"

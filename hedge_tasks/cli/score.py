@@ -72,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     kind = "CSV" if arguments.csv else None
     read = read_answers([arguments.answers], columns=chosen_columns(arguments), kind=kind)
     answer_sets = list(read.answer_sets)
-    say("\n".join(read.notes), sys.stderr)
+    for note in read.notes:
+        say(note, sys.stderr)
     clustered_before = [a for a in answer_sets if a.cluster_ids is not None]
     clustered = cluster_open(answer_sets, backend, with_question=arguments.with_question)
     claims = _claims(answer_sets, arguments, options)

@@ -82,7 +82,8 @@ def read_answers(
     for file in read:
         rows = file.rows if file.form == OWN else [(at, _without_thoughts(row, lost)) for at, row in file.rows]
         for where, row in _once(normal_rows(rows)):
-            joined[str(row["id"])] = _join(joined.get(str(row["id"])), (where, row))
+            id = str(row.get("id"))
+            joined[id] = _join(joined.get(id), (where, row))
     answer_sets = clean_answer_sets(parse_answer_sets(joined.values()), str(files[0]))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
@@ -104,7 +105,8 @@ def read_answers(
 
 def _unused_keys(row: Mapping[str, Any]) -> Iterable[str]:
     """Keys of a row's answers that no answer has."""
-    answers = [row.get("baseline"), *(item for name in ("answers", "clean", "noisy") for item in row.get(name) or ())]
+    lists = [row[name] for name in ("answers", "clean", "noisy") if isinstance(row.get(name), list)]
+    answers = [row.get("baseline"), *(answer for answers in lists for answer in answers)]
     return {key for answer in answers if isinstance(answer, Mapping) for key in answer} - _KEYS
 
 

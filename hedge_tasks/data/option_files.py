@@ -1,15 +1,13 @@
 """Weights of models on the options of multiple-choice questions: one log-weight an option, from any harness.
 
-Four shapes are read (docs/options.md has examples):
+Two shapes are read (docs/options.md has examples):
 
-- JSON lines, a question each: `{"id", "answer", "logits" | "logprobs" | "probabilities", "question"?, "options"?,
+- A table, a question a row: `{"id", "answer", "logits" | "logprobs" | "probabilities", "question"?, "options"?,
   "question_type"?, "group"?, "image"?, "model"?}`. The weights are an object (label -> number) or a list, whose labels
   are A, B, C, ...; `options` holds the texts in the same form. Rows of several models may stand in one file.
-- CSV, a question a row: the same, in columns `logit:A`, `logit:B`, ... (or `logprob:`, `probability:`), `option:A`, ...
-- JSON lines of lm-evaluation-harness (`--log_samples` of a multiple-choice task): the log-likelihoods of the options.
-- NPZ, an array of logits (questions, options) for each model, with a file of the questions beside it: JSON lines, CSV
-  or Parquet in the order of the rows, with `id`, `answer`, and if they are known `question`, `question_type`, `group`
-  `image` (or a column such as `patient_id`) and a column with the text of each option under its label.
+- NPZ, an array of logits (questions, options) for each model, with a table of the questions beside it in the order of
+  the rows, with `id`, `answer`, and if they are known `question`, `question_type`, `group`, `image` (or a column such
+  as `patient_id`) and a column with the text of each option under its label.
 
 Groups are found (`hedge_tasks.data.groups`): questions of one group, one picture or one patient, and rotations of one
 question (CircularEval) vary together.
@@ -30,7 +28,7 @@ from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
 from hedge_tasks.data.groups import find_groups, rotated_items
 from hedge_tasks.data.roles import NAMES, NONE
-from hedge_tasks.data.tables import kind_of, read_rows
+from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row
@@ -44,10 +42,8 @@ MOST_OPTIONS = 1000
 """Of one question."""
 
 _WEIGHTS = ("logits", "logprobs", "probabilities")
-_COLUMNS = {"logit": "logits", "logprob": "logprobs", "probability": "probabilities", "option": "options"}
 _TEXTS = ("question", "question_type", "group", "image", "model")
 _KEYS = ("id", "answer", "options", *_WEIGHTS, *_TEXTS)
-_HARNESS = "filtered_resps"
 
 
 @dataclass(frozen=True)
@@ -111,9 +107,7 @@ def read_options(
         raise DataError(f"{file}: its rows are questions already; --questions belongs to an .npz file")
     if group not in (None, NONE, "group", "image"):
         raise unknown(f"column of groups of {file}", group, ("group", "image", NONE))
-    rows = read_rows(file)
-    in_columns = [(where, _fields_of_columns(row, where)) for where, row in rows] if kind_of(file) == "CSV" else rows
-    return _grouped(_questions_by_model(in_columns, str(file)), group)
+    return _grouped(_questions_by_model(read_rows(file), str(file)), group)
 
 
 def _grouped(models: Mapping[str, list[OptionQuestion]], group: str | None) -> dict[str, list[OptionQuestion]]:
@@ -141,7 +135,7 @@ def _questions_by_model(rows: Sequence[Row], name: str) -> dict[str, list[Option
     models: dict[str, list[OptionQuestion]] = {}
     places: dict[tuple[str, str], str] = {}
     for where, row in rows:
-        model, question = _read_harness_row(row, where) if _HARNESS in row else _read_row(row, where)
+        model, question = _read_row(row, where)
         if (model, question.id) in places:
             line = places[model, question.id].rpartition(":")[2]
             raise DataError(f"{where}: id {outside.shown(question.id)} is already on line {line}")
@@ -173,57 +167,6 @@ def _read_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
             raise DataError(f"{where}: {unknown('option', label, weights)}")
     id, answer = (cells.required(row.get(name), f"{where}: {name}") for name in ("id", "answer"))
     return model, _question(where, id=id, answer=answer, logits=weights, options=options, **texts)
-
-
-def _fields_of_columns(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """The row in the shape of JSON lines. An empty cell is nothing."""
-    fields: dict[str, Any] = {}
-    for column, cell in row.items():
-        kind, colon, label = column.partition(":")
-        if not colon:
-            if cell.strip():
-                fields[column] = cell
-        elif kind not in _COLUMNS:
-            raise DataError(f"{where}: {unknown('column', column[:100], [f'{name}:A' for name in _COLUMNS])}")
-        elif cell.strip():
-            value = cell if kind == "option" else cells.number(cell.strip(), f"{where}: {outside.shown(column)}")
-            fields.setdefault(_COLUMNS[kind], {})[label] = value
-    return fields
-
-
-def _read_harness_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
-    """A row of lm-evaluation-harness: pairs of log-likelihood and "is greedy", which it writes as texts."""
-    replies, target = row[_HARNESS], row.get("target")
-    if not isinstance(replies, list) or not all(isinstance(reply, list) and len(reply) == 2 for reply in replies):
-        raise DataError(
-            f"{where}: {_HARNESS}: expected a log-likelihood for each option, as lm-evaluation-harness logs them of a "
-            "multiple-choice task"
-        )
-    labels = _list_labels(len(replies), f"{where}: {_HARNESS}")
-    weights = {
-        label: _weight(cells.number(reply[0], f"{where}: {_HARNESS}[{i}]"), "logits", f"{where}: {_HARNESS}[{i}]")
-        for i, (label, reply) in enumerate(zip(labels, replies, strict=True))
-    }
-    place = cells.required(target, f"{where}: target")
-    if not (place.isascii() and place.isdigit() and len(place) < 5 and int(place) < len(labels)):
-        raise DataError(f"{where}: target: expected the place of the right option, got {outside.shown(target)}")
-    options = {label: text for label, text in zip(labels, _continuations(row.get("arguments")), strict=False) if text}
-    return "", _question(
-        where,
-        id=cells.required(row.get("doc_id"), f"{where}: doc_id"),
-        answer=labels[int(place)],
-        logits=weights,
-        options=options,
-    )
-
-
-def _continuations(arguments: object) -> list[str]:
-    """The texts of the options, where the harness's arguments tell them; nothing depends on them."""
-    if not isinstance(arguments, Mapping):
-        return []
-    pairs = [arguments.get(f"gen_args_{i}") for i in range(len(arguments))]
-    texts = [pair.get("arg_1") if isinstance(pair, Mapping) else None for pair in pairs]
-    return [text.strip() if isinstance(text, str) else "" for text in texts]
 
 
 def _read_arrays(file: Path, questions: Path, group: str | None) -> dict[str, list[OptionQuestion]]:

@@ -140,7 +140,8 @@ class PictureFiles:
                     inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
                     stem = _plain(name).rpartition(".")[0]
                     number = _NUMBER.search(stem)
-                    for key in {_plain(name), stem, *([int(number[0])] if number else [])}:
+                    keys: set[str | int] = {_plain(name), stem, int(number[0]) if number else stem}
+                    for key in keys:
                         self._by_name[key].append(inside)
                 if n_files > _MOST_FILES:
                     break

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
@@ -146,7 +146,7 @@ def not_told(table: StoredTable, roles: Sequence[str]) -> ConfigError:
     options = " ".join(f"--{role} COLUMN" for role in roles)
     also = " (--answer none: nobody judges)" if "answer" in roles else ""
     first = next(iter(table.rows(None)))
-    there = ", ".join(f"{column} ({shown(first[column])})" for column in table.columns)
+    there = ", ".join(f"{column} ({shown(first.get(column))})" for column in table.columns)
     return ConfigError(f"{table.name}: which column holds {which}? Say {options}{also}; there are {there}")
 
 
@@ -179,13 +179,17 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
     taken = [*images, *questions, *answers, *(choices.columns if choices else ())]
     listed = len(images) > 1 or any(isinstance(v, list) for column in images for v in table.filled(column, _SAMPLE))
     roles = Roles(
-        *(questions[0], tuple(answers), images),
-        *(_declared(table, chosen, role, taken) for role in ("group", "id", "question_type")),
+        question=questions[0],
+        answers=tuple(answers),
+        images=images,
+        group=_declared(table, chosen, "group", taken),
+        id=_declared(table, chosen, "id", taken),
+        question_type=_declared(table, chosen, "question_type", taken),
         choices=choices,
-        listed=listed,
-        optional=len(images) > 1 and _are_numbered(images),
         separator=None if chosen.separator == NONE else chosen.separator,
         several=len(answers) > 1 or bool(chosen.separator and chosen.separator != NONE),
+        listed=listed,
+        optional=len(images) > 1 and _are_numbered(images),
     )
     if not answers or choices or roles.several:
         return roles
@@ -234,7 +238,7 @@ def _with_references(table: StoredTable, roles: Roles, *, checked: bool) -> Role
             f"{table.name}: {answer!r} holds 0 and 1 alone. Are they numbers, or verdicts? Write words, "
             "such as no and yes"
         )
-    return Roles(**{**vars(roles), "several": several})
+    return replace(roles, several=several)
 
 
 _VERDICTS = ({0, 1}, {"0", "1"})

@@ -185,7 +185,7 @@ def read_bytes(path: Path, largest: int = LARGEST_TEXT) -> bytes:
     except (OSError, EOFError, zlib.error, ValueError) as error:  # the last of a NUL in the name
         raise DataError(f"cannot read {clean(str(path))}: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > most:
-        raise DataError(f"{path}: {'it unpacks to more' if packed else 'larger'} than {_size(most)}")
+        raise DataError(f"{path}: larger than {_size(most)}")
     return data
 
 

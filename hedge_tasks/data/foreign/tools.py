@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile, zip_longest
 from pathlib import Path
 from string import ascii_uppercase
@@ -95,7 +95,7 @@ class _Reading:
         for role in ("group", "question_type"):
             column = self.columns.group if role == "group" and self.columns.group else role
             self.used |= {column}
-            fields[role] = None if cells.is_missing(row.get(column)) else cells.text(row[column])
+            fields[role] = None if cells.is_missing(row.get(column)) else cells.text(row.get(column))
         return {name: value for name, value in fields.items() if value not in (None, "")}
 
     def label(self, row: Fields, where: str) -> int | None:
@@ -138,7 +138,7 @@ def read_table_of_answers(
     reading = _Reading(table, rows, columns, _requests(questions))
     form, read = _form_of(reading)
     documents = [(where, fields) for where, fields in read(reading) if fields is not None]
-    models = reading.models | {str(row["model"]) for _, row in rows if row.get("model")}
+    models = reading.models | {str(row.get("model")) for _, row in rows if row.get("model")}
     if len(models) > 1:
         raise DataError(f"{file}: answers of several models ({', '.join(sorted(models)[:5])}); one file a model")
     unused = [c for c in table.columns if c not in reading.used | {"model"}]
@@ -176,7 +176,7 @@ def _form_of(reading: _Reading) -> tuple[str, Callable[[_Reading], Iterator[tupl
         if all(columns & set(any_of) for any_of in needed) and not (read is _own and replies):
             return name, read
     if len(replies) == 1:
-        reading.columns = ColumnSettings(**{**vars(reading.columns), "reply": tuple(replies)})
+        reading.columns = replace(reading.columns, reply=tuple(replies))
         return NAMED, _named
     raise not_told(reading.table, ["reply"])
 
@@ -198,7 +198,7 @@ def _answer_rows(reading: _Reading) -> Iterator[tuple[str, Fields]]:
     reading.used |= {"text", "condition", "mean_logprob", "n_tokens"}
     by_id: dict[str, list[Row]] = {}
     for where, row in reading.rows:
-        if id_column is None or not (id := cells.text(row[id_column], f"{where}: id")):
+        if id_column is None or not (id := cells.text(row.get(id_column), f"{where}: id")):
             raise DataError(f"{where}: there is no id")
         by_id.setdefault(id, []).append((where, row))
     for id, rows in by_id.items():
@@ -222,7 +222,7 @@ def _answer_rows(reading: _Reading) -> Iterator[tuple[str, Fields]]:
 
 
 def _cell_answer(row: Fields, where: str) -> Fields:
-    text = row["text"] if isinstance(row["text"], str) else cells.text(row["text"], f"{where}: text")
+    text = row.get("text") if isinstance(row.get("text"), str) else cells.text(row.get("text"), f"{where}: text")
     if not text.strip():
         raise DataError(f"{where}: text: the cell is empty, which is no answer (JSON lines can hold an empty one)")
     mean = cells.number(row.get("mean_logprob"), f"{where}: mean_logprob")
@@ -251,18 +251,18 @@ def _generations(reading: _Reading) -> Iterator[tuple[str, Fields]]:
     greedy = next((name for name in names if name in reading.table.columns), None)
     reading.used |= {draws, *([greedy] if greedy else [])}
     for number, (where, row) in enumerate(reading.rows):
-        baseline = {"baseline": row[greedy]} if greedy and row[greedy] is not None else {}
-        yield where, {**reading.document(row, number, where), **baseline, "answers": _list(row[draws], where)}
+        baseline = {"baseline": row.get(greedy)} if greedy and row.get(greedy) is not None else {}
+        yield where, {**reading.document(row, number, where), **baseline, "answers": _list(row.get(draws), where)}
 
 
 def _uqlm(reading: _Reading) -> Iterator[tuple[str, Fields]]:
     """Data frames of uqlm: prompt, response, sampled_responses, and the log-probabilities of both."""
     reading.used |= {"prompt", "response", "sampled_responses", "logprob", "multiple_logprob"}
     for number, (where, row) in enumerate(reading.rows):
-        sampled = _list(row["sampled_responses"], where)
+        sampled = _list(row.get("sampled_responses"), where)
         logprobs = cells.as_list(row.get("multiple_logprob")) or []
         answers = [{"text": t, "logprobs": p or None} for t, p in zip_longest(sampled, logprobs[: len(sampled)])]
-        baseline = {"text": row["response"], "logprobs": cells.as_list(row.get("logprob")) or None}
+        baseline = {"text": row.get("response"), "logprobs": cells.as_list(row.get("logprob")) or None}
         yield where, {**reading.document(row, number, where), "baseline": baseline, "answers": answers}
 
 
@@ -271,10 +271,10 @@ def _lmms_eval(reading: _Reading) -> Iterator[tuple[str, Fields | None]]:
     reading.used |= {"doc_id", "input", "target", "resps", "filtered_resps", "filter", "doc_hash"}
     first = reading.rows[0][1].get("filter")
     for where, row in reading.rows:
-        answers = _flat(row["resps"] if row.get("resps") is not None else row.get("filtered_resps"))
+        answers = _flat(row.get("resps") if row.get("resps") is not None else row.get("filtered_resps"))
         if any(str(answer).lstrip().startswith('{"id"') for answer in answers):
             raise DataError(f"{where}: a sample of a task of this package; its run file holds more (hedge_runs/)")
-        id, question = str(row["doc_id"]), row["input"] if isinstance(row.get("input"), str) else None
+        id, question = str(row.get("doc_id")), row.get("input") if isinstance(row.get("input"), str) else None
         whole = reading.answered(id, answers) if row.get("filter") == first else []
         fields = {"id": id, "question": question, "reference": reference_text(row.get("target")), "answers": whole}
         yield where, fields if whole else None
@@ -286,11 +286,11 @@ def _vlmevalkit(reading: _Reading) -> Iterator[tuple[str, Fields | None]]:
     reading.used |= {"index", "question", "answer", "prediction", "category", "l2-category", "hit", *letters}
     reading.judge = "VLMEvalKit: hit" if "hit" in reading.table.columns else ""
     for where, row in reading.rows:
-        id, question = cells.required(row["index"], where), cells.text(row.get("question"), where)
+        id, question = cells.required(row.get("index"), where), cells.text(row.get("question"), where)
         with suppress(DataError):  # an open question among others
             options = OptionColumns(letters)
             question = options.with_options(question, options.options_of(row, question)) if letters else question
-        whole = reading.answered(id, [cells.text(row["prediction"], where)])
+        whole = reading.answered(id, [cells.text(row.get("prediction"), where)])
         hit, kind = cells.whole_number(row.get("hit"), where), row.get("category") or row.get("l2-category")
         fields = {"id": id, "question": question, "reference": reference_text(row.get("answer")), "answers": whole}
         more = {"label": None if hit is None else 1 - int(bool(hit)), "question_type": kind and str(kind)}
@@ -301,7 +301,7 @@ def _batch(reading: _Reading) -> Iterator[tuple[str, Fields | None]]:
     """Replies of a batch of OpenAI or vLLM, by `custom_id`; its choices are draws."""
     reading.used |= {"custom_id", "response", "id", "error"}
     for where, row in reading.rows:
-        id, body = str(row["custom_id"]), (row.get("response") or {}).get("body") or {}
+        id, body = str(row.get("custom_id")), (row.get("response") or {}).get("body") or {}
         answers = [choice_answer(choice) for choice in body.get("choices") or ()]
         reading.failed += [] if answers else [id]
         reading.models |= {str(body["model"])} if body.get("model") else set()

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from hedge_tasks.data.answer_files import normal_rows
+from hedge_tasks.data.answer_files import normal_rows, parse_answer_sets
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import DataError, check_names
 from hedge_tasks.io import outside
 
 
@@ -87,12 +87,12 @@ def answer_sets_of(predictions: Any, first: int = 0) -> list[AnswerSet]:
         if isinstance(value, AnswerSet):
             sets.append(value)
             continue
-        if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        if isinstance(value, (list, tuple)):
             value = {"answers": list(value)}
         if not isinstance(value, Mapping):
             raise DataError(f"{where}: expected the answers to a question, got {outside.shown(value)}")
-        [(_, row)] = normal_rows([(where, {"id": str(first + i), **value})])
-        sets.append(AnswerSet.read(row, where))
+        check_names(where, value, {*AnswerSet.__dataclass_fields__, "answers"})
+        sets += parse_answer_sets(normal_rows([(where, {"id": str(first + i), **value})]))
     return sets
 
 
