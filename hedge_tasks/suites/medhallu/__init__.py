@@ -27,7 +27,7 @@ EVALUATION = Evaluation(
         "make": ("hedge_tasks.making.medhallu.command:add",),
         "paper": (
             "hedge_tasks.suites.medhallu.command:add",
-            "hedge_tasks.making.medhallu.candidates_command:add",
+            "hedge_tasks.making.medhallu.candidates:add",
         ),
     },
 )
