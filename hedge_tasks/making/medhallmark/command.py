@@ -129,12 +129,13 @@ def _rows(
         return why and f"image {why}"
 
     vqa, reports = [read_vqa(path) for path in arguments.vqa], [read_reports(path) for path in arguments.reports]
-    rows: list[VqaRow | ReportRow] = [row for source in vqa for row in source.rows][: arguments.limit]
-    rows += [row for source in reports for row in source.rows]
+    questions = [row for source in vqa for row in source.rows][: arguments.limit]
+    rows: list[VqaRow | ReportRow] = [*questions, *(row for source in reports for row in source.rows)]
     check_ids(rows)
     faults = {name: fault(name) for name in dict.fromkeys(row.image for row in rows)}
     left_out = Counter(why for row in rows if (why := faults[row.image]) is not None)
-    left_out["an empty cell in the source"] = sum(len(source.left_out) for source in (*vqa, *reports))
+    empty = [where for lists in (*(s.left_out for s in vqa), *(s.left_out for s in reports)) for where in lists]
+    left_out["an empty cell in the source"] = len(empty)
     return [row for row in rows if faults[row.image] is None], dict(+left_out)
 
 
@@ -161,9 +162,8 @@ def _set(arguments: argparse.Namespace, result: Made, models: Models, read_image
     settings = settings_of(arguments, models, sources=sources, looked_at=len(labels))
     warnings = _warnings(items)
     writers = [model.name for model in models["writer"]]
-    card = CardText(
-        "Med-HallMark, made again", arguments.licence, _SUMMARY, settings, accepted.attacks, warnings, _tables(accepted), writers
-    )  # fmt: skip
+    title, tables = "Med-HallMark, made again", _tables(accepted)
+    card = CardText(title, arguments.licence, _SUMMARY, settings, accepted.attacks, warnings, tables, writers)
     describe_set(arguments.out, accepted.made, card, files)
     return show_result(arguments, accepted.made, "rows", list(files.values()), warnings)
 

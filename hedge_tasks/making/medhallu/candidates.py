@@ -219,9 +219,7 @@ def analyse(questions: Sequence[ClusteredQuestion]) -> Table:
         "uniformity, in questions with both kinds": _uniformity(questions),
         "deceiving less others, of candidates": _proximity(questions, _by_candidate),
         "deceiving less others, of clusters": _proximity(questions, _by_cluster),
-        "isolation": {
-            ALONE: estimate_rate([question.truth_cluster not in question.clusters for question in questions])
-        },
+        "isolation": {ALONE: estimate_rate(alone)},
     }
     rows: list[dict[str, Cell]] = [
         {"part": part, "what": name, "value": number, "paper": _PAPER.get(name, "")}

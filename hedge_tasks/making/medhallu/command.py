@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _SUMMARY = (
     "Questions with their true answers, and for each a wrong answer that a model wrote so that other models take "
     "it for the true one, by the construction of MedHallu (Pandit et al. 2025, section 3). `Difficulty Level` says "
-    "how many judges were deceived in both orders; rows with `Fallback` deceived none. Synthetic medical misinformation: for "
-    "evaluating models only."
+    "how many judges were deceived in both orders; rows with `Fallback` deceived none. Synthetic "
+    "medical misinformation: for evaluating models only."
 )
 _CLAIM = "Does the answer say something that is not so?"
 
