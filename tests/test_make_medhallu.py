@@ -137,7 +137,7 @@ def test_the_length_rule_holds(length: int, step: str) -> None:
     values = {
         "true_answer": "x" * 100,
         "question": "Q?",
-        "length": dict(zip(("least", "most"), allowed_length("x" * 100))),
+        "length": dict(zip(("least", "most"), allowed_length("x" * 100), strict=True)),
     }
     assert STAGES["candidate"].passes(candidate, values) == step
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
+from typing import Any
 
 from hedge_tasks.making.digests import choose
 
-_WORDS: Mapping[str, Sequence[Sequence[str]]] = json.loads(
-    (resources.files(__package__) / "words.json").read_text("utf-8")
-)
+_WORDS: Mapping[str, Any] = json.loads((resources.files(__package__) / "words.json").read_text("utf-8"))
 _OPPOSITE = {word: pair[1 - side] for pair in _WORDS["opposites"] for side, word in reversed([*enumerate(pair)])}
-_SAME = {word: pair[1 - side] for pair in _WORDS["same"] for side, word in enumerate(pair)}
+_SAME = dict(_WORDS["same"])
 _WORD = re.compile(r"\d+(?:\.\d+)?|[A-Za-z]+")
 _NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 _VERB = re.compile(r"\b(is|are|was|were|has|have|can|could|does|do|did|will|would|should)( not)?\b", re.IGNORECASE)
 _ANSWER = re.compile(r"\A\s*(yes|no)\b", re.IGNORECASE)
-_SHORT = 6
-"""Words from which on a text is a sentence of its own and goes into no short frame."""
 
 
 def _turned(text: str, words: Mapping[str, str], most: int) -> str:
@@ -62,20 +59,6 @@ def _negated(text: str) -> str:
     return _VERB.sub(lambda match: match[1] if match[2] else f"{match[1]} not", text, count=1)
 
 
-def right_twin(text: str) -> str:
-    """Return a text in other words, where that is safe without a model: a short answer in a sentence, by its digest.
-
-    Example:
-        >>> right_twin("a dog") != "a dog", right_twin("The heart is normal and the lungs are clear.")
-        (True, 'The heart is normal and the lungs are clear.')
-    """
-    words = text.strip().rstrip(".")
-    if not words or len(words.split()) > _SHORT or words.casefold() in ("yes", "no"):
-        return text
-    acronym = words.split()[0].isupper()
-    return choose(_WORDS["short_frames"], text)[0].format(words if acronym else words[0].lower() + words[1:])
-
-
 def reworded(text: str) -> str:
     """A text that says the same in other words: words of the same meaning, in a frame.
 
@@ -83,7 +66,7 @@ def reworded(text: str) -> str:
         >>> reworded("The drug lowers the pressure.") != "The drug lowers the pressure."
         True
     """
-    return choose(_WORDS["frames"], text)[0].format(_turned(text.strip(), _SAME, len(text)))
+    return choose(_WORDS["frames"], text).format(_turned(text.strip(), _SAME, len(text)))
 
 
 def edited(text: str) -> str:

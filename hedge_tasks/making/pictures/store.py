@@ -113,8 +113,10 @@ class PictureStore:
     def _keep(self, key: str, image: Image.Image) -> StoredPicture:
         content = io.BytesIO()
         image.save(content, "PNG")
-        write_whole(self._place(key), content.getvalue())
-        return StoredPicture(self._place(key), pixel_digest(image))
+        path = self._place(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content.getvalue())
+        return StoredPicture(path, pixel_digest(image))
 
     def check(
         self, checker: Checker, pictures: Sequence[StoredPicture], questions: Sequence[PictureQuestion]
