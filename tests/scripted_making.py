@@ -13,7 +13,7 @@ from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Reply
 from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.llm.models import Request
-from hedge_tasks.making.stages import Made, Models, Stage, make
+from hedge_tasks.making.stages import Made, MakingStage, Models, make
 
 Play = Callable[[dict[str, Any]], str]
 
@@ -47,7 +47,7 @@ def models_by(play: Play, roles: Mapping[str, Sequence[str]]) -> Models:
 
 
 def killed_at(
-    replies: int, rows: Sequence[Any], build: Any, stages: Mapping[str, Stage], models: Models, folder: Path
+    replies: int, rows: Sequence[Any], build: Any, stages: Mapping[str, MakingStage], models: Models, folder: Path
 ) -> Made:
     """A making that is killed at every so-many-th reply until it comes to its end."""
     counter = 0

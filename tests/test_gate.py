@@ -20,8 +20,8 @@ from hedge_tasks.making.gate.verify import (
     CONTRADICTED,
     SUPPORTED,
     UNDECIDED,
-    Evidence,
     EvidenceVerdict,
+    OpenBook,
     check_controls,
     evidence_verdicts,
     outcome,
@@ -105,7 +105,7 @@ def verified(folder: Path, verdict_of: Any) -> Made:
         return json.dumps({"verdict": verdict, "sentence": 1, "reason": "nobody wants it"})
 
     def build(row: SourceQuestion, asking: Asking) -> list[EvidenceVerdict]:
-        evidence = Evidence(row.question, row.answer, ["It was seen twice."])
+        evidence = OpenBook(row.question, row.answer, ["It was seen twice."])
         return [*evidence_verdicts(evidence, "It is right and it is small.", asking)]
 
     models = models_by(reply, {"verifier": ["v"]})

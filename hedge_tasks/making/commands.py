@@ -11,7 +11,7 @@ from hedge_tasks.io import options
 from hedge_tasks.io.commands import show
 
 if TYPE_CHECKING:
-    from hedge_tasks.making.stages import Made, Models, Stage
+    from hedge_tasks.making.stages import Made, MakingStage, Models
 
 MODEL = "model=NAME,url=..."
 
@@ -69,7 +69,7 @@ def settings_of(arguments: argparse.Namespace, models: Models, **others: Any) ->
 
 
 def show_cost(
-    arguments: argparse.Namespace, stages: Mapping[str, Stage], models: Models, rows: Sequence[Any], *more: object
+    arguments: argparse.Namespace, stages: Mapping[str, MakingStage], models: Models, rows: Sequence[Any], *more: object
 ) -> int:
     """Show what a making will cost, by the rows that this worker would go over."""
     from dataclasses import astuple

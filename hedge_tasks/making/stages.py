@@ -74,7 +74,7 @@ def _fine(value: Any, values: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Stage:
+class MakingStage:
     """One kind of request.
 
     Attributes:
@@ -126,7 +126,7 @@ class Asking:
     """
 
     row: str
-    stages: Mapping[str, Stage]
+    stages: Mapping[str, MakingStage]
     models: Models
     log: ReplyLog
     account: Account
@@ -239,7 +239,7 @@ class Made:
 def make(
     rows: Sequence[Source],
     build: Callable[[Source, Asking], Sequence[Any]],
-    stages: Mapping[str, Stage],
+    stages: Mapping[str, MakingStage],
     models: Models,
     folder: Path,
     *,
@@ -336,7 +336,7 @@ def share(rows: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
     return list(rows if worker is None else rows[worker[0] - 1 :: worker[1]])
 
 
-def cost(stages: Mapping[str, Stage], models: Models, n: int, characters: float) -> Table:
+def cost(stages: Mapping[str, MakingStage], models: Models, n: int, characters: float) -> Table:
     """What a making will cost: requests and tokens by stage, fewest and most.
 
     Args:

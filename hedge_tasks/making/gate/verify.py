@@ -15,7 +15,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.llm.models import Model
 from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.gate.twins import edited, reworded
-from hedge_tasks.making.stages import Asking, Made, Stage
+from hedge_tasks.making.stages import Asking, Made, MakingStage
 from hedge_tasks.statistics.base import wilson
 
 CONTRADICTED, SUPPORTED, UNDECIDED = "contradicted", "supported", "undecided"
@@ -29,7 +29,7 @@ LEAST_RIGHT = 0.9
 _MOST_SENTENCES = 60
 
 
-def verifying(times: tuple[int, int], truths: int) -> dict[str, Stage]:
+def verifying(times: tuple[int, int], truths: int) -> dict[str, MakingStage]:
     """The stages of verifiers.
 
     Args:
@@ -38,11 +38,14 @@ def verifying(times: tuple[int, int], truths: int) -> dict[str, Stage]:
     """
     prompt = load_template(__package__, "verify")
     controls = (2 * truths if times[0] else 0, 2 * truths)
-    return {"verify": Stage(prompt, VERIFIER, times=times), "control": Stage(prompt, VERIFIER, times=controls)}
+    return {
+        "verify": MakingStage(prompt, VERIFIER, times=times),
+        "control": MakingStage(prompt, VERIFIER, times=controls),
+    }
 
 
 @dataclass(frozen=True)
-class Evidence:
+class OpenBook:
     """What a verifier has before it: a question, its true answer, and what that rests on."""
 
     question: str
@@ -68,7 +71,7 @@ class EvidenceVerdict:
         return asdict(self)
 
 
-def evidence_verdicts(evidence: Evidence, candidate: str, asking: Asking) -> tuple[EvidenceVerdict, ...]:
+def evidence_verdicts(evidence: OpenBook, candidate: str, asking: Asking) -> tuple[EvidenceVerdict, ...]:
     """What each verifier says of a text.
 
     Raises:
@@ -83,7 +86,7 @@ def evidence_verdicts(evidence: Evidence, candidate: str, asking: Asking) -> tup
     return tuple(verdicts)
 
 
-def _knows(evidence: Evidence, verifier: Model, asking: Asking) -> bool:
+def _knows(evidence: OpenBook, verifier: Model, asking: Asking) -> bool:
     """Whether a verifier answers both controls of a truth right; they are noted."""
     controls = {REWORDED: (reworded(evidence.truth), SUPPORTED), EDITED: (edited(evidence.truth), CONTRADICTED)}
     for kind, (text, right) in controls.items():
@@ -92,7 +95,7 @@ def _knows(evidence: Evidence, verifier: Model, asking: Asking) -> bool:
     return all(asking.controls[verifier.name, kind, text] for kind, (text, _) in controls.items())
 
 
-def _ask(evidence: Evidence, candidate: str, verifier: Model, asking: Asking, stage: str) -> tuple[str, str]:
+def _ask(evidence: OpenBook, candidate: str, verifier: Model, asking: Asking, stage: str) -> tuple[str, str]:
     sentences = [s for text in (evidence.truth, *evidence.knowledge) for s in split_sentences(text)][:_MOST_SENTENCES]
     shown = [f"[{number}] {sentence}" for number, sentence in enumerate(sentences, start=1)]
     fields = {

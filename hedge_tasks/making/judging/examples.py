@@ -22,7 +22,7 @@ from hedge_tasks.making.gate.twins import reworded, wrong_twin
 from hedge_tasks.making.gate.verify import (
     CONTRADICTED,
     VERIFIER,
-    Evidence,
+    OpenBook,
     checked,
     evidence_verdicts,
     outcome,
@@ -132,7 +132,7 @@ def confirmed_pairs(
 
     def check(pair: _Pair, asking: Asking) -> list[tuple[TrainingExample, TrainingExample]]:
         case = pair.wrong.case
-        verdict = outcome(evidence_verdicts(Evidence(case.question, case.reference), case.answer, asking))
+        verdict = outcome(evidence_verdicts(OpenBook(case.question, case.reference), case.answer, asking))
         if verdict != CONTRADICTED:
             raise Rejected(f"verified as {verdict}")
         return [(pair.right, pair.wrong)]

@@ -32,15 +32,15 @@ from hedge_tasks.making.gate.twins import reworded, wrong_twin
 from hedge_tasks.making.gate.verify import (
     CONTRADICTED,
     VERIFIER,
-    Evidence,
     EvidenceVerdict,
+    OpenBook,
     confirmed,
     evidence_verdicts,
     outcome,
     verifying,
 )
 from hedge_tasks.making.medhallmark.sources import DIMENSIONS, OTHER, WORDING, ReportRow, VqaRow, clean_report
-from hedge_tasks.making.stages import Asking, Models, Rejected, Stage
+from hedge_tasks.making.stages import Asking, MakingStage, Models, Rejected
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.suites.medhallmark.released import MedHallMarkItem
 
@@ -158,7 +158,7 @@ def models_of(writer: Model | None, verifiers: Sequence[Model], answerer: Model 
     return {role: [model for model in those if model] for role, those in roles.items()}
 
 
-def stages_of(models: Models, judge_prompt: JudgePrompt | None = None) -> dict[str, Stage]:
+def stages_of(models: Models, judge_prompt: JudgePrompt | None = None) -> dict[str, MakingStage]:
     """The stages of the construction by name, a question to a row; a report takes none.
 
     Args:
@@ -167,15 +167,15 @@ def stages_of(models: Models, judge_prompt: JudgePrompt | None = None) -> dict[s
     v, answers, writes = len(models[VERIFIER]), bool(models["answerer"]), bool(models["writer"])
     calls = 3 if writes else 0  # the question, and two counterfactual ones
     texts = (v if answers else 0, v * (answers + 4 * writes))
-    level = {"level": Stage(judge_prompt, "judge", times=(0, 1))} if judge_prompt else {}
+    level = {"level": MakingStage(judge_prompt, "judge", times=(0, 1))} if judge_prompt else {}
     same = load_template(__package__, "same")
     return {
-        "dimension": Stage(
+        "dimension": MakingStage(
             load_template(__package__, "dimension"), "writer", lambda reply: reply["dimension"], times=(0, 1)
         ),
-        "answer": Stage(load_template(__package__, "answer"), "answerer", lambda reply: reply["answer"].strip()),
+        "answer": MakingStage(load_template(__package__, "answer"), "answerer", lambda reply: reply["answer"].strip()),
         **level,
-        "rewrite": Stage(
+        "rewrite": MakingStage(
             load_template(__package__, "rewrite"),
             "writer",
             lambda reply: [text.strip() for text in reply["questions"]],
@@ -183,9 +183,9 @@ def stages_of(models: Models, judge_prompt: JudgePrompt | None = None) -> dict[s
             (0, calls),
             _SAMPLING,
         ),
-        "same": Stage(same, VERIFIER, lambda reply: reply["same"], times=(0, 3 * v * calls)),
-        "same_control": Stage(same, VERIFIER, lambda reply: reply["same"], times=(0, 2 * v * calls)),
-        "counterfactual": Stage(
+        "same": MakingStage(same, VERIFIER, lambda reply: reply["same"], times=(0, 3 * v * calls)),
+        "same_control": MakingStage(same, VERIFIER, lambda reply: reply["same"], times=(0, 2 * v * calls)),
+        "counterfactual": MakingStage(
             load_template(__package__, "counterfactual"),
             "writer",
             lambda reply: [
@@ -329,7 +329,7 @@ def _premise_fault(row: VqaRow, question: str, response: str, asking: Asking) ->
 
 
 def _verdicts(question: str, row: VqaRow, text: str, asking: Asking) -> tuple[EvidenceVerdict, ...]:
-    return evidence_verdicts(Evidence(question, row.answer), text, asking)
+    return evidence_verdicts(OpenBook(question, row.answer), text, asking)
 
 
 def same_question(question: str, answer: str, candidate: str, asking: Asking) -> bool:

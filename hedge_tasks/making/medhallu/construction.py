@@ -26,14 +26,14 @@ from hedge_tasks.making.gate.refuse import Written, refused
 from hedge_tasks.making.gate.verify import (
     CONTRADICTED,
     VERIFIER,
-    Evidence,
     EvidenceVerdict,
+    OpenBook,
     evidence_verdicts,
     outcome,
     verifying,
 )
 from hedge_tasks.making.medhallu.questions import SourceQuestion
-from hedge_tasks.making.stages import Asking, Made, Models, Rejected, Stage
+from hedge_tasks.making.stages import Asking, Made, MakingStage, Models, Rejected
 
 NLI_MODEL = "microsoft/deberta-large-mnli"
 """The paper's NLI model (section 4)."""
@@ -94,26 +94,26 @@ def text_fault(candidate: WrongAnswer, values: Mapping[str, Any]) -> str:
     return "too short" if len(candidate.answer) < least else "too long"
 
 
-def stages_of(n_judges: int, n_verifiers: int, attempts: int) -> dict[str, Stage]:
+def stages_of(n_judges: int, n_verifiers: int, attempts: int) -> dict[str, MakingStage]:
     """The stages of the construction by name."""
     sampling = {"top_p": _TOP_P}
     candidates = 2 * attempts  # each generation may be rewritten once
     verified = verifying((n_verifiers, n_verifiers * candidates), n_verifiers)
     return {
-        "candidate": Stage(
+        "candidate": MakingStage(
             load_template(_ROOM, "candidate"), "generator", _wrong_answer, text_fault, (1, attempts), sampling
         ),
         **verified,
-        "judge": Stage(
+        "judge": MakingStage(
             load_template(_ROOM, "judge"),
             "judge",
             lambda reply: reply["more_accurate"],
             times=(2 * n_judges, 2 * n_judges * candidates),
         ),
-        "critique": Stage(
+        "critique": MakingStage(
             load_template(_ROOM, "critique"), "critic", lambda reply: reply["feedback"], times=(0, attempts)
         ),
-        "rewrite": Stage(
+        "rewrite": MakingStage(
             load_template(_ROOM, "rewrite"),
             "generator",
             lambda reply: _wrong_answer(reply, refined=True),
@@ -124,7 +124,7 @@ def stages_of(n_judges: int, n_verifiers: int, attempts: int) -> dict[str, Stage
     }
 
 
-def sampling_stages(n_judges: int, count: int) -> dict[str, Stage]:
+def sampling_stages(n_judges: int, count: int) -> dict[str, MakingStage]:
     """The stages of so many candidates a question."""
     stages = stages_of(n_judges, 0, count)
     return {
@@ -292,7 +292,7 @@ class MedHallu:
         entailment = self.compares.entailment(candidate.answer, question.answer)
         if min(entailment) >= SAME_MEANING:
             return CheckedAnswer(candidate, "same meaning", entailment)
-        evidence = Evidence(question.question, question.answer, question.knowledge)
+        evidence = OpenBook(question.question, question.answer, question.knowledge)
         verdicts = evidence_verdicts(evidence, candidate.answer, asking)
         if (verdict := outcome(verdicts)) != CONTRADICTED:
             return CheckedAnswer(candidate, f"verified as {verdict}", entailment, verdicts)

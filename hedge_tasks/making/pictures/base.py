@@ -92,7 +92,9 @@ GENERATORS: Registry[ImageGenerator] = Registry(
     "generator", "hedge_tasks.image_generators", {"diffusers": f"{_ROOM}.diffusion:DiffusionGenerator"}
 )
 CHECKERS: Registry[Checker] = Registry(
-    "checker", "hedge_tasks.checkers", {"vqascore": f"{_ROOM}.checking:VqaScore", "ocr": f"{_ROOM}.checking:Reading"}
+    "checker",
+    "hedge_tasks.checkers",
+    {"vqascore": f"{_ROOM}.checking:VqaScore", "ocr": f"{_ROOM}.checking:WordReading"},
 )
 
 

@@ -91,7 +91,7 @@ def p_yes(yes: float | None, no: float | None) -> float | None:
     return 1 / (1 + math.exp(min(no - yes, 700)))
 
 
-class Reading:
+class WordReading:
     """Whether the words that have to stand in a picture can be read there, by RapidOCR: PaddleOCR's models for words in
     scenes, through ONNX; their weights lie in its package. Of anything but words it cannot say.
 

@@ -19,7 +19,7 @@ from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureMaking, Scene
 from hedge_tasks.making.shale.proposing import Proposal, proposals, propose, proposing
 from hedge_tasks.making.shale.records import Element, Fact, Scene
 from hedge_tasks.making.shale.scenes import drawn_scenes, prompted_scenes
-from hedge_tasks.making.stages import Made, Models, Stage, make, share
+from hedge_tasks.making.stages import Made, MakingStage, Models, make, share
 from hedge_tasks.suites.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, ShaleItem
 
 PICTURES = "pictures"
@@ -95,7 +95,7 @@ class ShaleMaking:
         return {"writer": [self.writer] if self.writer else [], VERIFIER: self.verifiers}
 
     @property
-    def stages(self) -> dict[str, Stage]:
+    def stages(self) -> dict[str, MakingStage]:
         """By name; a row is a proposal."""
         return proposing(len(self.verifiers))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.gate.refuse import refused
-from hedge_tasks.making.gate.verify import CONTRADICTED, Evidence, evidence_verdicts, outcome, verifying
+from hedge_tasks.making.gate.verify import CONTRADICTED, OpenBook, evidence_verdicts, outcome, verifying
 from hedge_tasks.making.gate.wording import entity_fault, form_of, is_plural, nested, unfit, unlike, unquoted
 from hedge_tasks.making.shale.records import (
     Element,
@@ -26,7 +26,7 @@ from hedge_tasks.making.shale.records import (
     usable_label,
 )
 from hedge_tasks.making.shale.scenes import WRONG_OPTIONS
-from hedge_tasks.making.stages import Asking, Rejected, Stage
+from hedge_tasks.making.stages import Asking, MakingStage, Rejected
 from hedge_tasks.replies.text import normalise
 from hedge_tasks.suites.shale.items import KNOWLEDGE
 
@@ -84,9 +84,9 @@ def _starts(aspect: str, elements: Sequence[Element] | None, rng: random.Random)
     return tuple(rng.sample(pool, min(_STARTS, len(pool))))
 
 
-def proposing(n_verifiers: int) -> dict[str, Stage]:
+def proposing(n_verifiers: int) -> dict[str, MakingStage]:
     """The stages of a proposal: its records, and what verifiers say of each of their wrong answers."""
-    records = Stage(
+    records = MakingStage(
         load_template(__package__, "propose"),
         "writer",
         lambda reply: reply["records"],
@@ -131,7 +131,7 @@ def _verified(record: PictureRecord, asking: Asking) -> PictureRecord | str:
     """
     scene = scene_of(record)
     knowledge = [f"The image shows {scene.prompt}.", *filter(None, [scene.facts])]
-    evidence = Evidence(scene.ffq, scene.stating(scene.answer), knowledge)
+    evidence = OpenBook(scene.ffq, scene.stating(scene.answer), knowledge)
     wrong: list[str] = []
     for text in (*record.wrong, *record.near):
         if (verdict := outcome(evidence_verdicts(evidence, scene.stating(text), asking))) == CONTRADICTED:
