@@ -186,7 +186,7 @@ def split(examples: Sequence[TrainingExample], share: float, seed: int = 0) -> d
 
 
 def conversation(example: TrainingExample, prompt: JudgePrompt, name: str | None = None) -> dict[str, Any]:
-    """A row in the form of prompt and completion that TRL trains on.
+    """A row in the form of prompt and completion that is trained on.
 
     Args:
         name: File of the picture beside the rows; None shows none.
