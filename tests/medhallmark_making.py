@@ -117,7 +117,7 @@ def verdict_of(fields: dict[str, Any]) -> str:
     text = fields["candidate_answer"]
     if "incorrect" in text or "agreed" in text:
         return "supported"
-    if "right" in text or (text.startswith("Yes, organ") and "left" not in text):
+    if "right" in text or ("Yes, organ" in text and "left" not in text):
         return "contradicted"
     return "supported" if "left" in text or "not seen" in text else "undecided"
 

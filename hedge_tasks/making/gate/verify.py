@@ -1,7 +1,8 @@
 """Open-book verifiers: the evidence has to contradict a text that is to be wrong, in a sentence that is quoted.
 
 A verifier is believed about a text if it knows two controls: the truth in other words, which is supported, and the
-truth wrong by one word, which is contradicted. Whoever compares letters fails the first, or else the second.
+truth wrong by one word, in other words as well, which is contradicted. Whoever compares letters, or words, fails the
+first or the second; who goes by the frames alone says the same of both.
 """
 
 from __future__ import annotations
@@ -88,7 +89,10 @@ def evidence_verdicts(evidence: OpenBook, candidate: str, asking: Asking) -> tup
 
 def _knows(evidence: OpenBook, verifier: Model, asking: Asking) -> bool:
     """Whether a verifier answers both controls of a truth right; they are noted."""
-    controls = {REWORDED: (reworded(evidence.truth), SUPPORTED), EDITED: (edited(evidence.truth), CONTRADICTED)}
+    controls = {
+        REWORDED: (reworded(evidence.truth), SUPPORTED),
+        EDITED: (reworded(edited(evidence.truth)), CONTRADICTED),
+    }
     for kind, (text, right) in controls.items():
         verdict, _ = _ask(evidence, text, verifier, asking, "control")
         asking.controls[verifier.name, kind, text] = verdict == right

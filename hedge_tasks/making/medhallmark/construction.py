@@ -341,7 +341,7 @@ def same_question(question: str, answer: str, candidate: str, asking: Asking) ->
     Raises:
         Unfinished: A verifier did not reply.
     """
-    controls = {SAME: (reworded(question), True), CHANGED: (wrong_twin(question) or _UNRELATED, False)}
+    controls = {SAME: (reworded(question), True), CHANGED: (reworded(wrong_twin(question) or _UNRELATED), False)}
     votes = 0
     for verifier in asking.models[VERIFIER]:
 
