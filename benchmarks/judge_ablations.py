@@ -150,7 +150,17 @@ def write_data(folder: Path, pictures: int) -> None:
     (folder / "levels.json").write_text(json.dumps(PROMPT), "utf-8")
     options = ["--prompt", str(folder / "levels.json"), "--images", str(folder / "pictures"), "--hold-out", "0.3"]
     tasks = ["--vqa", str(folder / "tasks.jsonl"), "--benchmark", str(folder / "benchmark.jsonl"), "--floor", "1"]
-    said = ["judge", "data", str(folder / "judged.jsonl"), "--out", str(folder / "sft"), *options, *tasks]
+    said = [
+        "judge",
+        "data",
+        "--twin-outcome",
+        "attribute",
+        str(folder / "judged.jsonl"),
+        "--out",
+        str(folder / "sft"),
+        *options,
+        *tasks,
+    ]
     with contextlib.redirect_stdout(io.StringIO()):
         assert hedge(said) == 0
 
@@ -168,14 +178,17 @@ def train(folder: Path, base: Path, one: Configuration, steps: int) -> Mapping[s
         "save_every": steps,
     }
     changes = [part for key, value in recipe.items() for part in ("--set", f"{key}={value}")]
-    kinds = [part for stage in one.stages for part in ("--stage", stage)]
-    out = folder / "trained" / one.name.replace(" ", "-")
-    said = ["judge", "train", str(folder / "sft"), "--base", str(base), "--out", str(out), *changes, *kinds]
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        assert hedge([*said, "--max-steps", str(max(1, steps // stages)), "--json"]) == 0
-    printed = text.getvalue()
-    facts: Mapping[str, Any] = json.loads(printed[printed.index('{\n  "weights"') :])
+    facts: Mapping[str, Any] = {}
+    for number, kinds in enumerate(one.stages or (None,), start=1):
+        out = folder / "trained" / f"{one.name.replace(' ', '-')}-{number}"
+        begins = facts.get("weights", str(base))
+        said = ["judge", "train", str(folder / "sft"), "--base", begins, "--out", str(out), *changes]
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            only = ["--kinds", kinds] if kinds else []
+            assert hedge([*said, *only, "--max-steps", str(max(1, steps // stages)), "--json"]) == 0
+        printed = text.getvalue()
+        facts = json.loads(printed[printed.index('{\n  "weights"') :])
     return facts
 
 

@@ -26,8 +26,9 @@ from hedge_tasks.cli import main as hedge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.config import verdict_record
+from hedge_tasks.making.shale.construction import ShaleMaking
 from hedge_tasks.making.shale.drawn import DrawnGenerator
-from hedge_tasks.making.shale.making import ShaleMaking
+from hedge_tasks.making.shale.pictures import PictureMaking
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.suites.shale.building import scene_groups
@@ -202,7 +203,7 @@ def _shown(value: float | None, about: float | None) -> str:
 
 
 def closed_runs(out: Path, per_aspect: int) -> None:
-    making = ShaleMaking(DrawnGenerator(32), per_aspect=per_aspect, scenarios=["crp", "syn", "pfx"])
+    making = ShaleMaking(PictureMaking(DrawnGenerator(32), ()), per_aspect=per_aspect, scenarios=["crp", "syn", "pfx"])
     with tempfile.TemporaryDirectory() as folder:
         made = making.run(Path(folder))
     for model in NAMES:

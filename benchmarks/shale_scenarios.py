@@ -23,9 +23,10 @@ import numpy as np
 from PIL import Image
 
 from hedge_tasks.llm.encoders import DEFAULT_MODEL, load_encoder, unit_vectors
+from hedge_tasks.making.shale.construction import ShaleMaking
 from hedge_tasks.making.shale.drawing import draw
 from hedge_tasks.making.shale.drawn import DrawnGenerator
-from hedge_tasks.making.shale.making import ShaleMaking
+from hedge_tasks.making.shale.pictures import PictureMaking
 from hedge_tasks.making.shale.records import Scene, pools
 from hedge_tasks.making.shale.scenes import drawn_scenes
 from hedge_tasks.perturb.induction import PRESETS
@@ -119,7 +120,7 @@ def cosines(pairs: Sequence[tuple[str, list[str]]]) -> Iterator[list[float]]:
 
 
 def about_synonyms(per_aspect: int, seed: int) -> None:
-    making = ShaleMaking(DrawnGenerator(32), per_aspect=per_aspect, seed=seed, scenarios=["syn"])
+    making = ShaleMaking(PictureMaking(DrawnGenerator(32), (), seed=seed), per_aspect=per_aspect, scenarios=["syn"])
     with tempfile.TemporaryDirectory() as folder:
         made = making.run(Path(folder))
     clean = {item.id: item for item in made.items if item.scenario == "clean"}

@@ -5,23 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
-from killing import killed
 from making import asked_of
 from openai_server import texts_of
 from PIL import Image
 
-from hedge_tasks.data.local_data import ImageFolder
-from hedge_tasks.llm.log import ReplyLog
-from hedge_tasks.llm.models import ServedModel
-from hedge_tasks.making.medhallmark.pipeline import MedHallMark
 from hedge_tasks.making.medhallmark.sources import VqaRow
-from hedge_tasks.making.production import Production, produce
 
-VERIFIERS = 3
 _EXAMPLE = (
     "Given the visible cardiac silhouette showing abnormal features on the CT scan, what are the possible conditions "
     "that could explain these abnormalities?"
@@ -94,15 +86,6 @@ def pairs_of(question: str) -> list[tuple[str, str]]:
     return [(_EXAMPLE, "It is incorrect."), (f"[HALLUCINATED] What follows of organ {n} on the right?", "No.")]
 
 
-def twin_of(misleading: str) -> tuple[str, str]:
-    """The same with the true side; of number 0 with the false one again, of number 3 an open response."""
-    n = number_of(misleading)
-    side = "right" if n == 0 else "left"
-    words = style(misleading, "twin")
-    response = f"Who knows of {words}." if n == 3 else f"It lies on the left, {words}."
-    return f"Given that organ {n} lies on the {side}, {words}, what follows?", response
-
-
 def play(body: dict[str, Any]) -> str:
     """Reply of whatever part is asked for."""
     text = "\n".join(texts_of(body))
@@ -118,8 +101,6 @@ def play(body: dict[str, Any]) -> str:
     if "You grade answers" in text:
         return json.dumps({"reason": "the side", "category": "attribute"})
     fields = asked_of(body)
-    if "misleading_question" in fields:
-        return json.dumps(dict(zip(("question", "response"), twin_of(fields["misleading_question"]), strict=True)))
     if "other_question" in fields:
         one, other = (
             (set(re.findall(r"\b(?:left|right)\b", t)), number_of(t))
@@ -132,47 +113,15 @@ def play(body: dict[str, Any]) -> str:
 
 
 def verdict_of(fields: dict[str, Any]) -> str:
+    """Whether the side is the left one, and, of those that are not seen, whether it says so."""
     text = fields["candidate_answer"]
-    if text == fields["reference_answer"] or "incorrect" in text or "agreed" in text:
+    if "incorrect" in text or "agreed" in text:
         return "supported"
-    if "left" in text:
-        return "supported"
-    return "contradicted" if "right" in text else "undecided"
+    if "right" in text or ("Yes, organ" in text and "left" not in text):
+        return "contradicted"
+    return "supported" if "left" in text or "not seen" in text else "undecided"
 
 
 def answer_of(n: int) -> str:
     """By the number modulo 4: right, wrong, beside the point, no answer."""
     return (f"agreed about organ {n}", f"Organ {n} lies right.", f"There is organ {n}.", "")[n % 4]
-
-
-def making(url: str, images: Path, **options: Any) -> MedHallMark:
-    return MedHallMark(
-        ImageFolder(images).read,
-        writer=ServedModel("writer", url, max_retries=0),
-        verifiers=[ServedModel(f"verifier-{n}", url, max_retries=0) for n in range(VERIFIERS)],
-        **options,
-    )
-
-
-def make(url: str, folder: Path, images: Path, count: int, **options: Any) -> Production:
-    with ReplyLog(folder) as log:
-        return produce(vqa_rows(count), making(url, images, **options), log, concurrency=2)
-
-
-def run_killed(url: str, folder: str, images: str, count: int, kills: int) -> None:
-    """Prints how often it was killed."""
-
-    def work() -> None:
-        made = make(url, Path(folder), Path(images), count)
-        (Path(folder) / "rows.json").write_text(json.dumps(as_json(made)))
-
-    print(killed(work, kills, 0.02, 0.08))
-
-
-def as_json(made: Production) -> Any:
-    return json.loads(json.dumps([repr(row) for row in made.rows]))
-
-
-def slowly(body: dict[str, Any]) -> str:
-    time.sleep(0.01)
-    return play(body)

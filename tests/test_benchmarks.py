@@ -24,7 +24,6 @@ SMALL = {
     "interval_coverage": "--samples 2",
     "noisy_draws": "DUMP TRUTH --n 2",
     "replies": "",
-    "review_queues": "--queues 1",
     "sizes": "",
     "spellings": "--from MEANS --figure FIGURE",
 }

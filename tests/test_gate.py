@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 from pathlib import Path
@@ -10,37 +9,26 @@ from typing import Any
 
 import pytest
 from making import asked_of
-from openai_server import serve
+from scripted_making import models_by
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging.designed import ExpertSaid
-from hedge_tasks.llm.account import Account
-from hedge_tasks.llm.log import ReplyLog
-from hedge_tasks.llm.models import ServedModel
-from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.gate.accept import accept
 from hedge_tasks.making.gate.attack import AttackedItem, attack, check_floors
-from hedge_tasks.making.gate.controls import TRUTHS
-from hedge_tasks.making.gate.passing import passing_rows
-from hedge_tasks.making.gate.people import (
-    ReviewedRow,
-    combine_labels,
-    label_noise,
-    read_people,
-    write_queue,
-)
-from hedge_tasks.making.gate.queue import ReviewQueue
 from hedge_tasks.making.gate.refuse import Written, refused, repeated
-from hedge_tasks.making.gate.sets import shale_items
-from hedge_tasks.making.gate.twins import right_twin, wrong_twin
+from hedge_tasks.making.gate.twins import edited, reworded, wrong_twin
 from hedge_tasks.making.gate.verify import (
     CONTRADICTED,
     SUPPORTED,
     UNDECIDED,
     EvidenceVerdict,
+    OpenBook,
+    check_controls,
     evidence_verdicts,
     outcome,
+    verifying,
 )
-from hedge_tasks.making.production import Production
+from hedge_tasks.making.medhallu.questions import SourceQuestion
+from hedge_tasks.making.stages import Asking, Made, make
 
 TRUTH = "The biopsy of the left lung showed a benign lesion of 5 mm, and no surgery was needed."
 
@@ -60,7 +48,7 @@ TRUTH = "The biopsy of the left lung showed a benign lesion of 5 mm, and no surg
         (TRUTH.replace("5 mm", "0.5 cm"), "same as the truth"),
         (TRUTH.replace("left", "l\u0435ft"), "same as the truth"),  # a Cyrillic letter
         (f"{TRUTH} {TRUTH}", "same as the truth"),
-        (f"It is not so that {TRUTH}", "repeats the truth"),
+        (f"So it is: {TRUTH}", "repeats the truth"),
         ("a benign lesion of 5 mm", "part of the truth"),
         (f"Either {TRUTH} Or it showed a cyst.", "says nothing definite"),
         ("What did the biopsy show?", "echo"),
@@ -78,6 +66,7 @@ def test_what_is_no_wrong_answer_is_refused_with_its_reason(text: str, why: str)
         TRUTH.replace("benign", "malignant"),
         "surgery was needed",  # the truth denies it
         "A fibrous scar without any lesion.",
+        f"It is not so that {TRUTH}",  # a denial that quotes it
     ],
 )
 def test_wrong_answers_pass(text: str) -> None:
@@ -104,32 +93,84 @@ def test_stock_phrases_and_frames_are_found_in_any_order() -> None:
     assert sorted(found.values()) == ["follows a frame"] * 3 + ["stock phrase"] * 4
 
 
-def verdicts(folder: Path, reply: Any) -> tuple[EvidenceVerdict, ...]:
-    import threading
-
-    with serve(lambda body: json.dumps(reply(asked_of(body)))) as url, ReplyLog(folder) as log:
-        asking = Asking(log, Account(), "r", 0, threading.Event())
-        model = ServedModel("v", url, max_retries=0)
-        return evidence_verdicts(
-            "What?", "It is left. It is small.", ["It was seen twice."], "It is right.", [model], asking
-        )
+TRUE_ANSWER = "It is left and it is small."
 
 
-def test_a_verifier_quotes_the_sentence_and_knows_the_truth(tmp_path: Path) -> None:
-    def honest(fields: dict[str, Any]) -> dict[str, Any]:
-        wrong = fields["candidate_answer"] == "It is right."
-        return {"verdict": "contradicted" if wrong else "supported", "sentence": 1}
+def verified(folder: Path, verdict_of: Any) -> Made:
+    """What a verifier says of "It is right and it is small."."""
 
-    assert fields_of(verdicts(tmp_path / "a", honest)) == (CONTRADICTED, "It is left.", True)
-    always = {"verdict": "contradicted", "sentence": 1}
-    assert fields_of(verdicts(tmp_path / "b", lambda fields: always)) == (UNDECIDED, "It is left.", False)
-    nowhere = {"verdict": "contradicted", "sentence": 9}
-    assert fields_of(verdicts(tmp_path / "c", lambda f: {**honest(f), "sentence": 9}))[0] == UNDECIDED, nowhere
+    def reply(body: dict[str, Any]) -> str:
+        fields = asked_of(body)
+        verdict = verdict_of(fields["candidate_answer"], fields["reference_answer"])
+        return json.dumps({"verdict": verdict, "sentence": 1, "reason": "nobody wants it"})
+
+    def build(row: SourceQuestion, asking: Asking) -> list[EvidenceVerdict]:
+        evidence = OpenBook(row.question, row.answer, ["It was seen twice."])
+        return [*evidence_verdicts(evidence, "It is right and it is small.", asking)]
+
+    models = models_by(reply, {"verifier": ["v"]})
+    return make([SourceQuestion("1", "What?", TRUE_ANSWER)], build, verifying((1, 1), 1), models, folder)
 
 
-def fields_of(found: tuple[EvidenceVerdict, ...]) -> tuple[str, str, bool | None]:
-    [finding] = found
-    return finding.verdict, finding.quote, finding.control
+def honest(candidate: str, truth: str) -> str:
+    return CONTRADICTED if "right" in candidate else SUPPORTED
+
+
+def by_letters(candidate: str, truth: str) -> str:
+    return SUPPORTED if candidate == truth else CONTRADICTED
+
+
+def by_likeness(candidate: str, truth: str) -> str:
+    shared = set(candidate.split()) & set(truth.split())
+    return SUPPORTED if len(shared) >= 0.6 * len(set(truth.split())) else CONTRADICTED
+
+
+def by_the_truths_words(candidate: str, truth: str) -> str:
+    return SUPPORTED if set(truth.split()) <= set(candidate.split()) else CONTRADICTED
+
+
+def by_the_frame(candidate: str, truth: str) -> str:
+    return SUPPORTED if ": " in candidate else CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("verdict_of", "controlled"),
+    [
+        (honest, True),
+        (by_letters, True),
+        (by_likeness, True),
+        (by_the_truths_words, True),
+        (by_the_frame, True),
+        (lambda candidate, truth: CONTRADICTED, True),
+        (lambda candidate, truth: SUPPORTED, True),
+        (lambda candidate, truth: UNDECIDED, False),  # nothing is accepted on its word
+    ],
+)
+def test_a_verifier_has_to_know_a_reworded_truth_and_a_small_error(
+    tmp_path: Path, verdict_of: Any, controlled: bool
+) -> None:
+    made = verified(tmp_path, verdict_of)
+    [verdict] = made.rows
+    assert verdict.verdict == (CONTRADICTED if verdict_of is honest else UNDECIDED)
+    assert verdict.quote == TRUE_ANSWER
+    assert bool(made.controls) is controlled
+    if verdict_of is honest or not controlled:
+        check_controls(made.controls)
+    else:  # one control is enough
+        with pytest.raises(DataError, match="verifier v takes 1 of 1 controls"):
+            check_controls(made.controls)
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "fails"), [(0, 1, True), (1, 1, False), (0, 9, True), (20, 40, True), (36, 40, False)]
+)
+def test_controls_count_at_any_number(right: int, n: int, fails: bool) -> None:
+    controls = {("good", "a"): (40, 40), ("doubtful", "a"): (right, n)}
+    if fails:
+        with pytest.raises(DataError, match=f"verifier doubtful takes {n - right} of {n}"):
+            check_controls(controls)
+    else:
+        check_controls(controls)
 
 
 def test_only_what_most_call_contradicted_and_nobody_supported_is_wrong() -> None:
@@ -141,31 +182,19 @@ def test_only_what_most_call_contradicted_and_nobody_supported_is_wrong() -> Non
     assert of(CONTRADICTED, UNDECIDED) == of(UNDECIDED) == of() == UNDECIDED
 
 
-def test_a_verifier_that_tosses_coins_ends_the_making() -> None:
-    def steps(**controls: tuple[int, int]) -> dict[str, int]:
-        return {
-            TRUTHS.step(name, right=right): counts[not right]
-            for name, counts in controls.items()
-            for right in (True, False)
-        }
-
-    TRUTHS.check(steps(good=(40, 0), few=(1, 4)))
-    with pytest.raises(DataError, match="verifier coin finds 20 of 40"):
-        TRUTHS.check(steps(good=(40, 0), coin=(20, 20)))
+def test_nothing_accepted_says_why() -> None:
+    with pytest.raises(DataError, match=r"nothing is accepted \(2 × too long, 1 × unfinished\)"):
+        accept(Made([], rejected={"too long": 2}, unfinished={"q": "late"}), lambda row: None, lambda rows: [])
 
 
-def test_controls_of_rejected_candidates_count_as_well() -> None:
-    steps = {"truth supported by coin": 20, "truth not supported by coin": 20, "written": 40}
-    with pytest.raises(DataError, match="verifier coin finds 20 of 40"):
-        passing_rows(Production([], steps, {}, {}, Account(), 40), lambda row: Written("", ""))
-
-
-def test_fallbacks_have_a_cap() -> None:
-    rows = [{"Id": str(n), "Fallback": n >= 8, "Similarity": n / 20, "Text": f"w{n} x{n} y{n} z{n}"} for n in range(14)]
-    made = Production(rows, {}, {"too long": 1}, {}, Account(), 15)
-    kept = passing_rows(made, lambda row: Written(row["Text"], ""))
-    assert [row["Id"] for row in kept.rows] == ["0", "1", "2", "3", "4", "5", "6", "7", "12", "13"]
-    assert kept.rejected == {"too long": 1, "one fallback too many": 4}
+def test_twins_are_right_and_wrong_by_one_word() -> None:
+    assert wrong_twin("Yes") == "No"
+    assert wrong_twin("Yes, it is seen.") == "No, it is not seen."
+    assert wrong_twin("A mass of 12 mm") == "A mass of 25 mm"
+    assert wrong_twin("a dog") is None
+    assert edited("a dog") != "a dog"
+    assert reworded("a dog").endswith("a dog")
+    assert "two" not in reworded("two masses")
 
 
 # --- attack -----------------------------------------------------------------------------------------------------------
@@ -234,6 +263,19 @@ def test_letters_and_one_sided_answers_are_solved_by_the_prior() -> None:
     assert syn.open
 
 
+def test_who_is_always_wrong_knows_as_much() -> None:
+    # Yes and no take turns: whatever is learnt of the others is wrong of the rest.
+    [result] = attack([AttackedItem(("Yes", "No")[n % 2], f"w{n} w{n}", group=str(n)) for n in range(40)])
+    assert all((score.value or 0) >= 0.5 for score in result.scores.values())
+    labels = [("Yes", "No")[n % 2] for n in range(40)]
+    prefixed = [
+        AttackedItem(label, "Q", asserted={"Yes": "No", "No": "Yes"}[label], group=str(n))
+        for n, label in enumerate(labels)
+    ]
+    [result] = attack(prefixed)
+    assert result.scores["what the prefix says"].value == result.scores["what the prefix says is wrong"].value == 1
+
+
 def test_small_strata_say_nothing() -> None:
     [one] = attack([AttackedItem("No", "Is it?", group=str(n)) for n in range(5)])
     assert one.floor is None
@@ -247,121 +289,6 @@ def test_nothing_is_learnt_by_heart() -> None:
     twice = [AttackedItem(label, f"word{n} other{n}", group=str(n)) for n, label in enumerate(labels) for _ in (0, 1)]
     [one] = attack(twice)
     assert (one.scores["wording of the question"].value or 0) < 0.75
-
-
-def test_twins_are_right_and_wrong_by_one_word() -> None:
-    assert wrong_twin("Yes") == "No"
-    assert wrong_twin("A mass of 12 mm") == "A mass of 25 mm"
-    assert wrong_twin("a dog") is None
-    assert right_twin("a dog") in ("It is a dog.", "The answer is a dog.", "This shows a dog.", "One sees a dog here.")
-    assert right_twin("yes") == "yes"
-
-
-def test_shale_items_are_told_apart_by_type_and_scenario() -> None:
-    from hedge_tasks.suites.shale.items import ShaleItem
-
-    def item(task: str, question: str, answer: str, scenario: str = "clean") -> ShaleItem:
-        return ShaleItem("1", scenario, task, "faithfulness", "color", "object", "Image/1.png", question, answer)
-
-    found = shale_items(
-        [
-            item("ynq", "Is it red?", "No", "syn"),
-            item("mcq", "What? (A) red (B) blue", "(B) blue"),
-            item("ic", "?", "x"),
-        ]
-    )
-    assert [(one.stratum, one.label) for one in found] == [("ynq, syn", "No"), ("mcq, clean", "B")]
-    assert found[1].options == {"A": "red", "B": "blue"}
-
-
-# --- people -----------------------------------------------------------------------------------------------------------
-
-
-def reviewed(count: int) -> list[ReviewedRow]:
-    return [
-        ReviewedRow(f"q{n}", f"What of {n}?", f"It is left, {n} mm.", f"It is right, {n} mm.", f"It is left, {n} mm.")
-        for n in range(count)
-    ]
-
-
-def labels_of(folder: Path, rater: int, say: Any) -> Path:
-    """What a person says who sees only the CSV; `say(code, evidence, answer)` is the label."""
-    path = folder / f"labels-{rater}.csv"
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        row["label"] = say(row["code"], row["evidence"], row["answer"])
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def careful(code: str, evidence: str, answer: str) -> str:
-    return "supported" if answer == evidence else "hallucinated"
-
-
-def test_planted_errors_are_found_and_controls_are_hidden(tmp_path: Path) -> None:
-    rows = [row._replace(wrong=row.truth) if row.id in ("q3", "q7") else row for row in reviewed(40)]
-    files = write_queue(tmp_path, "A set", rows, n=40)
-    page = (tmp_path / "page-1.html").read_text()
-    queue = json.loads(files[0].read_text())
-    assert len(queue["items"]) == 80
-    assert not any(f'"{row.id}"' in page or f">{row.id}<" in page for row in rows)
-    said = read_people(tmp_path, [labels_of(tmp_path, rater, careful) for rater in (1, 2)])
-    assert said.not_wrong == {"q3", "q7"}
-    assert not said.disputed
-    assert set(said.controls.values()) == {(40, 40)}
-    assert said.agreement == 1
-    assert said.noise.value == 2 / 40
-    # Every row was looked at; that both err on the same two is not excluded by 20 controls of which none was missed.
-    assert said.noise.interval == (0, 2 / 40)
-
-
-def test_controls_that_both_miss_say_how_often_both_err() -> None:
-    """With no controls known, or with many and none missed, what both say is taken for true; else it is not."""
-    alone = label_noise(9, 0, 300, 3000).interval
-    known = label_noise(9, 0, 300, 3000, missed=(0, 50000)).interval
-    doubted = label_noise(9, 0, 300, 3000, missed=(4, 150)).interval
-    assert alone is not None
-    assert known == alone
-    assert doubted == (0.0, alone[1])
-
-
-def test_people_who_disagree_widen_the_interval_and_guessers_are_not_heard(tmp_path: Path) -> None:
-    write_queue(tmp_path, "A set", reviewed(200), n=40)
-    codes = [item["code"] for item in json.loads((tmp_path / "queue.json").read_text())["items"] if item["id"]][:4]
-    one = labels_of(tmp_path, 1, careful)
-    other = labels_of(tmp_path, 2, lambda code, *texts: "supported" if code in codes else careful(code, *texts))
-    said = read_people(tmp_path, [one, other])
-    assert len(said.disputed) == 4
-    assert said.noise.interval is not None
-    assert said.noise.interval[0] == 0
-    assert said.noise.interval[1] > 0.2
-    with pytest.raises(DataError, match="hidden controls right"):
-        read_people(tmp_path, [one, labels_of(tmp_path, 2, lambda *of: "hallucinated")])
-    with pytest.raises(DataError, match="no item of this queue"):
-        combine_labels(ReviewQueue(hedge_review=1, size=1, items=()), [ExpertSaid("row 1", "r9", "me", "hallucinated")])
-
-
-def test_the_interval_of_label_noise_is_exact() -> None:
-    # By hand, 5 of 10 looked at and none mislabelled: that has a chance of C(6,5)/C(10,5) = 6/252 with 4 of them,
-    # which is below .025, and of 21/252 with 3.
-    assert label_noise(0, 0, 5, 10).interval == (0, 0.3)
-    assert label_noise(5, 0, 5, 10).interval == (0.7, 1)
-    assert label_noise(0, 0, 0, 10).value is None
-
-
-def test_the_interval_of_label_noise_covers() -> None:
-    chance = random.Random(0)
-    hits = 0
-    for _ in range(100):
-        drawn = sum(place < 30 for place in chance.sample(range(300), 60))
-        interval = label_noise(drawn, 0, 60, 300).interval
-        assert interval is not None
-        hits += interval[0] <= 0.1 <= interval[1]
-    assert hits >= 90
 
 
 def test_released_sets_are_attacked_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

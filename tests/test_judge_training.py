@@ -17,21 +17,21 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import judge_from
 from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.prompt import load_judge_prompt
+from hedge_tasks.making.gate.attack import attack
 from hedge_tasks.making.judging.examples import (
-    KINDS,
     REFERENCE,
     REWORDED,
+    TWIN,
     TrainingExample,
-    balanced,
+    attacked_examples,
     conversation,
-    from_references,
-    from_reports,
     kind_of,
+    pairs_of,
     reply_of,
     split,
     supported_outcome,
 )
-from hedge_tasks.making.judging.training import language_layers, read_recipe, stages_of
+from hedge_tasks.making.judging.training import collator, kinds_of, language_layers, read_recipe
 from hedge_tasks.models.tiny import vlm_path
 
 
@@ -64,26 +64,29 @@ def test_every_outcome_can_be_said(name: str) -> None:
         assert json.loads(reply_of(prompt, outcome.key))
 
 
-def test_references_fill_the_class_that_people_rarely_gave() -> None:
+def test_every_reference_has_a_twin_that_is_wrong_and_nothing_tells_them_apart() -> None:
     prompt = load_judge_prompt("medhallmark")
-    few = judged({"critical": 30, "attribute": 20, "correct": 3})
-    right = from_references(few, prompt)
-    assert len(right) == 53
-    assert {example.origin for example in right} == {REFERENCE, REWORDED}
-    assert {example.case.answer for example in right if example.origin == REFERENCE} == {"a dog"}
-    assert all("a dog" in example.case.answer for example in right)
-    counts = Counter(example.outcome for example in balanced(few, right, prompt))
-    assert counts == {"critical": 30, "attribute": 20, "correct": 30}
-    assert balanced(few, right[::-1], prompt) == balanced(few, right, prompt)  # by digest, not by order
-    many = judged({"critical": 2, "correct": 5})
-    assert balanced(many, right, prompt) == many
-
-
-def test_sentences_of_reports_are_right_answers() -> None:
-    prompt = load_judge_prompt("medhallmark")
-    report = TrainingExample(case(1, reference="The heart is normal. There is no effusion."), "critical", "g")
-    assert [e.case.answer for e in from_reports([report], prompt)] == ["The heart is normal.", "There is no effusion."]
-    assert from_reports(judged({"critical": 2}), prompt) == []
+    people = [
+        TrainingExample(case(n, reference=f"The mass {n} is in the left lung."), "critical", f"picture {n}")
+        for n in range(120)
+    ]
+    pairs = pairs_of(people, prompt, "attribute")
+    assert pairs == pairs_of(people, prompt, "attribute")
+    right, wrong = ([pair[side] for pair in pairs] for side in (0, 1))
+    assert Counter(e.outcome for e in right) == {"correct": 120}
+    assert Counter(e.outcome for e in wrong) == {"attribute": 120}
+    origins = Counter(e.origin for e in (*right, *wrong))
+    assert origins[TWIN] == origins[REFERENCE] + origins[REWORDED] == 120
+    assert 15 < origins[REFERENCE] < 50
+    [result] = attack([*attacked_examples(right, prompt), *attacked_examples(wrong, prompt)])
+    assert result.chance == 0.5  # the six levels are right or wrong
+    assert (result.scores["equals the reference"].value or 1) < 0.7
+    assert (result.scores["length"].value or 1) < 0.75
+    whole = TrainingExample(case(1, reference="The heart is normal. No effusion in the left lung."), "critical", "g")
+    [first, second] = pairs_of([whole], prompt, "attribute", sentences=True)
+    assert "heart" in first[0].case.answer
+    assert "right lung" in second[1].case.answer
+    assert pairs_of([TrainingExample(case(1), "critical", "g")], prompt, "attribute") == []  # "a dog" has no contrary
 
 
 def test_no_picture_stands_on_both_sides() -> None:
@@ -260,7 +263,7 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     # As if it had been killed after half of its steps.
     (made / "out" / "trained.json").unlink()
     shutil.rmtree(made / "out" / "adapter")
-    shutil.rmtree(made / "out" / "checkpoints" / "stage-1" / "checkpoint-40")
+    shutil.rmtree(made / "out" / "checkpoints" / "checkpoint-40")
     again = train(made, base, capsys)
     assert again["steps"] == 40
     assert again["losses"][:20] == facts["losses"][:20]
@@ -326,32 +329,13 @@ def test_a_part_of_the_model_is_trained_and_the_rest_is_as_it_was(
 
 
 @pytest.mark.slow
-def test_stages_follow_each_other_and_go_on_after_a_kill(
+def test_kinds_of_conversations_are_trained_on_alone(
     made: Path, base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stages = ["--stage", "task", "--stage", "instruction"]
-    whole = in_stages(made, base, tmp_path / "out", capsys, *stages)
-    assert whole["steps"] == 4
-    assert [step for step, _ in whole["losses"]] == [1, 2, 3, 4]
-    alone = in_stages(made, base, tmp_path / "alone", capsys, "--stage", "task")
-    assert alone["losses"] == whole["losses"][:2]
+    alone = in_stages(made, base, tmp_path / "alone", capsys, "--kinds", "task")
     both = in_stages(made, base, tmp_path / "both", capsys)
-    assert both["losses"][:2] != alone["losses"]  # other conversations
-    # As if it had been killed behind its last step, and before the second stage.
-    for killed in ("at the end", "between"):
-        (tmp_path / "out" / "trained.json").unlink()
-        shutil.rmtree(tmp_path / "out" / "adapter")
-        if killed == "between":
-            shutil.rmtree(tmp_path / "out" / "checkpoints" / "stage-2")
-        again = in_stages(made, base, tmp_path / "out", capsys, *stages)
-        losses = [loss for _, loss in again["losses"]]
-        assert losses == pytest.approx([loss for _, loss in whole["losses"]], rel=1e-4), killed
-        assert again["eval_loss"] == pytest.approx(whole["eval_loss"], rel=1e-4)
-        assert again["trained_weights"] == whole["trained_weights"]
-
-
-def test_a_stage_names_kinds_of_conversations() -> None:
-    assert stages_of([]) == [frozenset(KINDS)]
+    assert both["losses"][:2] != alone["losses"]
+    assert kinds_of(None) == {"task", "benchmark", "instruction"}
     assert [kind_of(origin) for origin in ("task", "benchmark", "judged", "twin")] == [
         "task",
         "benchmark",
@@ -359,11 +343,26 @@ def test_a_stage_names_kinds_of_conversations() -> None:
         "instruction",
     ]
     with pytest.raises(ConfigError, match="did you mean 'task'"):
-        stages_of(["tasks"])
-    with pytest.raises(ConfigError, match="did you mean 'connector'"):
+        kinds_of("tasks")
+    with pytest.raises(ConfigError, match="trained"):
         read_recipe(None, {"trained": "conector"})
     paper = read_recipe(Path("paper"))
     assert (paper.trained, paper.learning_rate, paper.epochs) == ("language_model", 2e-5, 2)
+
+
+@pytest.mark.slow
+def test_the_loss_is_on_the_replies_alone(made: Path) -> None:
+    from transformers import AutoProcessor
+
+    processor = AutoProcessor.from_pretrained(vlm_path())
+    rows = [
+        {**row, "images": [made / "sft" / name for name in row["images"]]}
+        for row in rows_of(made / "sft" / "train.jsonl")
+    ]
+    batch = collator(processor)(rows[:5])
+    for labels, row in zip(batch["labels"], rows, strict=False):
+        text = processor.tokenizer.decode(labels[labels >= 0], skip_special_tokens=True)
+        assert text.strip() == row["completion"][0]["content"][0]["text"]
 
 
 def test_only_the_language_model_is_trained() -> None:

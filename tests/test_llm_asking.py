@@ -28,8 +28,9 @@ from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Kept, Reply, ReplyLog
 from hedge_tasks.llm.models import LocalModel, ReplyOrFailure, Request, ServedModel
 from hedge_tasks.llm.reading import Unreadable, by_schema, read_object
-from hedge_tasks.llm.template import PromptFile, Template, load_template
-from hedge_tasks.making.asking import Asking
+from hedge_tasks.llm.template import PromptFile, Template
+from hedge_tasks.making.medhallu.construction import stages_of
+from hedge_tasks.making.stages import Asking
 from hedge_tasks.models.by_text import model_from
 
 KEY = "sk-very-secret-0123456789"
@@ -189,10 +190,8 @@ def test_judges_claims_and_makers_read_a_reply_with_braces_in_its_thought(tmp_pa
         [found] = build_decomposition("atomic", model="m", url=url, cache=False).pieces([Passage("A cyst.")])
         assert [piece.text for piece in found.pieces] == ["A cyst."]
     with serve(Script(f'{THOUGHT}{{"more_accurate": 1}}')) as url, ReplyLog(tmp_path) as log:
-        prompt = load_template("hedge_tasks.making.medhallu", "judge")
-        asking = Asking(log, Account(), "r", 0, threading.Event())
-        values = {"question": "q", "answer_1": "a", "answer_2": "b"}
-        assert asking.ask("judge", ServedModel("m", url), prompt, values) == {"more_accurate": 1}
+        asking = Asking("r", stages_of(1, 0, 1), {"judge": [ServedModel("m", url)]}, log, Account())
+        assert asking.ask("judge", {"question": "q", "answer_1": "a", "answer_2": "b"}) == 1
     with serve(Script(f'{THOUGHT}{{"reason": "", "verdict": "supported"}}')) as url:
         judge = judge_from({"name": "llm", "model": "m", "url": url})
         assert judge.judge([Case("1", "q", "r", "a")])[0].label == 0

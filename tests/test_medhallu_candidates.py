@@ -24,14 +24,15 @@ from hedge_tasks.making.medhallu.candidates import (
     ALONE,
     BEYOND,
     CHANCE,
+    METRICS,
     UNIFORM,
     CandidateQuestion,
-    SemanticAnalysis,
     analyse,
     cluster_candidates,
     nli_backend,
     read_candidates,
 )
+from hedge_tasks.numbers import Number
 
 WORDS = ("the", "drug", "lowers", "raises", "pressure", "heart", "rate", "slowly")
 
@@ -68,9 +69,10 @@ def scripted_nli(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NliClustering, "probabilities", probabilities)
 
 
-def analysis(rows: Sequence[Mapping[str, Any]], threshold: float = 0.75) -> SemanticAnalysis:
+def numbers(rows: Sequence[Mapping[str, Any]], threshold: float = 0.75) -> dict[tuple[str, str], Number]:
     questions = [CandidateQuestion.read(one) for one in rows]
-    return analyse(cluster_candidates(questions, nli_backend(threshold=threshold), embedded))
+    table = analyse(cluster_candidates(questions, nli_backend(threshold=threshold), embedded))
+    return {(str(line["part"]).rpartition(" ")[2], str(line["what"])): line["value"] for line in table.rows}  # type: ignore[misc]
 
 
 # --- the brute force --------------------------------------------------------------------------------------------------
@@ -108,7 +110,7 @@ def metric_of(kind: str, text: str, truth: str) -> float:
     if kind.startswith("rouge"):
         return rouge_f1(kind, text, truth)
     x, y = embedded([text, truth])
-    if kind == "euclidean":
+    if kind == METRICS[0]:
         return math.dist(x, y)
     return sum(a * b for a, b in zip(x, y, strict=True)) / math.hypot(*x) / math.hypot(*y)
 
@@ -126,80 +128,48 @@ def dealt(labels: Sequence[bool], size: int) -> float:
     return sum(len(set(each)) == 1 for each in drawn) / len(drawn)
 
 
-def by_hand(rows: Sequence[Mapping[str, Any]], threshold: float) -> dict[str, Any]:
-    uniform, uniform_mixed, chance, alone, with_truth, fooling_with_truth, sizes = [], [], [], [], [], [], []
-    near: dict[tuple[str, str], list[tuple[float, float]]] = {}
+def by_hand(rows: Sequence[Mapping[str, Any]], threshold: float) -> dict[tuple[str, str], float]:
+    uniform, chance, alone = [], [], []
+    near: dict[tuple[str, str], list[float]] = {}
     for one in rows:
         labels = distinct(one)
         known = [label for label in labels.values() if label is not None]
         parts = components([one["truth"], *labels], threshold)
-        sizes.append(len(parts))
-        home = next(part for part in parts if one["truth"] in part)
-        alone.append(not home & set(labels))
-        with_truth += [text in home for text in labels]
-        fooling_with_truth += [text in home for text, label in labels.items() if label]
-        means: dict[str, dict[str, list[float]]] = {}
-        for part in parts:
-            mine = [label for text, label in labels.items() if text in part and label is not None]
-            if len(mine) > 1:
-                uniform.append(len(set(mine)) == 1)
-                if len(set(known)) == 2:
-                    uniform_mixed.append(len(set(mine)) == 1)
-                    chance.append(dealt(known, len(mine)))
-            for kind in ("euclidean", "cosine", "rouge1", "rouge2", "rougeL"):
-                values = [metric_of(kind, text, one["truth"]) for text in labels if text in part]
-                if mine:
-                    side = "fooling" if sum(mine) > len(mine) / 2 else "others"
-                    means.setdefault(f"clusters {kind}", {}).setdefault(side, []).append(statistics.fmean(values))
-        for kind in ("euclidean", "cosine", "rouge1", "rouge2", "rougeL"):
-            for text, label in labels.items():
-                if label is not None:
-                    side = "fooling" if label else "others"
-                    value = metric_of(kind, text, one["truth"])
-                    means.setdefault(f"candidates {kind}", {}).setdefault(side, []).append(value)
-        for name, sides in means.items():
-            if len(sides) == 2:
-                unit, kind = name.split()
-                pair = (statistics.fmean(sides["fooling"]), statistics.fmean(sides["others"]))
-                near.setdefault((unit, kind), []).append(pair)
+        alone.append(not next(part for part in parts if one["truth"] in part) & set(labels))
+        clusters = [[text for text in labels if text in part and labels[text] is not None] for part in parts]
+        for mine in clusters:
+            if len(mine) > 1 and len(set(known)) == 2:
+                uniform.append(len({labels[text] for text in mine}) == 1)
+                chance.append(dealt(known, len(mine)))
+        for kind in METRICS:
+            values = {text: metric_of(kind, text, one["truth"]) for text in labels}
+            units = {"candidates": [([text], bool(label)) for text, label in labels.items() if label is not None]}
+            units["clusters"] = [(m, sum(labels[t] is True for t in m) > len(m) / 2) for m in clusters if m]
+            for unit, members in units.items():
+                sides = [
+                    [statistics.fmean(values[text] for text in texts) for texts, fools in members if fools is side]
+                    for side in (True, False)
+                ]
+                if all(sides):
+                    difference = statistics.fmean(sides[0]) - statistics.fmean(sides[1])
+                    near.setdefault((unit, kind), []).append(difference)
+    means = {name: statistics.fmean(values) for name, values in near.items()}
+    shares = {UNIFORM: uniform, CHANCE: chance}
     return {
-        "uniform": statistics.fmean(uniform),
-        "uniform_mixed": statistics.fmean(uniform_mixed),
-        "n": len(uniform_mixed),
-        "chance": statistics.fmean(chance),
-        "alone": statistics.fmean(alone),
-        "with_truth": statistics.fmean(with_truth),
-        "fooling_with_truth": statistics.fmean(fooling_with_truth),
-        "clusters": statistics.fmean(sizes),
-        "near": near,
+        **means,
+        **{("kinds", name): statistics.fmean(values) for name, values in shares.items()},
+        ("isolation", ALONE): statistics.fmean(alone),
     }
 
 
 @pytest.mark.parametrize("threshold", [0.4, 0.75, 1.0])
 def test_every_number_is_that_of_a_brute_force(threshold: float) -> None:
     rows = [row(seed) for seed in range(12)]
-    found, expected = analysis(rows, threshold), by_hand(rows, threshold)
-    assert found.uniformity["uniform, all questions"].value == pytest.approx(expected["uniform"])
-    assert found.uniformity[UNIFORM].value == pytest.approx(expected["uniform_mixed"])
-    assert found.uniformity[UNIFORM].n == expected["n"]
-    assert found.uniformity[CHANCE].value == pytest.approx(expected["chance"])
-    assert found.uniformity[BEYOND].value == pytest.approx(expected["uniform_mixed"] - expected["chance"])
-    assert found.isolation[ALONE].value == pytest.approx(expected["alone"])
-    assert found.isolation["candidates in the truth's cluster"].value == pytest.approx(expected["with_truth"])
-    assert found.isolation["deceiving candidates in it"].value == pytest.approx(expected["fooling_with_truth"])
-    assert found.counts["clusters a question, with the truth's"].value == pytest.approx(expected["clusters"])
-    assert found.counts["candidates a question"].value == 10
-    assert {(p.unit, p.metric) for p in found.proximity if p.difference.value is not None} == set(expected["near"])
-    for p in found.proximity:
-        if p.difference.value is None:  # at a low threshold everything is one cluster
-            continue
-        pairs = expected["near"][p.unit, p.metric]
-        mine, theirs = (statistics.fmean(values) for values in zip(*pairs, strict=True))
-        assert (p.fooling.value, p.others.value) == pytest.approx((mine, theirs)), p
-        assert p.difference.value == pytest.approx(mine - theirs, abs=1e-6)  # cosines have single precision
-        assert p.difference.n == len(pairs)
-        spread = statistics.stdev([a - b for a, b in pairs]) / math.sqrt(len(pairs))
-        assert p.difference.stderr == pytest.approx(spread, abs=1e-6)
+    found, expected = numbers(rows, threshold), by_hand(rows, threshold)
+    assert found.pop(("kinds", BEYOND)).value == pytest.approx(expected["kinds", UNIFORM] - expected["kinds", CHANCE])
+    assert {name for name, number in found.items() if number.value is not None} == set(expected)
+    for name, value in expected.items():
+        assert found[name].value == pytest.approx(value, abs=1e-6), name  # cosines have single precision
 
 
 def question(truth: str, *candidates: tuple[str, bool | None], name: str = "q") -> dict[str, Any]:
@@ -219,38 +189,21 @@ def test_a_planted_effect_is_found_and_its_absence_too() -> None:
         labels = [(True, False, True, False), (False, True, False, True)][number % 2]
         texts = zip(near + far, labels, strict=True)
         dealt_out.append(question("the drug lowers pressure", *texts, name=str(number)))
-    strong, none = analysis(planted, 0.8), analysis(dealt_out, 0.8)
-    assert strong.uniformity[UNIFORM].value == 1
-    assert strong.uniformity[CHANCE].value == pytest.approx(1 / 3)  # of six pairs out of four labels two are alike
-    assert strong.isolation[ALONE].value == 1
-    distance = next(p for p in strong.proximity if (p.unit, p.metric) == ("clusters", "euclidean"))
-    assert distance.difference.value < 0
-    assert none.uniformity[UNIFORM].value == 0
-    assert none.uniformity[BEYOND].interval[1] < 0
-    assert all(p.difference.value is None for p in none.proximity if p.unit == "clusters")
+    strong, none = numbers(planted, 0.8), numbers(dealt_out, 0.8)
+    assert strong["kinds", UNIFORM].value == 1
+    assert strong["kinds", CHANCE].value == pytest.approx(1 / 3)  # of six pairs out of four labels two are alike
+    assert strong["isolation", ALONE].value == 1
+    distance = strong["clusters", METRICS[0]].value
+    assert distance is not None
+    assert distance < 0
+    assert none["kinds", UNIFORM].value == 0
+    assert none["clusters", METRICS[0]].reason == "no question has both kinds, or rouge-score is not installed"
 
 
 def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
-    [one] = cluster_candidates(
-        [
-            CandidateQuestion.read(
-                question("the drug", ("heart", True), ("heart", True), ("rate", True), ("rate", False))
-            )
-        ],
-        nli_backend(),
-        embedded,
-    )
-    assert (one.n_written, one.fooled) == (4, (True, None))
-
-
-def test_what_is_undefined_says_why() -> None:
-    found = analysis([question("the drug", ("heart", None))])
-    assert "no cluster" in str(found.uniformity[UNIFORM].reason)
-    assert found.isolation["deceiving candidates in it"].reason == "no candidate deceives"
-    assert {p.difference.reason for p in found.proximity} == {
-        "no question has candidates of both kinds",
-        "no question has clusters of both kinds",
-    }
+    texts = question("the drug", ("heart", True), ("heart", True), ("rate", True), ("rate", False))
+    [one] = cluster_candidates([CandidateQuestion.read(texts)], nli_backend(), embedded)
+    assert one.fooled == (True, None)
 
 
 @pytest.mark.parametrize(
@@ -294,14 +247,9 @@ def test_the_command_prints_the_findings_beside_the_papers(
     shown = capsys.readouterr().out
     assert "near-uniform" in shown
     assert "rarely, if ever" in shown
-    assert "threshold: 0.75" in shown
-    assert main(["paper", "medhallu", "candidates", str(path), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    expected = by_hand([row(seed) for seed in range(12)], 0.75)
-    assert facts["uniformity"][UNIFORM]["value"] == pytest.approx(expected["uniform_mixed"])
     with out.open(encoding="utf-8", newline="") as lines:
-        written = {(r["part"], r["what"], r["of"]): r["value"] for r in csv.DictReader(lines)}
-    assert float(written["isolation", ALONE, ""]) == pytest.approx(expected["alone"])
+        written = {r["what"]: r["value"] for r in csv.DictReader(lines) if r["part"] == "isolation"}
+    assert float(written[ALONE]) == pytest.approx(by_hand([row(seed) for seed in range(12)], 0.75)["isolation", ALONE])
 
 
 def test_runs_and_candidates_have_commands_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

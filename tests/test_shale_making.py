@@ -7,33 +7,26 @@ import re
 from colorsys import rgb_to_hsv
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
-from shale_set import small_set
+from shale_set import drawn, small_set
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.gate.attack import attack
-from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.pictures.base import Order, PictureQuestion, PictureVerdict
 from hedge_tasks.making.pictures.store import StoredPicture
-from hedge_tasks.making.shale.blind import _forms
 from hedge_tasks.making.shale.drawing import draw
 from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnGenerator, question_of
-from hedge_tasks.making.shale.items import all_items, clean_items
-from hedge_tasks.making.shale.making import ShaleMaking
+from hedge_tasks.making.shale.items import all_items, attacked_items, clean_items
 from hedge_tasks.making.shale.pictures import ScenePictures
-from hedge_tasks.making.shale.records import Scene, own_elements, pools, scene_of, templates
-from hedge_tasks.making.shale.released import images_of, write_queries
+from hedge_tasks.making.shale.records import Scene, pools, scene_of, templates
 from hedge_tasks.making.shale.scenes import drawn_scenes, prompted_scenes
-from hedge_tasks.making.shortcuts import shortcuts
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PRESETS
 from hedge_tasks.perturb.induction_image import draw_style
 from hedge_tasks.suites.shale.items import (
-    ALL_SCENARIOS,
     ASPECTS,
     CLEAN,
     CONTROLS,
@@ -45,7 +38,6 @@ from hedge_tasks.suites.shale.items import (
     ShaleItem,
     options_of,
 )
-from hedge_tasks.suites.shale.released import read_released
 
 EVERY_ELEMENT = 8
 """Scenes an aspect, so that every element of every pool is drawn."""
@@ -60,18 +52,8 @@ def all_scenes() -> list[Scene]:
 
 def shown(scene: Scene, digest: str = "") -> ScenePictures:
     """A scene with an accepted picture, which nobody looks at."""
-    picture = StoredPicture(digest or scene.id, lambda: Image.new("RGB", (1, 1)))
+    picture = StoredPicture(Path("nowhere"), digest or scene.id)
     return ScenePictures(scene, {CLEAN: picture}, {CLEAN: ACCEPTED})
-
-
-def test_every_aspect_of_the_paper_has_a_pool() -> None:
-    found = pools()["aspects"]
-    assert set(found) == set(ASPECTS)
-    for aspect, pool in found.items():
-        known = {*pool.get("answers", ()), *pool.get("subjects", {}).values()}
-        assert not known & set(pool["others"]), aspect
-        assert len(known) + len(pool["others"]) >= 11, aspect  # right, three wrong, and a choice of nearer ones for SYN
-        assert (pool["kind"] == "factuality") == (aspect in KNOWLEDGE) == ("facts" in pool)
 
 
 def test_every_element_can_be_drawn_and_looks_like_no_other(all_scenes: list[Scene]) -> None:
@@ -118,23 +100,9 @@ def test_questions_have_one_right_answer(all_scenes: list[Scene]) -> None:
         assert not re.search(r"[{}]", "".join(item.question + item.facts for item in (ynq, mcq, ffq, ic)))
 
 
-def test_yes_and_no_and_all_letters_are_balanced(all_scenes: list[Scene]) -> None:
-    """Within every aspect and over all, up to one; also where some questions are left out."""
-    some = {scene.id: ["ynq"] if i % 3 else ["mcq"] for i, scene in enumerate(all_scenes) if i % 2}
-    for left_out in ({}, some):
-        items = [item for _, item in clean_items([shown(scene) for scene in all_scenes], left_out=left_out)]
-        for aspect in ("all", *ASPECTS):
-            mine = [item for item in items if aspect in ("all", item.aspect)]
-            yes = [item.answer for item in mine if item.task == "ynq"]
-            letters = [item.answer[1] for item in mine if item.task == "mcq"]
-            assert abs(yes.count("Yes") - yes.count("No")) <= 1, aspect
-            counts = [letters.count(letter) for letter in "ABCD"]
-            assert max(counts) - min(counts) <= 1, aspect
-
-
 def test_a_wrong_answer_is_right_of_other_pictures(all_scenes: list[Scene]) -> None:
     """What never is right would tell without the picture: "Is the object a castle?" was never answered by yes."""
-    for aspect in ASPECTS:
+    for aspect in pools()["aspects"]:
         mine = [scene for scene in all_scenes if scene.aspect == aspect]
         pool = pools()["aspects"][aspect]
         right = set(pool.get("subjects", {}).values()) or set(pool["answers"])
@@ -165,18 +133,6 @@ def test_scenes_for_generators_that_take_prompts() -> None:
     assert len(prompted_scenes("sports", 400)) == len(templates()["relations"]["sport players"]["pairs"])
 
 
-def test_siblings_come_first_and_no_answer_is_a_kind_of_another() -> None:
-    family = {element.text: element.family for element in own_elements() if element.kind == "animal"}
-    for scene in prompted_scenes("type", 200):
-        others = [text for text in scene.near if text in family]
-        if scene.answer in family:
-            same = [family[text] == family[scene.answer] for text in others]
-            assert same == sorted(same, reverse=True)
-        for text in (*scene.wrong, *scene.near):
-            assert not text.endswith(scene.answer.split(" ", 1)[1])
-            assert not scene.answer.endswith(text.split(" ", 1)[1])
-
-
 def test_what_is_checked_follows_from_the_record() -> None:
     scene = next(s for s in prompted_scenes("count", 40) if s.answer == "three")
     things = scene.prompt.split()[2]
@@ -205,7 +161,7 @@ def test_a_drawing_is_told_from_others_through_noise_and_noise_is_no_drawing(all
     noises = [build_noise(f"shale_{name}") for name in ("sty", "crp", "txt")]
     for number, scene in enumerate(all_scenes[::5]):
         question = question_of(scene, number)
-        [picture] = generator.generate([Order("", scene.prompt, number, scene.drawing)])
+        [picture] = generator.generate([Order(scene.prompt, number, scene.drawing)])
         wording = Wording("", distractor=scene.wrong[0])
         noisy = [noise.perturb_images([picture], wording, seed=number)[0] for noise in noises]
         assert checker.check([picture, *noisy], [question] * 4) == [1.0] * 4, scene.prompt
@@ -219,7 +175,7 @@ def test_the_drawing_of_another_answer_is_none() -> None:
         next(s for s in drawn_scenes("color", 40) if s.prompt.startswith(f"a car in {c}")) for c in ("red", "blue")
     )
     generator, checker = DrawnGenerator(64), DrawnChecker()
-    [picture] = generator.generate([Order("", "", 0, red.drawing)])
+    [picture] = generator.generate([Order("", 0, red.drawing)])
     assert checker.check([picture] * 2, [question_of(red, 0), question_of(blue, 0)]) == [1.0, 0.0]
     assert checker.check([picture], [red.checks[0]]) == [None]  # a statement of which it knows no drawing
 
@@ -227,14 +183,14 @@ def test_the_drawing_of_another_answer_is_none() -> None:
 @pytest.mark.slow
 def test_the_same_arguments_give_the_same_set_and_another_seed_another(tmp_path: Path) -> None:
     def run(folder: str, seed: int) -> tuple[list[ShaleItem], dict[str, bytes]]:
-        making = ShaleMaking(DrawnGenerator(48), aspects=["count"], scenarios=["crp", "txt", "pfx"], seed=seed)
-        made = making.run(tmp_path / folder)
-        return list(made.items), images_of(made)
+        made = drawn(aspects=["count"], scenarios=["crp", "txt", "pfx"], seed=seed).run(tmp_path / folder)
+        files = {name: picture.path for scene in made.scenes for name, picture in scene.pictures.items()}
+        return list(made.items), {name: file.read_bytes() for name, file in files.items()}
 
     one, again, other = run("a", 0), run("b", 0), run("c", 1)
     assert one == again
     assert one[1].keys() == other[1].keys()
-    assert all(one[1][name] != other[1][name] for name in one[1] if name.endswith("-crp.png"))
+    assert one[1]["crp"] != other[1]["crp"]
     assert [item.question for item in one[0]] != [item.question for item in other[0]]
 
 
@@ -308,25 +264,11 @@ def test_every_lie_has_twins_that_tell_the_truth_or_nothing() -> None:
     for id_, item in by_scenario("pfx_neutral").items():
         clean = by_scenario("clean")[id_]
         assert item.question.removesuffix(clean.question).rstrip() in templates()["neutral"]
-    for kept, believing, doubting in ((lambda name: name not in CONTROLS, 0.0, 1.0), (lambda name: True, 0.5, 0.5)):
-        items = shale_items([item for item in small_set().items if item.task == "ynq" and kept(item.scenario)])
+    for kept, believing, doubting in ((lambda name: name not in CONTROLS, 1.0, 1.0), (lambda name: True, 0.5, 0.5)):
+        items = attacked_items([item for item in small_set().items if item.task == "ynq" and kept(item.scenario)])
         [solved] = attack([replace(item, stratum="") for item in items if item.asserted])
         scores = [solved.scores[f"what the prefix says{ending}"].value for ending in ("", " is wrong")]
         assert scores == [believing, doubting]
-
-
-@pytest.mark.slow
-def test_a_choice_is_filtered_blindly_with_the_options_that_it_has(all_scenes: list[Scene]) -> None:
-    longer = [replace(scene, wrong=(*scene.wrong, *scene.near[:3])) for scene in all_scenes[:20]]
-    assert max(len(scene.wrong) for scene in longer) > 3
-    choices = {place: item for place, item in clean_items([shown(s) for s in longer]) if item.task == "mcq"}
-    assert choices
-    for place, item in choices.items():
-        offered = set(options_of(item.question).values())
-        for question, right in _forms(longer[place], "mcq"):
-            options = options_of(question)
-            assert set(options.values()) == offered
-            assert options[right] == longer[place].answer
 
 
 def test_synonyms_replace_what_is_wrong_and_nothing_else() -> None:
@@ -396,42 +338,14 @@ def test_styles_leave_the_colours_that_are_asked_for(style: str) -> None:
         assert min(flags, key=lambda other: np.abs(styled - np.asarray(flags[other], float)).sum()) == subject
 
 
-@pytest.mark.slow
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    files = write_queries(small_set().items, small_set().images, tmp_path)
-    assert [file.stem for file in files[:5]] == ["Clean", "Style", "Corruption", "Adversarial", "SceneText"]
-    found = read_released(tmp_path)
-    assert found.items == tuple(sorted(small_set().items, key=lambda item: ALL_SCENARIOS.index(item.scenario)))
-    assert not found.unpaired
-    assert [found.problems, found.missing, found.other_files] == [(), (), ()]
-    assert {item.image for item in found.items} == {f"Image/{file.name}" for file in (tmp_path / "Image").iterdir()}
-
-
 def test_no_question_is_asked_twice_about_the_same_pixels() -> None:
     """Two aspects may show one picture: what differs is asked, the caption once. A whole double is left out."""
     one, other = drawn_scenes("type", 1)[0], drawn_scenes("existence", 1)[0]
     items, doubles = all_items([shown(one, "same"), shown(other, "same"), shown(one, "same")], [CLEAN], {})
-    # One caption, and all of the third scene but its yes-or-no question, which asks about another answer.
-    assert doubles == 1 + 3
+    # One caption, and all of the third scene, but where its coin fell otherwise than the first one's.
+    assert doubles in (1 + 3, 1 + 4)
     assert len(items) == 12 - doubles
     assert len({item.question for item in items}) == len(items)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ({"per_aspect": 0}, "at least 1"),
-        ({"aspects": ["colour"]}, "did you mean 'color'"),
-        ({"scenarios": ["synonyms"]}, "did you mean 'syn'|unknown scenario"),
-        ({"blind_items": "keep"}, "way with blind items"),
-        ({"encoders": []}, "at least one"),
-        ({"facts": [None]}, "need an image generator that takes prompts"),
-        ({"generator": None}, "need a checker"),
-    ],
-)
-def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        ShaleMaking(**{"generator": DrawnGenerator(48), **arguments})
 
 
 def test_a_size_that_makes_no_sense_is_refused() -> None:
@@ -439,17 +353,24 @@ def test_a_size_that_makes_no_sense_is_refused() -> None:
         DrawnGenerator(8)
 
 
-@pytest.mark.slow
-def test_the_words_of_a_question_do_not_tell_its_answer() -> None:
-    """Over all pools: a bag of words has no more than chance, and what is often right is no more often right."""
-    found = [shown(scene) for aspect in ASPECTS for scene in prompted_scenes(aspect, 40)]
-    items = [item for _, item in clean_items(found)]
-    asked = {said: [i.question for i in items if i.task == "ynq" and i.answer == said] for said in ("Yes", "No")}
-    told = shortcuts(asked["Yes"], asked["No"])["words"]
-    assert not isinstance(told, str)
-    assert told.value is not None
-    assert abs(told.value - 0.5) < 0.08
-    # The larger of two things is the smaller one elsewhere, so that no thing is known to be the larger.
-    sizes = [one.scene for one in found if one.scene.aspect == "size_relation"]
-    assert {scene.answer for scene in sizes} & {scene.wrong[0] for scene in sizes}
-    assert all(scene.wrong[0] in scene.prompt for scene in sizes)
+def test_arguments_that_make_no_sense_are_refused() -> None:
+    for options, complaint in (
+        ({"per_aspect": 0}, "at least 1"),
+        ({"aspects": ["colour"]}, "did you mean 'color'"),
+        ({"facts": [None]}, "need an image generator that takes prompts"),
+    ):
+        with pytest.raises(ConfigError, match=complaint):
+            drawn(**options)  # type: ignore[arg-type]
+
+
+def test_yes_and_the_letters_are_as_likely_as_each_other(all_scenes: list[Scene]) -> None:
+    items = [item for seed in range(9) for _, item in clean_items([shown(s) for s in all_scenes], seed=seed)]
+    yes = [item.answer == "Yes" for item in items if item.task == "ynq"]
+    letters = [item.answer[1] for item in items if item.task == "mcq"]
+    assert abs(sum(yes) / len(yes) - 0.5) < 0.08
+    assert all(abs(letters.count(letter) / len(letters) - 0.25) < 0.08 for letter in "ABCD")
+    # What is right of most does not tell what is wrong of the rest: no count is made even in the end.
+    by_aspect = {
+        item.aspect: [i.answer for i in items[:400] if i.task == "ynq" and i.aspect == item.aspect] for item in items
+    }
+    assert any(abs(answers.count("Yes") - answers.count("No")) > 1 for answers in by_aspect.values())

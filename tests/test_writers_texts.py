@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,13 @@ from typing import Any
 import pytest
 from making import asked_of
 from openai_server import serve
+from scripted_making import models_by
 
 from hedge_tasks.cli import main
-from hedge_tasks.llm.account import Account
-from hedge_tasks.llm.log import ReplyLog
-from hedge_tasks.llm.models import ServedModel
-from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.wording import nested, unfit, unlike
-from hedge_tasks.making.shale.proposing import Proposal, _record, propose
+from hedge_tasks.making.shale.proposing import Proposal, _record, propose, proposing
 from hedge_tasks.making.shale.records import PictureRecord, pools
+from hedge_tasks.making.stages import make
 
 
 def said(entity: str, attribute: str, relation: str, *wrong: str, facts: str = "") -> dict[str, Any]:
@@ -122,22 +119,20 @@ def test_only_what_the_record_contradicts_is_an_option(tmp_path: Path) -> None:
         if "guide" in fields:
             return json.dumps({"records": records})
         candidate = fields["candidate_answer"]
-        also = any(word in candidate for word in (" red ", "scarlet", "crimson"))
+        denied = "not true" in candidate
+        also = not denied and any(word in candidate for word in (" red ", "scarlet", "crimson"))
         return json.dumps({"verdict": "supported" if also else "contradicted", "sentence": 1})
 
-    with serve(play) as url, ReplyLog(tmp_path / "ledger") as log:
-        writer, verifier = ServedModel("writer", url), ServedModel("verifier", url)
-        asking = Asking(log, Account(), "color/0", 0, threading.Event())
-        made = propose(Proposal("color/0", "color", ()), asking, writer, [verifier])
-    assert made.row is not None
-    [scene] = made.row["scenes"]
+    models = models_by(play, {"writer": ["writer"], "verifier": ["verifier"]})
+    made = make([Proposal("color/0", "color", ())], propose, proposing(1), models, tmp_path)
+    [scene] = made.rows
     assert (scene.wrong, scene.near) == (("blue", "green", "white"), ())
-    assert Counter(made.steps) == {
+    assert made.steps == {
         "record proposed": 2,
         "wrong answer verified as supported": 3,
-        "truth supported by verifier": 2,
         "record dropped: fewer than three counterfactuals that it contradicts": 1,
     }
+    assert set(made.controls.values()) == {(2, 2)}
 
 
 @pytest.mark.slow
@@ -155,24 +150,21 @@ def test_made_wrong_answers_of_a_judges_set_are_those_that_the_reference_contrad
 
     def play(body: dict[str, Any]) -> str:
         fields = asked_of(body)
-        also = int(fields["question"].split()[-1].rstrip("?")) % 3 == 0 or "right" not in fields["candidate_answer"]
-        return json.dumps({"verdict": "supported" if also else "contradicted", "sentence": 1})
+        unsure = int(fields["question"].split()[-1].rstrip("?")) % 3 == 0
+        wrong = "right" in fields["candidate_answer"]
+        verdict = "undecided" if unsure else "contradicted" if wrong else "supported"
+        return json.dumps({"verdict": verdict, "sentence": 1})
 
     command = ["judge", "data", str(labels), "--prompt", "hedge_binary", "--floor", "1", "--json"]
     with serve(play) as url:
         for _ in range(2):  # the second time asks nothing anew and ends with the same
             out = tmp_path / "sft"
             assert main([*command, "--out", str(out), "--verifier", f"model=v,url={url}"]) == 0
-            told = capsys.readouterr().out
-            facts = json.loads(told[told.index("{") :])
-            found = facts["verified"]["found"]
-            assert found == {"truth supported by v": 8, "verified as contradicted": 8, "verified as supported": 4}
-    origins = [json.loads(line)["origin"] for part in ("train", "eval") for line in _lines(out / f"{part}.jsonl")]
-    assert Counter(origins)["twin"] == 8
-    assert Counter(origins)["judged"] == 24
-    assert main([*command, "--out", str(tmp_path / "unverified")]) == 0
-    assert json.loads(capsys.readouterr().out)["verified"] == {"verifiers": [], "found": {}}
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text().splitlines()
+            text = capsys.readouterr().out
+            facts = json.loads(text[text.index("{") :])
+            assert facts["verified"]["accepted"] == 8
+            assert facts["verified"]["rejected"] == {"verified as undecided": 4}
+    rows = [json.loads(line) for part in ("train", "eval") for line in (out / f"{part}.jsonl").read_text().splitlines()]
+    origins = Counter(row["origin"] for row in rows)
+    assert origins["twin"] == origins["reference"] + origins["reworded"] == 8
+    assert origins["judged"] == 24

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,14 @@ def add(commands: Parser) -> None:
         metavar="FILE",
         help="the same of the benchmark that the judge is for",
     )
-    parser.add_argument("--reports", action="store_true", help="sentences of reference reports count as right answers")
+    parser.add_argument(
+        "--sentences", action="store_true", help="sentences of references, such as reports, stand for them"
+    )
+    parser.add_argument(
+        "--twin-outcome",
+        metavar="KEY",
+        help="what the prompt calls an answer that is wrong by a word, such as attribute",
+    )
     add_floor(parser)
     text = "says whether references contradict the wrong answers that are made of them (repeat for several)"
     add_models(parser, "--verifier", text)
@@ -58,11 +66,7 @@ def add(commands: Parser) -> None:
         "--recipe", type=Path, metavar="FILE", help="YAML, or paper; what it does not name is the package's own"
     )
     parser.add_argument(
-        "--stage",
-        action="append",
-        default=[],
-        metavar="KINDS",
-        help="train on these kinds alone, such as task,benchmark,instruction; repeat for one stage after the other",
+        "--kinds", metavar="KINDS", help="of conversations that are trained on, such as task,benchmark,instruction"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value of the recipe")
     parser.add_argument("--max-steps", type=int, metavar="N", help="end after so many steps")
@@ -74,77 +78,59 @@ def add(commands: Parser) -> None:
 def run_data(arguments: argparse.Namespace) -> int:
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.gate.attack import FLOOR_TITLE, attack, floor_rows
-    from hedge_tasks.making.gate.sets import judged_answers
+    from hedge_tasks.making.gate.refuse import no_answer
     from hedge_tasks.making.judging import examples as made
+    from hedge_tasks.models.by_text import model_from
     from hedge_tasks.numbers import Table
 
     prompt = load_judge_prompt(arguments.prompt)
-    judged = [example for path in arguments.labels for example in _judged(arguments, path, prompt)]
-    right = made.from_references(judged, prompt) + (made.from_reports(judged, prompt) if arguments.reports else [])
-    tasks = [example for path in arguments.vqa for example in _tasks(arguments, path)]
-    tasks += [
-        replace(example, origin=made.BENCHMARK) for path in arguments.benchmark for example in _tasks(arguments, path)
+    everything = [example for path in arguments.labels for example in _judged(arguments, path, prompt)]
+    reasons = Counter(reason for example in everything if (reason := no_answer(example.case.answer)))
+    judged = [example for example in everything if no_answer(example.case.answer) is None]
+    tasks = [
+        replace(example, origin=origin)
+        for origin, paths in ((made.TASK, arguments.vqa), (made.BENCHMARK, arguments.benchmark))
+        for path in paths
+        for example in _tasks(arguments, path)
     ]
-    candidates, refused = _candidates(judged)
-    twins, verified = _verified(arguments, made.wrong_twins(right, prompt))
-    chosen = made.balanced([*candidates, *twins], right, prompt)
-    parts = made.split([*chosen, *tasks], arguments.hold_out, arguments.seed)
-    attacks = attack(
-        judged_answers((e.case.question, e.case.answer, e.case.reference, str(e.outcome), e.group) for e in chosen),
-        bound=arguments.floor,
-    )
-    provenance = {
+    pairs = made.pairs_of(judged, prompt, _twin_outcome(arguments, prompt), sentences=arguments.sentences)
+    verifiers = [model_from(spec) for spec in arguments.verifier]
+    facts: dict[str, Any] = {
         "sources": [path.name for path in (*arguments.labels, *arguments.vqa, *arguments.benchmark)],
         "seed": arguments.seed,
-        "refused": refused,
-        "verified": verified,
+        "refused": dict(sorted(reasons.items())),
+        "verifiers": [dict(model.identity) for model in verifiers],
     }
-    facts = made.write_examples(arguments.out, parts, prompt, provenance, attacks)
-    lines = [f"{part}: {counts.pop('examples')} conversations, {counts.pop('groups')} pictures or questions; "
-             + ", ".join(f"{count} {name}" for name, count in counts.items())
-             for part, counts in ((part, dict(counts)) for part, counts in facts["parts"].items())]  # fmt: skip
+    if verifiers and pairs:
+        pairs, checked = made.confirmed_pairs(pairs, verifiers, arguments.out)
+        facts |= {"verified": checked.report()}
+    chosen = [*judged, *(example for pair in pairs for example in pair)]
+    parts = made.split([*chosen, *tasks], arguments.hold_out, arguments.seed)
+    attacks = attack(made.attacked_examples(chosen, prompt), bound=arguments.floor)
+    facts = made.write_examples(arguments.out, parts, prompt, facts, attacks)
+    lines = [f"{part}: {counts}" for part, counts in facts["parts"].items()]
+    lines += [f"refused: {count} × {why}" for why, count in reasons.items()]
+    if pairs and not verifiers:
+        lines.append(f"Warning: nobody checked that the {len(pairs)} made wrong answers are wrong; name a --verifier")
     next_step = f"Next: hedge judge train {arguments.out} --base Qwen/Qwen2.5-VL-3B-Instruct --out judge"
-    lines += [f"refused: {count} × {why}" for why, count in refused.items()]
-    lines += [f"made wrong answers: {count} × {what}" for what, count in verified["found"].items()]
-    if not verified["verifiers"] and twins:
-        lines.append(f"Warning: nobody checked that the {len(twins)} made wrong answers are wrong; name a --verifier")
-    floors = Table.of(*floor_rows(attacks), title=FLOOR_TITLE)
-    show(arguments, facts, "\n".join(lines), floors, next_step)
+    show(arguments, facts, "\n".join(lines), Table.of(*floor_rows(attacks), title=FLOOR_TITLE), next_step)
     return 0
 
 
-def _candidates(judged: list[TrainingExample]) -> tuple[list[TrainingExample], dict[str, int]]:
-    """Return the judged answers that are answers, and how many are not, by reason."""
-    from collections import Counter
+def _twin_outcome(arguments: argparse.Namespace, prompt: JudgePrompt) -> str:
+    """Return the outcome of an answer that is wrong by a word.
 
-    from hedge_tasks.making.gate.refuse import no_answer
+    Raises:
+        ConfigError: The prompt has several wrong ones and none is named, or it has no such outcome.
+    """
+    from hedge_tasks.errors import unknown
 
-    reasons = [no_answer(example.case.answer) for example in judged]
-    counts = Counter(reason for reason in reasons if reason)
-    return [e for e, reason in zip(judged, reasons, strict=True) if reason is None], dict(sorted(counts.items()))
-
-
-def _verified(
-    arguments: argparse.Namespace, twins: list[TrainingExample]
-) -> tuple[list[TrainingExample], dict[str, Any]]:
-    """Return the made wrong answers that verifiers confirm, and the counts of all their verdicts."""
-    from hedge_tasks.errors import HedgeError
-    from hedge_tasks.making.judging.verifying import contradicted
-    from hedge_tasks.making.output import LEDGER
-    from hedge_tasks.models.by_text import model_from
-
-    verifiers = [model_from(spec) for spec in arguments.verifier]
-    if not verifiers or not twins:
-        return twins, {"verifiers": [], "found": {}}
-    confirmed, production = contradicted(twins, verifiers, arguments.out / LEDGER)
-    if production.unfinished:
-        first = next(iter(production.unfinished.values()))
-        raise HedgeError(f"{len(production.unfinished)} made answers are not verified ({first}); run again to go on")
-    return confirmed, {
-        "verifiers": [dict(model.identity) for model in verifiers],
-        "found": dict(sorted(production.steps.items())),
-        "asked": production.account.to_dict(),
-    }
+    wrong = [outcome.key for outcome in prompt.outcomes if outcome.label == 1]
+    if arguments.twin_outcome is None:
+        return _outcome_of(1, prompt, "--twin-outcome says which an answer has that is wrong by a word")
+    if arguments.twin_outcome not in wrong:
+        raise unknown("wrong outcome", arguments.twin_outcome, wrong)
+    return str(arguments.twin_outcome)
 
 
 def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
@@ -185,8 +171,11 @@ def _judged_in_run(path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
     return examples
 
 
-def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
+def _outcome_of(label: int | None, prompt: JudgePrompt, hint: str = "the category is needed") -> str:
     """Return the outcome that stands for a label.
+
+    Args:
+        hint: What to do where there are several.
 
     Raises:
         ConfigError: There are several, so the label does not say which.
@@ -195,7 +184,7 @@ def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
 
     keys = [outcome.key for outcome in prompt.outcomes if outcome.label == label]
     if len(keys) != 1:
-        raise ConfigError(f"prompt {prompt.id}: label {label} may be any of {', '.join(keys)}; the category is needed")
+        raise ConfigError(f"prompt {prompt.id}: label {label} may be any of {', '.join(keys)}; {hint}")
     return keys[0]
 
 
@@ -203,7 +192,7 @@ def _tasks(arguments: argparse.Namespace, path: Path) -> list[TrainingExample]:
     from hedge_tasks.data.cells import first_of
     from hedge_tasks.data.tables import read_rows
     from hedge_tasks.judging.base import Case
-    from hedge_tasks.making.judging.examples import TASK, TrainingExample
+    from hedge_tasks.making.judging.examples import TrainingExample
 
     examples = []
     for number, (where, row) in enumerate(read_rows(path)):
@@ -212,7 +201,7 @@ def _tasks(arguments: argparse.Namespace, path: Path) -> list[TrainingExample]:
         image = row.get("image")
         file = _image(arguments, str(image), where) if image else None
         case = Case(f"{path.stem}/{number}", question, answer, answer)
-        examples.append(TrainingExample(case, None, str(image) if image else question, TASK, file))
+        examples.append(TrainingExample(case, None, str(image) if image else question, image=file))
     return examples
 
 
@@ -233,30 +222,26 @@ def _image(arguments: argparse.Namespace, name: str, where: str) -> Path | None:
 def run_train(arguments: argparse.Namespace) -> int:
     import yaml
 
-    from hedge_tasks.making.judging.training import ADAPTERS, read_recipe, stages_of, train_judge
+    from hedge_tasks.making.judging.training import ADAPTERS, kinds_of, read_recipe, train_judge
     from hedge_tasks.numbers import FOUR_DIGITS, format_value
 
     changed = (key_and_value("--set", text, empty=True) for text in arguments.set)
-    changes = {key: yaml.safe_load(value) for key, value in changed}
-    recipe = read_recipe(arguments.recipe, changes)
+    recipe = read_recipe(arguments.recipe, {key: yaml.safe_load(value) for key, value in changed})
     done = train_judge(
-        arguments.data, arguments.base, arguments.out, recipe,
-        revision=arguments.revision, max_steps=arguments.max_steps, stages=stages_of(arguments.stage),
-    )  # fmt: skip
-    facts = {
-        "weights": str(done.weights),
-        "trained": recipe.trained,
-        "steps": done.steps,
-        "losses": [list(loss) for loss in done.losses],
-        "eval_loss": done.eval_loss,
-        "trained_weights": list(done.trained),
-    }
+        arguments.data,
+        arguments.base,
+        arguments.out,
+        recipe,
+        revision=arguments.revision,
+        max_steps=arguments.max_steps,
+        kinds=kinds_of(arguments.kinds),
+    )
     model = f"{arguments.base},peft={done.weights}" if recipe.trained == ADAPTERS else str(done.weights)
     first, last = (format_value(done.losses[i][1] if done.losses else None, FOUR_DIGITS) for i in (0, -1))
     lines = [
-        f"{done.steps} steps; {done.trained[0]:,} of {done.trained[1]:,} weights trained",
+        f"{done.steps} steps; {done.trained_weights[0]:,} of {done.trained_weights[1]:,} weights trained",
         f"loss: {first} at the first step, {last} at the last; held out: {format_value(done.eval_loss, FOUR_DIGITS)}",
         f"Next: hedge judge --check LABELS --judge hf:model={model},prompt=...",
     ]
-    show(arguments, facts, "\n".join(lines))
+    show(arguments, {**vars(done), "trained": recipe.trained}, "\n".join(lines))
     return 0

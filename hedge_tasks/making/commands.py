@@ -1,9 +1,9 @@
-"""Shared by the commands that make data sets: options, the run of a pipeline, estimates, and output."""
+"""Shared by the commands that make data sets: options, and what is said in the end."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,9 @@ from hedge_tasks.io import options
 from hedge_tasks.io.commands import show
 
 if TYPE_CHECKING:
-    from hedge_tasks.llm.account import Account
-    from hedge_tasks.llm.template import Template
-    from hedge_tasks.making.gate.people import PeopleVerdicts
-    from hedge_tasks.making.production import Production
+    from hedge_tasks.making.stages import Made, MakingStage, Models
 
 MODEL = "model=NAME,url=..."
-_CHARACTERS_A_TOKEN = 4
-
-# --- options ----------------------------------------------------------------------------------------------------------
 
 
 def add_models(parser: argparse._ActionsContainer, option: str, text: str) -> None:
@@ -37,20 +31,16 @@ def add_floor(parser: argparse._ActionsContainer, share_of: str = "the set") -> 
     parser.add_argument("--floor", type=float, metavar="SHARE", help=text)
 
 
-def add_people(parser: argparse._ActionsContainer) -> None:
-    """Add --labels and --review: what people look at, and what they said."""
-    text = "labels that people gave: on the pages in review/ (repeat for several people)"
-    parser.add_argument("--labels", action="append", default=[], metavar="LABELS", help=text)
-    parser.add_argument("--review", type=int, default=100, metavar="N", help="rows that people look at (default: 100)")
-
-
 def add_run(parser: argparse._ActionsContainer, unit: str, *, seed: str, licence: str) -> None:
-    """Add the options of every making: --licence, --worker, --seed, --concurrency, --dry-run, --push.
+    """Add the options of every making: of labels, licence, workers, seed, concurrency, dry run and upload.
 
     Args:
         unit: What is under way at a time, in the singular.
         seed, licence: What they are of.
     """
+    text = "labels that people gave on review.html (repeat for several people)"
+    parser.add_argument("--labels", action="append", type=Path, default=[], metavar="LABELS", help=text)
+    parser.add_argument("--review", type=int, default=100, metavar="N", help="rows that people look at (default: 100)")
     parser.add_argument("--licence", help=licence)
     parser.add_argument(
         "--worker", metavar="K/N", help=f"only every Nth {unit}, from the Kth on: one of several workers"
@@ -67,92 +57,57 @@ def check_counts(arguments: argparse.Namespace, *names: str) -> None:
     Raises:
         ConfigError: One is none; names it.
     """
-    for name in names:
+    for name in (*names, "concurrency", "review"):
         if (value := getattr(arguments, name)) is not None:
             options.count(f"--{name.replace('_', '-')}", value, at_least=1)
 
 
-# --- running ----------------------------------------------------------------------------------------------------------
+def settings_of(arguments: argparse.Namespace, models: Models, **others: Any) -> dict[str, Any]:
+    """What shapes a set, for its card: the models by their roles, the seed, and more."""
+    named = {role: [dict(model.identity) for model in those] for role, those in models.items()}
+    return {**named, "seed": arguments.seed, **others}
 
 
-def run_pipeline(arguments: argparse.Namespace, sources: Sequence[Any], pipeline: Callable[..., Any]) -> Production:
-    """Make the records of some sources, or a worker's share of them; replies are kept in the folder of --out."""
-    from hedge_tasks.llm.log import ReplyLog
-    from hedge_tasks.making.output import LEDGER
-    from hedge_tasks.making.production import produce, share, worker_of
+def show_cost(
+    arguments: argparse.Namespace, stages: Mapping[str, MakingStage], models: Models, rows: Sequence[Any], *more: object
+) -> int:
+    """Show what a making will cost, by the rows that this worker would go over."""
+    from dataclasses import astuple
 
-    mine = share(sources, worker_of(arguments.worker))
-    with ReplyLog(arguments.out / LEDGER) as log:
-        return produce(mine, pipeline, log, seed=arguments.seed, concurrency=arguments.concurrency)
+    from hedge_tasks.making.stages import cost, share, worker_of
 
-
-def read_labels(arguments: argparse.Namespace) -> PeopleVerdicts | None:
-    """Return what people said of the set that was made before; None where no labels are named."""
-    from hedge_tasks.making.gate.people import FOLDER, read_people
-
-    files = [Path(file) for file in arguments.labels]
-    return read_people(arguments.out / FOLDER, files) if files else None
+    mine = share(rows, worker_of(arguments.worker))
+    characters = sum(len(str(part)) for row in mine for part in astuple(row)) / max(1, len(mine))
+    table = cost(stages, models, len(mine), characters)
+    show(arguments, {"rows": len(mine), "stages": table}, table, *more)
+    return 0
 
 
-# --- output -----------------------------------------------------------------------------------------------------------
-
-
-def stage_template(room: str, stage: str) -> Template:
-    """Return the prompt of a stage: verifiers are asked with the gate's, everybody else with the room's own."""
-    from hedge_tasks.llm.template import load_template
-
-    if stage in ("verify", "control"):
-        return load_template("hedge_tasks.making.gate", "verify")
-    return load_template(room, stage)
-
-
-def estimate_tokens(template: Template, characters: float, requests: tuple[int, int]) -> tuple[list[int], int]:
-    """Return fewest and most prompt tokens at four characters each, and most completion tokens.
+def show_result(
+    arguments: argparse.Namespace, result: Made, unit: str, files: Sequence[Path] = (), warnings: Sequence[str] = ()
+) -> int:
+    """Show how much was accepted and what it cost, upload it where --push asks for it; the exit code.
 
     Args:
-        characters: Of what fills the template, in the mean of the requests.
-        requests: Fewest and most.
-    """
-    prompt = (len(template.system) + characters) / _CHARACTERS_A_TOKEN
-    fewest, most = requests
-    return [round(fewest * prompt), round(most * prompt)], round(most * template.decoding["max_tokens"])
-
-
-def summary_text(
-    report: Mapping[str, Any],
-    account: Account,
-    unit: str,
-    *,
-    contents: str = "",
-    steps: Mapping[str, int] | None = None,
-) -> str:
-    """Return how much was accepted, how often each step was taken, and what the asking cost.
-
-    Args:
-        report: As `Production.report`.
         unit: What was accepted, in the plural.
-        contents: What the accepted ones hold.
-        steps: By default those of the report, and its reasons of rejection.
+        files: Of the set; none of what one worker of several has made.
     """
-    from hedge_tasks.making.output import cost_lines
+    from hedge_tasks.io.commands import PROBLEMS_FOUND
+    from hedge_tasks.making.output import push_set
     from hedge_tasks.numbers import Table
 
-    line = f"{report['accepted']} of {report['records']} {unit} accepted{contents and f', {contents}'}"
-    if report["unfinished"]:
+    report = result.report()
+    line = f"{report['accepted']} of {report['records']} {unit} accepted"
+    if result.unfinished:
         line += f"; PARTIAL: {report['unfinished']} are unfinished, run again"
-    if steps is None:
-        steps = {**report["steps"], **{f"rejected: {reason}": n for reason, n in report["rejected"].items()}}
+    steps = {**report["steps"], **{f"rejected: {reason}": n for reason, n in report["rejected"].items()}}
+    lines = [*(f"Warning: {warning}" for warning in warnings), *(f"Written: {file}" for file in files)]
+    if arguments.push and files:
+        lines.append(f"Uploaded: {push_set(arguments.out, arguments.push, files)}")
+    if not files:
+        lines.append("Once all workers are done, the same command without --worker writes the set.")
+    costs = [f"asked, {stage}: {counts}" for stage, counts in sorted(result.account.stages.items())]
     table = Table.of(("step", "times"), [[name, str(n)] for name, n in steps.items()])
-    return "\n".join([line, "", str(table), *cost_lines(account)])
-
-
-def show_share(arguments: argparse.Namespace, facts: Mapping[str, Any], summary: str) -> None:
-    """Show what one worker of several has made."""
-    show(arguments, facts, f"{summary}\nOnce all workers are done, the same command without --worker writes the set.")
-
-
-def upload_lines(arguments: argparse.Namespace, files: Sequence[str]) -> list[str]:
-    """Upload the files of a set where --push asks for it, and say where it is."""
-    from hedge_tasks.making.output import push_set
-
-    return [f"Uploaded: {push_set(arguments.out, arguments.push, files=files)}"] if arguments.push else []
+    facts = {**report, "warnings": list(warnings), "files": [str(file) for file in files]}
+    show(arguments, facts, line, table, "\n".join(costs), "\n".join(lines))
+    return PROBLEMS_FOUND if result.unfinished else 0

@@ -1,9 +1,10 @@
-"""Output of a making: the set as Parquet with a card, a report, a queue for people to look through."""
+"""Output of a making: the set as Parquet with a card and a report, and a page on which people look at a sample."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import random
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +15,13 @@ from typing import Any
 from hedge_tasks import __version__
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.llm.account import Account
-from hedge_tasks.making.croissant import CROISSANT, croissant_of
-from hedge_tasks.making.gate.attack import FLOOR_TITLE, Attack, check_floors, floor_rows, floors_by_stratum
-from hedge_tasks.making.production import Production
-from hedge_tasks.numbers import Table
+from hedge_tasks.judging.label_files import by_id, label_rows
+from hedge_tasks.judging.review import ReviewItem, ReviewKey, two_keys, write_review
+from hedge_tasks.making.gate.attack import FLOOR_TITLE, Attack, floor_rows, floors_by_stratum
+from hedge_tasks.making.stages import Made
 
-DATA, REPORT, CARD, REVIEW, LEDGER = "data/train.parquet", "report.json", "README.md", "review.html", "ledger"
+DATA, REPORT, CARD, REVIEW = "data/train.parquet", "report.json", "README.md", "review.html"
 """Names in the folder of a making."""
-
-
-def canary_of(title: str) -> str:
-    """A string by which a model tells that it was trained on a set: its own, and the same in every making of it."""
-    return f"hedge_tasks canary {uuid.uuid5(uuid.NAMESPACE_URL, f'hedge_tasks/{title}')}"
 
 
 @dataclass(frozen=True)
@@ -38,8 +33,8 @@ class CardText:
         licence: Identifier of the hub (`mit`, `cc-by-4.0`, ...); None where it is not known.
         summary: What it is made of and how, in a paragraph.
         settings: Models, seeds and thresholds.
-        warnings: What a reader has to know, such as shortcuts that are open.
-        attacks: What solvers without skill get right of it; every made set is attacked.
+        attacks: What solvers without skill get right of it.
+        warnings: What a reader has to know.
         tables: What is in it, by title: header and rows.
         writers: Models that wrote texts of it.
     """
@@ -54,61 +49,51 @@ class CardText:
     writers: Sequence[str] = ()
 
 
-def write_set(folder: Path, production: Production, card: CardText) -> Path:
-    """Write the rows of a making with their card and report.
-
-    Args:
-        folder: Of the making; existing files of these names are replaced.
-
-    Returns:
-        The Parquet file.
+def write_rows(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write the rows of a set as one Parquet file, in place of an earlier one.
 
     Raises:
-        DataError: There are no rows, a solver without skill is above its bound, or the folder cannot be written.
+        DataError: The folder cannot be written.
     """
     from datasets import Dataset
 
-    check_floors(card.attacks)
-    if not production.rows:
-        raise DataError(f"no record was accepted ({_reasons(production)}); nothing is written")
     path = folder / DATA
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        Dataset.from_list([dict(row) for row in production.rows]).to_parquet(part)
+        Dataset.from_list([dict(row) for row in rows]).to_parquet(part)
         part.replace(path)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-    describe_set(folder, production.report(), card, {"train": DATA})
     return path
 
 
-def describe_set(folder: Path, report: Mapping[str, Any], card: CardText, splits: Mapping[str, str]) -> None:
-    """Write the card, the report and Croissant metadata of a set whose files are there.
+def describe_set(folder: Path, result: Made, card: CardText, files: Mapping[str, Path]) -> None:
+    """Write the card and the report of a set whose files are there.
 
     Args:
-        report: As `Production.report`.
-        splits: Names of files in the folder, by split.
+        files: By split, in the folder.
 
     Raises:
         DataError: The folder cannot be written, or a file is not there.
     """
+    splits = {split: str(file.relative_to(folder)) for split, file in files.items()}
     try:
-        checksums = {file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in splits.values()}
+        checksums = {splits[split]: hashlib.sha256(file.read_bytes()).hexdigest() for split, file in files.items()}
     except OSError as error:
         raise DataError(f"{folder}: {error.strerror or error}") from error
-    # Asked now or known from before: a making that was killed and went on has the same files.
+    report = result.report()
+    # Had now or known from before: a making that was killed and went on has the same files.
     replies = {
         name: {
             "replies": counts["requests"] + counts["cached"],
             "prompt tokens": counts["all_prompt_tokens"],
             "completion tokens": counts["all_completion_tokens"],
         }
-        for name, counts in sorted(report["asked"]["stages"].items())
+        for name, counts in sorted(report.pop("asked")["stages"].items())
     }
-    facts = {name: value for name, value in report.items() if name != "asked"}
     whole = {
-        **facts,
+        **report,
         "replies": replies,
         "settings": dict(card.settings),
         "floors": floors_by_stratum(card.attacks),
@@ -117,58 +102,6 @@ def describe_set(folder: Path, report: Mapping[str, Any], card: CardText, splits
     }
     write_whole(folder / REPORT, json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n")
     write_whole(folder / CARD, _card(report, replies, card, splits, checksums))
-    metadata = croissant_of(folder, splits, checksums, title=card.title, licence=card.licence, description=card.summary)
-    write_whole(folder / CROISSANT, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
-
-
-def cost_lines(account: Account) -> list[str]:
-    """Return what the asking of a making cost, by stage and in all; nothing where nothing was asked."""
-    if not account.stages:
-        return []
-    rows = [
-        [stage, *(f"{count:,}" for count in (counts.requests, counts.cached, counts.unreadable))]
-        for stage, counts in sorted(account.stages.items())
-    ]
-    table = Table.of(["stage", "requests", "cached", "unreadable"], rows)
-    return ["", str(table), f"asked: {account}"]
-
-
-def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), private: bool = True) -> str:
-    """Upload a written set to the Hugging Face hub.
-
-    Args:
-        files: Of the set; card, report and metadata go with them.
-        repository: `owner/name`; made where it is not there.
-
-    Returns:
-        Its address.
-
-    Raises:
-        DataError: There is no set in the folder, or the hub refuses.
-    """
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
-
-    if missing := [file for file in files if not (folder / file).is_file()]:
-        raise DataError(f"{folder}: there is no {missing[0]} to upload")
-    hub = HfApi()
-    try:
-        hub.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
-        hub.upload_folder(
-            folder_path=folder,
-            repo_id=repository,
-            repo_type="dataset",
-            allow_patterns=[*files, REPORT, CARD, CROISSANT],
-            commit_message="Upload a data set made by hedge make",
-        )
-    except (HfHubHTTPError, OSError, ValueError) as error:
-        raise DataError(f"the hub did not take {repository}: {error}") from error
-    return f"{hub.endpoint}/datasets/{repository}"
-
-
-def _reasons(production: Production) -> str:
-    reasons = [f"{count} × {reason}" for reason, count in sorted(production.rejected.items())]
-    return ", ".join([*reasons, f"{len(production.unfinished)} unfinished"] if production.unfinished else reasons)
 
 
 def _card(
@@ -180,14 +113,19 @@ def _card(
 ) -> str:
     from huggingface_hub import DatasetCard, DatasetCardData
 
-    files = [{"split": split, "path": file} for split, file in splits.items()]
     data = DatasetCardData(
         license=texts.licence or "other",
         pretty_name=texts.title,
-        configs=[{"config_name": "default", "data_files": files}],
+        configs=[
+            {
+                "config_name": "default",
+                "data_files": [{"split": split, "path": file} for split, file in splits.items()],
+            }
+        ],
         tags=["hallucination", "synthetic"],
     )
     template = resources.files("hedge_tasks.making") / "templates" / "card.md.jinja"
+    tables = {FLOOR_TITLE: floor_rows(texts.attacks), **texts.tables}
     card = DatasetCard.from_template(
         data,
         template_str=template.read_text("utf-8"),
@@ -199,12 +137,79 @@ def _card(
         settings=json.dumps(texts.settings, indent=2, ensure_ascii=False, default=str),
         report=report,
         replies=dict(replies),
-        tables={
-            title: [list(header), *map(list, rows)]
-            for title, (header, rows) in {FLOOR_TITLE: floor_rows(texts.attacks), **texts.tables}.items()
-        },
-        canary=canary_of(texts.title),
+        tables={title: [list(header), *map(list, rows)] for title, (header, rows) in tables.items()},
+        # By this a model tells that it was trained on the set; it is the same in every making of it.
+        canary=f"hedge_tasks canary {uuid.uuid5(uuid.NAMESPACE_URL, f'hedge_tasks/{texts.title}')}",
         checksums=dict(checksums),
         version=__version__,
     )
     return str(card)
+
+
+def push_set(folder: Path, repository: str, files: Sequence[Path]) -> str:
+    """Upload a written set to the Hugging Face hub, which makes Croissant metadata of it.
+
+    Args:
+        files: Of the set; card and report go with them.
+        repository: `owner/name`; made (private) where it is not there.
+
+    Returns:
+        Its address.
+
+    Raises:
+        DataError: There is no set in the folder, or the hub refuses.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if missing := [file for file in files if not file.is_file()]:
+        raise DataError(f"{folder}: there is no {missing[0].relative_to(folder)} to upload")
+    hub = HfApi()
+    try:
+        hub.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
+        hub.upload_folder(
+            folder_path=folder,
+            repo_id=repository,
+            repo_type="dataset",
+            allow_patterns=[*(str(file.relative_to(folder)) for file in files), REPORT, CARD],
+            commit_message="Upload a data set made by hedge make",
+        )
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        raise DataError(f"the hub did not take {repository}: {error}") from error
+    return f"{hub.endpoint}/datasets/{repository}"
+
+
+# --- people -----------------------------------------------------------------------------------------------------------
+
+
+def write_page(
+    folder: Path,
+    title: str,
+    items: Sequence[ReviewItem],
+    *,
+    n: int | None = None,
+    seed: int = 0,
+    keys: Sequence[ReviewKey] = two_keys(),
+) -> None:
+    """Write the page on which people label a random sample; its CSV comes back by --labels.
+
+    Args:
+        n: Items at most; None: all of them.
+    """
+    sampled = list(items) if n is None else random.Random(f"{seed}/{len(items)}").sample(items, min(n, len(items)))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_review(folder / REVIEW, title, sampled, keys)
+
+
+def read_labels(files: Sequence[Path]) -> dict[str, int]:
+    """What people said, by the id of the row: 1, or 0 where all who labelled it say so.
+
+    Raises:
+        DataError: A file is none of labels; names the line.
+    """
+    labels: dict[str, int] = {}
+    for file in files:
+        for name, label in by_id(label_rows(file), "id", "label", None).items():
+            if label.label is not None:
+                labels[name] = max(label.label, labels.get(name, 0))
+    return labels

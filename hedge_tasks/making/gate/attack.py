@@ -24,8 +24,8 @@ FOLDS = 5
 FEWEST = 10
 """Items of a stratum below which nothing can be learnt about it."""
 
-CONFIDENCE = 0.99
-"""Confidence of the intervals that are held against the bound: the best of a dozen solvers is looked at."""
+CONFIDENCE = 0.8
+"""Confidence of the intervals that are held against the bound: nine in ten of what lies at the bound is let pass."""
 
 FLOOR_TITLE = "Floor: what is solved without skill"
 
@@ -64,7 +64,7 @@ class Attack:
         n: Items.
         chance: Of guessing: one by the number of outcomes.
         bound: What no solver may surely exceed.
-        scores: Share of items that each solver gets right.
+        scores: Share of items that each solver gets right; of two outcomes the larger of this and what is left to 1.
     """
 
     stratum: str
@@ -89,16 +89,21 @@ class Attack:
         return {"n": self.n, "chance": self.chance, "bound": self.bound, "scores": scores}
 
 
-def attack(items: Sequence[AttackedItem], *, bound: float | None = None) -> list[Attack]:
+def attack(
+    items: Sequence[AttackedItem], *, bound: float | None = None, solvers: Mapping[str, Solver] | None = None
+) -> list[Attack]:
     """Run the battery on every stratum.
 
     Args:
+        solvers: By name; None: all of `SOLVERS`.
         bound: Share of items that a solver may get right; None: halfway between guessing and everything.
     """
     strata: dict[str, list[AttackedItem]] = {}
     for item in items:
         strata.setdefault(item.stratum, []).append(item)
-    return [_attack(name, mine, bound) for name, mine in sorted(strata.items())]
+    return [
+        _attack(name, mine, bound, SOLVERS if solvers is None else solvers) for name, mine in sorted(strata.items())
+    ]
 
 
 def check_floors(attacks: Sequence[Attack]) -> None:
@@ -134,7 +139,7 @@ def floor_rows(attacks: Sequence[Attack]) -> tuple[Sequence[str], list[list[str]
     return ("stratum", "items", "guessing", "best solver without skill", "floor", "bound"), rows
 
 
-def _attack(stratum: str, items: Sequence[AttackedItem], bound: float | None) -> Attack:
+def _attack(stratum: str, items: Sequence[AttackedItem], bound: float | None, solvers: Mapping[str, Solver]) -> Attack:
     outcomes = {item.label for item in items}
     if outcomes & {"Yes", "No"}:
         outcomes |= {"Yes", "No"}
@@ -144,11 +149,13 @@ def _attack(stratum: str, items: Sequence[AttackedItem], bound: float | None) ->
     scores = {}
     if len(items) >= FEWEST:
         groups = [item.group or str(place) for place, item in enumerate(items)]
-        for name, solver in SOLVERS.items():
+        for name, solver in solvers.items():
             guesses = solver(items, groups)
             if guesses is not None:
-                right = [guess == item.label for guess, item in zip(guesses, items, strict=True)]
-                scores[name] = estimate_rate(np.array(right, dtype=float), groups=groups, confidence=CONFIDENCE)
+                right = np.array([guess == item.label for guess, item in zip(guesses, items, strict=True)], dtype=float)
+                # Of two outcomes who is always wrong knows as much as who is always right.
+                right = 1 - right if len(outcomes) == 2 and right.mean() < 0.5 else right
+                scores[name] = estimate_rate(right, groups=groups, confidence=CONFIDENCE)
     return Attack(stratum, len(items), chance, (1 + chance) / 2 if bound is None else bound, scores)
 
 
@@ -249,6 +256,9 @@ SOLVERS: Mapping[str, Solver] = {
     "prior": _prior,
     "always no": _always_no,
     "length": _column(lambda item: len(item.answer or item.question), lambda item: True),
+    "equals the reference": _column(
+        lambda item: folded(item.answer) == folded(item.reference), lambda item: item.reference and item.answer
+    ),
     "copy of the reference": _column(_copies, lambda item: item.reference and item.answer),
     "refusal words": _column(
         lambda item: bool(unanswered(item.answer) or DECLINES.search(item.answer) or MARKER.search(item.answer)),

@@ -6,16 +6,13 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.replies.declining import declines, doubts, unanswered
 from hedge_tasks.replies.reading import DOUBT
-
-MOST_FALLBACKS = 0.2
-"""Share of rows that no judge was deceived by, from which on a set is not what it is called."""
 
 FRAME = 0.5
 """Share of an answer's wording, foreign to its question, that stands in other answers too: then it follows a frame."""
@@ -102,29 +99,25 @@ def refused(text: str, truth: str, question: str = "", instructions: str = "", *
         >>> refused("I'm sorry, but I cannot help.", "5 mm"), refused("0.5 cm", "5 mm"), refused("5 cm", "5 mm")
         ('refusal', 'same as the truth', None)
     """
-    words, true_words = folded(text), folded(truth)
-    if _NOTHING.fullmatch(words):
-        return "empty"
-    if _is_new(PLACEHOLDER, text, truth):
-        return "placeholder"
-    if words == folded(question) or (instructions and _copied(words, folded(instructions)) > _MOST_COPIED):
-        return "echo"
+    words, beside = folded(text), f"{truth} {question}"
     why = None if unanswered(truth) else unanswered(text)
-    abroad = _is_new(_DECLINES_ABROAD, text, truth)
-    if (
-        abroad
-        or _is_new(DECLINES, text, truth)
-        or (declines(text) and not declines(truth))
-        or (why not in (None, DOUBT))
-    ):
-        return "refusal"
-    if _is_new(_ABOUT_ITSELF, text, f"{truth} {question}"):
-        return "about itself"
-    if _is_new(MARKER, text, f"{truth} {question}"):
-        return "marker"
-    if why or (doubts(text) and not doubts(truth)) or _is_new(_EITHER, text, truth):
-        return "says nothing definite"
-    return _copy(words, true_words, text, least)
+    checks: Mapping[str, Callable[[], object]] = {
+        "empty": lambda: _NOTHING.fullmatch(words),
+        "placeholder": lambda: _is_new(PLACEHOLDER, text, truth),
+        "echo": lambda: words == folded(question) or _copied(words, folded(instructions)) > _MOST_COPIED,
+        "refusal": lambda: why not in (None, DOUBT) or _declines(text, truth),
+        "about itself": lambda: _is_new(_ABOUT_ITSELF, text, beside),
+        "marker": lambda: _is_new(MARKER, text, beside),
+        "says nothing definite": lambda: why or (doubts(text) and not doubts(truth)) or _is_new(_EITHER, text, truth),
+    }
+    return next((reason for reason, fails in checks.items() if fails()), None) or _copy(
+        words, folded(truth), text, least
+    )
+
+
+def _declines(text: str, truth: str) -> bool:
+    abroad = _is_new(_DECLINES_ABROAD, text, truth) or _is_new(DECLINES, text, truth)
+    return abroad or (declines(text) and not declines(truth))
 
 
 def no_answer(text: str) -> str | None:
@@ -157,19 +150,27 @@ def _runs(text: str, length: int) -> set[tuple[str, ...]]:
 
 
 def _copy(candidate: str, true: str, text: str, least: int) -> str | None:
-    words, of_truth = candidate.split(), true.split()
-    content, of_content = (sorted(w for w in text_words if w not in _LITTLE) for text_words in (words, of_truth))
-    negations = [len(NEGATION.findall(text_words)) for text_words in (candidate, true)]
-    if candidate == true or (content == of_content and negations[0] == negations[1] and _same_order(words, of_truth)):
+    words, true_words = candidate.split(), true.split()
+    repeats = bool(true_words) and words == true_words * (len(words) // len(true_words))
+    if candidate == true or repeats or _same_content(candidate, true):
         return "same as the truth"
-    if len(of_truth) >= 1 and words == of_truth * (len(words) // len(of_truth)):
-        return "same as the truth"
-    if len(of_truth) >= _EXACT and f" {true} " in f" {candidate} ":
+    if len(true_words) >= _EXACT and _stands_in(true, candidate):
         return "repeats the truth"
     parts = [folded(sentence) for sentence in split_sentences(text)] or [candidate]
-    if len(words) >= least and all(_stands_in(part, true) for part in parts if part):
-        return "part of the truth"
-    return None
+    stands = len(words) >= least and all(_stands_in(part, true) for part in parts if part)
+    return "part of the truth" if stands else None
+
+
+def _same_content(candidate: str, true: str) -> bool:
+    """Whether two texts have the same words but for little ones, as many negations, and clauses in any order."""
+    words, true_words = candidate.split(), true.split()
+    content, true_content = (sorted(set_of) for set_of in (_content(words), _content(true_words)))
+    negations, true_negations = (len(NEGATION.findall(part)) for part in (candidate, true))
+    return content == true_content and negations == true_negations and _same_order(words, true_words)
+
+
+def _content(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word not in _LITTLE]
 
 
 def _stands_in(part: str, whole: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from hedge_tasks.data.cells import first_of
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.making.gate.attack import AttackedItem
-from hedge_tasks.suites.shale.items import CLEAN, CONTROLS, PFX_NEUTRAL, ShaleItem, options_of
+from hedge_tasks.suites.shale.items import options_of
 
 TRUE, HALLUCINATED = "true", "hallucinated"
 _ANSWER = ("answer", "response", "model_answer")
@@ -26,57 +25,6 @@ def answer_pairs(rows: Iterable[Mapping[str, Any]]) -> list[AttackedItem]:
         for label, column in ((TRUE, "Ground Truth"), (HALLUCINATED, "Hallucinated Answer")):
             items.append(AttackedItem(label, question, str(row[column]), group=question))
     return items
-
-
-def shale_items(items: Sequence[ShaleItem]) -> list[AttackedItem]:
-    """Closed questions by type and scenario, controls with the scenario that they stand beside; open ones are read,
-    not solved."""
-    clean = {item.id: item.question for item in items if item.scenario == CLEAN}
-    attacked = []
-    for item in items:
-        options = options_of(item.question)
-        if item.task == "ynq":
-            label = item.answer
-        elif options:
-            label = item.answer[1:2]
-        else:
-            continue
-        question = item.question if item.task == "ynq" else item.question.partition("(A)")[0]
-        offered = options if item.task == "mcq" else {}
-        attacked.append(
-            AttackedItem(
-                label,
-                question,
-                options=offered,
-                asserted=_asserted(item, clean.get(item.id, item.question), offered),
-                group=item.image,
-                stratum=f"{item.task}, {CONTROLS.get(item.scenario, item.scenario)}",
-            )
-        )
-    return attacked
-
-
-def _asserted(item: ShaleItem, clean: str, options: Mapping[str, str]) -> str | None:
-    """The answer that a prefix says: of a choice the letter of what it names; None without a prefix that names one."""
-    prefix = item.question.removesuffix(clean)
-    if prefix in ("", item.question) or item.scenario == PFX_NEUTRAL:
-        return None
-    if options:
-        named = [letter for letter, text in options.items() if _names(prefix, text)]
-        return max(named, key=lambda letter: len(options[letter]), default=None)
-    return "Yes" if _names(prefix, item.distractor) == _names(clean, item.distractor) else "No"
-
-
-def _names(text: str, part: str) -> bool:
-    return bool(part) and re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text, re.IGNORECASE) is not None
-
-
-def judged_answers(rows: Iterable[tuple[str, str, str, str, str]]) -> list[AttackedItem]:
-    """Answers beside a reference: question, answer, reference, outcome and group of each."""
-    return [
-        AttackedItem(outcome, question, answer, reference, group=group)
-        for question, answer, reference, outcome, group in rows
-    ]
 
 
 def read_released(

@@ -1,58 +1,74 @@
-"""Minimal pairs: a text that is right in other words, and one that is wrong by one word."""
+"""Minimal pairs: a text that is right in other words, and one that is wrong by one word (`words.json`)."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from importlib import resources
+from typing import Any
 
-from hedge_tasks.making.digests import text_digest
+from hedge_tasks.making.digests import choose
 
-_PAIRS = (
-    ("left", "right"), ("increased", "decreased"), ("increase", "decrease"), ("increases", "decreases"),
-    ("higher", "lower"), ("high", "low"), ("upper", "lower"), ("anterior", "posterior"), ("medial", "lateral"),
-    ("proximal", "distal"), ("superior", "inferior"), ("benign", "malignant"), ("acute", "chronic"),
-    ("bilateral", "unilateral"), ("present", "absent"), ("normal", "abnormal"), ("enlarged", "reduced"),
-    ("more", "fewer"), ("before", "after"), ("above", "below"), ("inside", "outside"), ("larger", "smaller"),
-    ("large", "small"), ("open", "closed"), ("black", "white"), ("yes", "no"), ("with", "without"),
-)  # fmt: skip
-_OTHER: Mapping[str, str] = {a: b for pair in _PAIRS for a, b in (pair, pair[::-1]) if pair != ("upper", "lower")} | {
-    "upper": "lower"
-}
+_WORDS: Mapping[str, Any] = json.loads((resources.files(__package__) / "words.json").read_text("utf-8"))
+_OPPOSITE = {word: pair[1 - side] for pair in _WORDS["opposites"] for side, word in reversed([*enumerate(pair)])}
+_SAME = dict(_WORDS["same"])
 _WORD = re.compile(r"\d+(?:\.\d+)?|[A-Za-z]+")
-_FRAMES = ("It is {0}.", "The answer is {0}.", "This shows {0}.", "One sees {0} here.")
-_SHORT = 6
-"""Words from which on a text is a sentence of its own and goes into no frame."""
+_NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
+_VERB = re.compile(r"\b(is|are|was|were|has|have|can|could|does|do|did|will|would|should)( not)?\b", re.IGNORECASE)
+_ANSWER = re.compile(r"\A\s*(yes|no)\b", re.IGNORECASE)
+
+
+def _turned(text: str, words: Mapping[str, str], most: int) -> str:
+    """A text with at most so many of its words turned into those they stand beside, capitals as they were."""
+
+    def word(match: re.Match[str]) -> str:
+        nonlocal most
+        new = words.get(match[0].casefold()) if most else None
+        if new is None:
+            return match[0]
+        most -= 1
+        return new.capitalize() if match[0][0].isupper() else new
+
+    return _WORD.sub(word, text)
 
 
 def wrong_twin(text: str) -> str | None:
     """A text with one word or number turned into another that excludes it; None where it has no such word.
 
-    Example:
-        >>> wrong_twin("A mass in the left lung, 12 mm"), wrong_twin("a dog")
-        ('A mass in the right lung, 12 mm', None)
-    """
-    for match in _WORD.finditer(text):
-        opposite = _OTHER.get(match[0].casefold())
-        if opposite is not None:
-            opposite = opposite.capitalize() if match[0][0].isupper() else opposite
-            return f"{text[: match.start()]}{opposite}{text[match.end() :]}"
-    number = re.search(r"\b\d+(?:\.\d+)?\b", text)
-    if number is None:
-        return None
-    changed = f"{float(number[0]) * 2 + 1:g}"
-    return f"{text[: number.start()]}{changed}{text[number.end() :]}"
-
-
-def right_twin(text: str) -> str:
-    """Return a text in other words, where that is safe without a model: a short answer in a sentence, by its digest.
+    An answer by yes or no is turned as a whole: "Yes, it is there" into "No, it is not there".
 
     Example:
-        >>> right_twin("a dog") != "a dog", right_twin("The heart is normal and the lungs are clear.")
-        (True, 'The heart is normal and the lungs are clear.')
+        >>> wrong_twin("A mass in the left lung, 12 mm"), wrong_twin("No, it is not seen."), wrong_twin("a dog")
+        ('A mass in the right lung, 12 mm', 'Yes, it is seen.', None)
     """
-    words = text.strip().rstrip(".")
-    if not words or len(words.split()) > _SHORT or words.casefold() in ("yes", "no"):
-        return text
-    digest = int(text_digest(text), 16)
-    acronym = words.split()[0].isupper()
-    return _FRAMES[digest % len(_FRAMES)].format(words if acronym else words[0].lower() + words[1:])
+    turned = _turned(text, _OPPOSITE, 1)
+    if turned != text:
+        return turned
+    if answer := _ANSWER.match(text):
+        word = "No" if answer[1].casefold() == "yes" else "Yes"
+        return (word if answer[1][0].isupper() else word.lower()) + _negated(text[answer.end() :])
+    number = _NUMBER.search(text)
+    if number is not None:
+        return f"{text[: number.start()]}{float(number[0]) * 2 + 1:g}{text[number.end() :]}"
+    negated = _negated(text)
+    return None if negated == text else negated
+
+
+def _negated(text: str) -> str:
+    return _VERB.sub(lambda match: match[1] if match[2] else f"{match[1]} not", text, count=1)
+
+
+def reworded(text: str) -> str:
+    """A text that says the same in other words: words of the same meaning, in a frame.
+
+    Example:
+        >>> reworded("The drug lowers the pressure.") != "The drug lowers the pressure."
+        True
+    """
+    return choose(_WORDS["frames"], text).format(_turned(text.strip(), _SAME, len(text)))
+
+
+def edited(text: str) -> str:
+    """A text that is wrong by as little as possible: `wrong_twin`, or else its denial."""
+    return wrong_twin(text) or f"It is not true that this is so: {text}"

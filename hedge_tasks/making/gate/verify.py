@@ -1,68 +1,111 @@
-"""Open-book verifiers: the evidence has to contradict a text that is to be wrong, in a sentence that is quoted."""
+"""Open-book verifiers: the evidence has to contradict a text that is to be wrong, in a sentence that is quoted.
+
+A verifier is believed about a text if it knows two controls: the truth in other words, which is supported, and the
+truth wrong by one word, in other words as well, which is contradicted. Whoever compares letters, or words, fails the
+first or the second; who goes by the frames alone says the same of both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.errors import DataError
 from hedge_tasks.llm.models import Model
 from hedge_tasks.llm.template import load_template
-from hedge_tasks.making.asking import Asking
-from hedge_tasks.making.gate.controls import TRUTHS
+from hedge_tasks.making.gate.twins import edited, reworded
+from hedge_tasks.making.stages import Asking, Made, MakingStage
+from hedge_tasks.statistics.base import wilson
 
 CONTRADICTED, SUPPORTED, UNDECIDED = "contradicted", "supported", "undecided"
+VERIFIER = "verifier"
+"""The role of those who say what the evidence says."""
+
+REWORDED, EDITED = "truth in other words", "truth wrong by a word"
+LEAST_RIGHT = 0.9
+"""Share of the controls of a kind that a verifier has to get right."""
 
 _MOST_SENTENCES = 60
 
 
+def verifying(times: tuple[int, int], truths: int) -> dict[str, MakingStage]:
+    """The stages of verifiers.
+
+    Args:
+        times: Fewest and most texts of a source row that all verifiers together are shown.
+        truths: Truths of a row, at most, times the verifiers: each has two controls.
+    """
+    prompt = load_template(__package__, "verify")
+    controls = (2 * truths if times[0] else 0, 2 * truths)
+    return {
+        "verify": MakingStage(prompt, VERIFIER, times=times),
+        "control": MakingStage(prompt, VERIFIER, times=controls),
+    }
+
+
+@dataclass(frozen=True)
+class OpenBook:
+    """What a verifier has before it: a question, its true answer, and what that rests on."""
+
+    question: str
+    truth: str
+    knowledge: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class EvidenceVerdict:
-    """EvidenceVerdict of one verifier about one text.
+    """What a verifier says of a text.
 
     Attributes:
         verifier: Its name.
         verdict: `CONTRADICTED`, `SUPPORTED` or `UNDECIDED`; the last also without a sentence or after a failed control.
         quote: The sentence of the evidence that decides.
-        control: Whether it found the truth itself supported; None where it was not asked.
     """
 
     verifier: str
     verdict: str
     quote: str = ""
-    control: bool | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {"verifier": self.verifier, "verdict": self.verdict, "quote": self.quote, "control": self.control}
+        return asdict(self)
 
 
-def evidence_verdicts(
-    question: str, truth: str, knowledge: Sequence[str], candidate: str, verifiers: Sequence[Model], asking: Asking
-) -> tuple[EvidenceVerdict, ...]:
-    """Findings of each verifier. One that says "contradicted" is also shown the truth, and must find it supported.
+def evidence_verdicts(evidence: OpenBook, candidate: str, asking: Asking) -> tuple[EvidenceVerdict, ...]:
+    """What each verifier says of a text.
 
     Raises:
         Unfinished: A verifier did not reply.
     """
-    sentences = [s for text in (truth, *knowledge) for s in split_sentences(text)][:_MOST_SENTENCES]
     verdicts = []
-    for verifier in verifiers:
-        verdict, quote = _ask(question, truth, sentences, candidate, verifier, asking, "verify")
-        control = None
-        if verdict == CONTRADICTED:
-            control = _ask(question, truth, sentences, truth, verifier, asking, "control")[0] == SUPPORTED
-            verdict = CONTRADICTED if control and quote else UNDECIDED
-        verdicts.append(EvidenceVerdict(verifier.name, verdict, quote, control))
+    for verifier in asking.models[VERIFIER]:
+        verdict, quote = _ask(evidence, candidate, verifier, asking, "verify")
+        if verdict != UNDECIDED and not (quote and _knows(evidence, verifier, asking)):
+            verdict = UNDECIDED
+        verdicts.append(EvidenceVerdict(verifier.name, verdict, quote))
     return tuple(verdicts)
 
 
-def _ask(
-    question: str, truth: str, sentences: Sequence[str], candidate: str, verifier: Model, asking: Asking, stage: str
-) -> tuple[str, str]:
-    evidence = [f"[{number}] {sentence}" for number, sentence in enumerate(sentences, start=1)]
-    fields = {"question": question, "reference": truth, "evidence": evidence, "candidate": candidate}
-    reply = asking.ask(stage, verifier, load_template(__package__, "verify"), fields)
+def _knows(evidence: OpenBook, verifier: Model, asking: Asking) -> bool:
+    """Whether a verifier answers both controls of a truth right; they are noted."""
+    controls = {
+        REWORDED: (reworded(evidence.truth), SUPPORTED),
+        EDITED: (reworded(edited(evidence.truth)), CONTRADICTED),
+    }
+    for kind, (text, right) in controls.items():
+        verdict, _ = _ask(evidence, text, verifier, asking, "control")
+        asking.controls[verifier.name, kind, text] = verdict == right
+    return all(asking.controls[verifier.name, kind, text] for kind, (text, _) in controls.items())
+
+
+def _ask(evidence: OpenBook, candidate: str, verifier: Model, asking: Asking, stage: str) -> tuple[str, str]:
+    sentences = [s for text in (evidence.truth, *evidence.knowledge) for s in split_sentences(text)][:_MOST_SENTENCES]
+    shown = [f"[{number}] {sentence}" for number, sentence in enumerate(sentences, start=1)]
+    fields = {
+        "question": evidence.question, "reference": evidence.truth, "evidence": shown, "candidate": candidate
+    }  # fmt: skip
+    reply = asking.ask(stage, fields, model=verifier)
     if reply is None:
         return UNDECIDED, ""
     number = reply["sentence"]
@@ -71,7 +114,7 @@ def _ask(
 
 def outcome(verdicts: Sequence[EvidenceVerdict]) -> str:
     """`CONTRADICTED` where more than half of the verifiers say so and none finds the text supported."""
-    names = [finding.verdict for finding in verdicts]
+    names = [verdict.verdict for verdict in verdicts]
     if SUPPORTED in names:
         return SUPPORTED
     return CONTRADICTED if 2 * names.count(CONTRADICTED) > len(names) else UNDECIDED
@@ -79,11 +122,28 @@ def outcome(verdicts: Sequence[EvidenceVerdict]) -> str:
 
 def confirmed(verdicts: Sequence[EvidenceVerdict]) -> bool:
     """Whether more than half of the verifiers find a text supported, and none contradicted."""
-    names = [finding.verdict for finding in verdicts]
+    names = [verdict.verdict for verdict in verdicts]
     return CONTRADICTED not in names and 2 * names.count(SUPPORTED) > len(names)
 
 
-def control_steps(verdicts: Iterable[EvidenceVerdict]) -> list[str]:
-    """Steps of one question: which verifiers that were shown its truth found it supported, each verifier once."""
-    controls = sorted({(v.verifier, v.control) for v in verdicts if v.control is not None})
-    return [TRUTHS.step(name, right=right) for name, right in controls]
+def check_controls(controls: Mapping[tuple[str, str], tuple[int, int]]) -> None:
+    """Refuse verifiers that fail their controls, of however many.
+
+    Args:
+        controls: As `Made.controls`.
+
+    Raises:
+        DataError: Of a kind of controls a verifier is surely below `LEAST_RIGHT`: its 95 % Wilson interval is.
+    """
+    for (name, kind), (right, n) in sorted(controls.items()):
+        if n and wilson(right / n, n, 0.95)[1] < LEAST_RIGHT:
+            raise DataError(
+                f"verifier {name} takes {n - right} of {n} controls ({kind}) for something else: nothing that it says "
+                "is worth anything; take another --verifier"
+            )
+
+
+def checked(result: Made) -> Made:
+    """The making, if its verifiers can be believed. Raises DataError, as `check_controls`."""
+    check_controls(result.controls)
+    return result

@@ -8,22 +8,32 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.prompt import JudgePrompt
-from hedge_tasks.making.digests import digest_number, text_digest
-from hedge_tasks.making.gate.attack import Attack, check_floors, floors_by_stratum
-from hedge_tasks.making.gate.twins import right_twin, wrong_twin
+from hedge_tasks.llm.models import Model
+from hedge_tasks.making.digests import digest_number
+from hedge_tasks.making.gate.attack import Attack, AttackedItem, check_floors, floors_by_stratum
+from hedge_tasks.making.gate.twins import reworded, wrong_twin
+from hedge_tasks.making.gate.verify import (
+    CONTRADICTED,
+    VERIFIER,
+    OpenBook,
+    checked,
+    evidence_verdicts,
+    outcome,
+    verifying,
+)
+from hedge_tasks.making.stages import Asking, Made, Rejected, make
 
-JUDGED, REFERENCE, REWORDED, TWIN, SENTENCE, TASK = "judged", "reference", "reworded", "twin", "sentence", "task"
-BENCHMARK = "benchmark"
+JUDGED, REFERENCE, REWORDED, TWIN, TASK, BENCHMARK = "judged", "reference", "reworded", "twin", "task", "benchmark"
 """Where an example comes from: an answer that somebody judged; a reference, which is right by definition; the same in
-other words; a reference that is wrong by one word; a sentence of a reference report; a question with its reference
-answer, as a task of its own; the same out of the benchmark that the judge is for."""
+other words; a reference that is wrong by one word; a question with its reference answer, as a task of its own; the same
+out of the benchmark that the judge is for."""
 
 INSTRUCTION = "instruction"
 KINDS = (TASK, BENCHMARK, INSTRUCTION)
@@ -71,66 +81,87 @@ def supported_outcome(prompt: JudgePrompt) -> str:
     return keys[0]
 
 
-def from_references(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
-    """The reference of each judged question as an answer, which is right by definition; each once.
+def pairs_of(
+    examples: Sequence[TrainingExample], prompt: JudgePrompt, wrong_outcome: str, *, sentences: bool = False
+) -> list[tuple[TrainingExample, TrainingExample]]:
+    """The reference of each judged question as a right answer, beside one that is wrong by a word; each once.
 
-    Every other one, by a digest, is put in other words: or else what equals the reference would always be right.
+    Three of four, by a digest, are put in other words first, and the wrong one then stands in the same words: what
+    equals the reference, and what is worded like a frame, tells right from wrong as little as it can. A text without a
+    word to turn makes no pair.
+
+    Args:
+        wrong_outcome: Key of the outcome of an answer that is wrong by a word.
+        sentences: Every sentence of a reference that has several instead of the whole.
     """
-    right = supported_outcome(prompt)
-    first_examples: dict[tuple[str, str, str], tuple[Case, TrainingExample]] = {}
+    right_outcome = supported_outcome(prompt)
+    pairs: dict[tuple[str, str, str], tuple[TrainingExample, TrainingExample]] = {}
     for example in examples:
         case = example.case
-        if case.reference.strip():
-            right_case = replace(case, id=f"{case.id}/reference", answer=case.reference)
-            first_examples.setdefault((example.group, case.question, case.reference), (right_case, example))
-    return [_reworded(TrainingExample(case, right, e.group, REFERENCE, e.image)) for case, e in first_examples.values()]
-
-
-def _reworded(example: TrainingExample) -> TrainingExample:
-    words = right_twin(example.case.answer)
-    if words == example.case.answer or digest_number("words", example.case.id) % 2:
-        return example
-    return replace(example, case=replace(example.case, answer=words), origin=REWORDED)
-
-
-def wrong_twins(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
-    """Right answers made wrong by one word, where the prompt has one outcome that stands for a wrong answer."""
-    wrong = [outcome.key for outcome in prompt.outcomes if outcome.label == 1]
-    twins = []
-    for example in examples if len(wrong) == 1 else ():
-        text = wrong_twin(example.case.answer)
-        if text is not None:
-            case = replace(example.case, id=f"{example.case.id}/twin", answer=text)
-            twins.append(replace(example, case=case, outcome=wrong[0], origin=TWIN))
-    return twins
-
-
-def from_reports(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
-    """Every sentence of reference texts that have several, as an answer that is right."""
-    right = supported_outcome(prompt)
-    by_sentence: dict[tuple[str, str], TrainingExample] = {}
-    for example in examples:
-        sentences = split_sentences(example.case.reference)
-        for number, sentence in enumerate(sentences if len(sentences) > 1 else []):
-            sentence_case = replace(example.case, id=f"{example.case.id}/sentence {number}", answer=sentence)
-            by_sentence.setdefault(
-                (example.group, sentence), TrainingExample(sentence_case, right, example.group, SENTENCE, example.image)
+        parts = split_sentences(case.reference)
+        for number, text in enumerate(parts if sentences and len(parts) > 1 else [case.reference.strip()]):
+            key = (example.group, case.question, text)
+            answer = reworded(text) if digest_number("words", *key) % 4 else text
+            twin = wrong_twin(answer) if wrong_twin(text) else None
+            if twin is None or key in pairs:
+                continue
+            origin = REFERENCE if answer == text else REWORDED
+            right = replace(case, id=f"{case.id}/reference {number}", answer=answer)
+            wrong = replace(case, id=f"{case.id}/twin {number}", answer=twin)
+            pairs[key] = (
+                replace(example, case=right, outcome=right_outcome, origin=origin),
+                replace(example, case=wrong, outcome=wrong_outcome, origin=TWIN),
             )
-    return list(by_sentence.values())
+    return list(pairs.values())
 
 
-def balanced(
-    judged: Sequence[TrainingExample], right: Sequence[TrainingExample], prompt: JudgePrompt
-) -> list[TrainingExample]:
-    """The judged examples, and so many right ones that their class is as large as the largest other one.
+def confirmed_pairs(
+    pairs: Sequence[tuple[TrainingExample, TrainingExample]], verifiers: Sequence[Model], folder: Path
+) -> tuple[list[tuple[TrainingExample, TrainingExample]], Made]:
+    """The pairs whose wrong answers their references contradict, and what asking for it cost.
 
-    Which right ones are taken is decided by a digest of each: it depends neither on their order nor on the others.
+    Answers that people judged are not asked about: what a reference leaves open may be a hallucination all the same.
+
+    Args:
+        folder: Where replies are kept; the same command goes on from there.
+
+    Raises:
+        DataError: A verifier cannot be believed.
+        HedgeError: A server refuses every request, is gone, or left some unanswered.
     """
-    key = supported_outcome(prompt)
-    counts = Counter(example.outcome for example in judged)
-    missing = max((count for outcome, count in counts.items() if outcome != key), default=len(right)) - counts[key]
-    chosen = sorted(right, key=lambda example: text_digest(example.case.id, example.case.answer))[: max(0, missing)]
-    return [*judged, *chosen]
+
+    def check(pair: _Pair, asking: Asking) -> list[tuple[TrainingExample, TrainingExample]]:
+        case = pair.wrong.case
+        verdict = outcome(evidence_verdicts(OpenBook(case.question, case.reference), case.answer, asking))
+        if verdict != CONTRADICTED:
+            raise Rejected(f"verified as {verdict}")
+        return [(pair.right, pair.wrong)]
+
+    n = len(verifiers)
+    result = make([_Pair(*pair) for pair in pairs], check, verifying((n, n), n), {VERIFIER: verifiers}, folder)
+    if result.unfinished:
+        first = next(iter(result.unfinished.values()))
+        raise HedgeError(f"{len(result.unfinished)} made answers are not verified ({first}); run again to go on")
+    return list(checked(result).rows), result
+
+
+class _Pair(NamedTuple):
+    right: TrainingExample
+    wrong: TrainingExample
+
+    @property
+    def id(self) -> str:
+        return self.wrong.case.id
+
+
+def attacked_examples(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[AttackedItem]:
+    """Judged and made answers as solvers see them: right or wrong, whatever the level."""
+    labels = {o.key: str(o.label) for o in prompt.outcomes}
+    return [
+        AttackedItem(labels[str(e.outcome)], e.case.question, e.case.answer, e.case.reference, group=e.group)
+        for e in examples
+        if labels.get(str(e.outcome), "None") != "None"
+    ]
 
 
 def split(examples: Sequence[TrainingExample], share: float, seed: int = 0) -> dict[str, list[TrainingExample]]:
@@ -155,7 +186,7 @@ def split(examples: Sequence[TrainingExample], share: float, seed: int = 0) -> d
 
 
 def conversation(example: TrainingExample, prompt: JudgePrompt, name: str | None = None) -> dict[str, Any]:
-    """A row in the form of prompt and completion that TRL trains on.
+    """A row in the form of prompt and completion that is trained on.
 
     Args:
         name: File of the picture beside the rows; None shows none.

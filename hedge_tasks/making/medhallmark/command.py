@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import argparse
-import io
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.io.commands import Parser, add_out, command
 from hedge_tasks.making.commands import (
     MODEL,
     add_floor,
     add_models,
-    add_people,
     add_run,
     check_counts,
-    read_labels,
-    run_pipeline,
-    show_share,
-    summary_text,
-    upload_lines,
+    settings_of,
+    show_cost,
+    show_result,
 )
-from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.llm.account import Account
-    from hedge_tasks.making.medhallmark.pipeline import MedHallMark
+    from hedge_tasks.data.local_data import ReadImage
+    from hedge_tasks.judging.review import ReviewItem
+    from hedge_tasks.making.gate.accept import AcceptedSet
+    from hedge_tasks.making.gate.attack import AttackedItem
+    from hedge_tasks.making.gate.refuse import Written
+    from hedge_tasks.making.medhallmark.construction import MadeItem
     from hedge_tasks.making.medhallmark.sources import ReportRow, VqaRow
+    from hedge_tasks.making.stages import Made, Models
+
+_SUMMARY = (
+    "Questions about medical images with their true answers, the same behind prefixes that weaken confidence, "
+    "counterfactual questions with responses that correct their premise, and cleaned reports, by the construction of "
+    "Med-HallMark (section 3.4). Name this folder in HEDGE_DATA_DIR, and the tasks hedge_medhallmark read it. "
+    "`judged_category` is what verifiers and a judge say, and not what doctors say. Images have licences of their own."
+)
+_CLOSED = re.compile(r"\s*(yes|no)\b", re.IGNORECASE)
+_PUBLISHED = {"conventional": 2871, "confidence": 1350, "counterfactual": 1320, "irg": 1800}
+"""Items of the paper's set (section 3.4)."""
+
+_CLAIM = "Does the question, or the answer, say something that is not so?"
 
 
 def add(commands: Parser) -> None:
+    """Add the command to `hedge make`."""
     text = "make medical questions that induce hallucinations (Med-HallMark, section 3.4)"
     parser = command(commands, "medhallmark", run_medhallmark, text)
     parser.add_argument(
@@ -42,171 +57,192 @@ def add(commands: Parser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="image and report a row, or findings and impression; patient and year where known (repeat for several)",
+        help="image and report a row, or findings and impression (repeat for several)",
     )
     parser.add_argument("--images", type=Path, required=True, metavar="DIR", help="the images, searched with folders")
     add_out(parser, "folder that HEDGE_DATA_DIR will name", required=True)
     parser.add_argument(
         "--writer", metavar=MODEL, help="rewrites questions and makes them counterfactual; without it neither is made"
     )
-    add_models(
-        parser,
-        "--verifier",
-        "says with the reference before it what is right (repeat for several; default: the writer)",
-    )
+    text = "says with the reference before it what is right (repeat for several; default: the writer)"
+    add_models(parser, "--verifier", text)
     parser.add_argument(
         "--answerer", metavar=MODEL, help="answers first, with the image: what it gets wrong goes no further"
     )
     parser.add_argument("--judge", metavar=MODEL, help="says of which level a wrong answer is, with the image")
     parser.add_argument("--no-rewrites", action="store_true", help="write no question anew")
     parser.add_argument("--no-counterfactuals", action="store_true", help="make no counterfactual questions")
-    parser.add_argument(
-        "--twins", action="store_true", help="add to each counterfactual question one of its form with a true premise"
-    )
-    parser.add_argument("--sample-reports", type=int, metavar="N", help="so many, evenly over years and patients")
-    parser.add_argument(
-        "--least-side", type=int, default=1, metavar="PIXELS", help="of a picture that is taken (default: any)"
-    )
-    add_people(parser)
     add_floor(parser, "yes-no questions")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
     add_run(parser, "row", seed="of prefixes, instructions and samples", licence="of the sources, for the card")
 
 
 def run_medhallmark(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.making.medhallmark.output import (
-        passing_items,
-        report_of,
-        warnings_of_set,
-        write_medhallmark,
-        write_review_pages,
-    )
-    from hedge_tasks.making.production import worker_of
-
-    worker = worker_of(arguments.worker)
-    making = _making(arguments)
-    rows, left_out = _rows(arguments, making)
-    if arguments.dry_run:
-        return _estimate(arguments, making, rows)
-    production = run_pipeline(arguments, rows, making)
-    for why, count in left_out.items():
-        production = production.with_left_out(why, count)
-    code = 0 if production.complete and not left_out else PROBLEMS_FOUND
-    if worker is not None:
-        show_share(arguments, production.report(), summary_text(production.report(), production.account, "rows"))
-        return code
-    passed_set = passing_items(production)
-    people = read_labels(arguments)
-    if people is not None:
-        passed_set = passed_set.without(people.not_wrong)
-    else:
-        write_review_pages(arguments.out, passed_set, n=arguments.review, seed=arguments.seed)
-    built = write_medhallmark(
-        arguments.out,
-        making,
-        production,
-        passed_set,
-        licence=arguments.licence,
-        sources=[path.name for path in (*arguments.vqa, *arguments.reports)],
-        bound=arguments.floor,
-        people=people,
-    )
-    warnings = warnings_of_set(passed_set)
-    files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
-    report = report_of(production, passed_set)
-    lines = [_summary(report, production.account), *(f"Warning: {warning}" for warning in warnings)]
-    lines += [*upload_lines(arguments, files), f"Now set HEDGE_DATA_DIR={arguments.out}"]
-    facts = {**report, "warnings": warnings, "files": files}
-    show(arguments, facts, "\n".join(lines))
-    return code
-
-
-def _making(arguments: argparse.Namespace) -> MedHallMark:
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.judging.prompt import load_judge_prompt
-    from hedge_tasks.making.medhallmark.pipeline import MedHallMark
+    from hedge_tasks.making.medhallmark.construction import MedHallMark, models_of, stages_of
+    from hedge_tasks.making.stages import make, worker_of
     from hedge_tasks.models.by_text import model_from
 
-    check_counts(arguments, "limit", "sample_reports", "concurrency", "review", "least_side")
+    check_counts(arguments, "limit")
+    worker = worker_of(arguments.worker)
     if not arguments.vqa and not arguments.reports:
         raise ConfigError("hedge make medhallmark needs VQA rows, --reports, or both")
     if arguments.answerer is not None and arguments.writer is None and not arguments.verifier:
         raise ConfigError("--answerer: its answers are to be verified; give --verifier or --writer")
     if arguments.judge is not None and arguments.answerer is None:
         raise ConfigError("--judge goes with --answerer: there is no answer to judge without it")
-    writer, answerer, judge = (
-        None if spec is None else model_from(spec) for spec in (arguments.writer, arguments.answerer, arguments.judge)
-    )
-    verifiers = [model_from(verifier) for verifier in arguments.verifier]
-    return MedHallMark(
+    specs = (arguments.writer, arguments.answerer, arguments.judge)
+    writer, answerer, judge = (None if spec is None else model_from(spec) for spec in specs)
+    models = models_of(writer, [model_from(verifier) for verifier in arguments.verifier], answerer, judge)
+    judge_prompt = None if judge is None else load_judge_prompt("medhallmark")
+    build = MedHallMark(
         ImageFolder(arguments.images).read,
-        writer=writer,
-        verifiers=verifiers,
-        answerer=answerer,
-        judge=judge,
-        judge_prompt=None if judge is None else load_judge_prompt("medhallmark"),
-        rewrites=not arguments.no_rewrites,
-        counterfactuals=not arguments.no_counterfactuals,
-        twins=arguments.twins,
-        seed=arguments.seed,
+        judge_prompt,
+        not arguments.no_rewrites,
+        not arguments.no_counterfactuals,
+        arguments.seed,
     )
+    rows, left_out = _rows(arguments, build.read_image, decode=answerer is not None)
+    stages = stages_of(models, judge_prompt)
+    if arguments.dry_run:
+        return show_cost(arguments, stages, models, [row for row in rows if hasattr(row, "question")])
+    out, jobs = arguments.out, arguments.concurrency
+    result = make(rows, build, stages, models, out, seed=arguments.seed, concurrency=jobs, worker=worker)
+    result = result.with_left_out(left_out)
+    if worker is not None:
+        return show_result(arguments, result, "rows")
+    return _set(arguments, result, models, build.read_image)
 
 
-def _rows(arguments: argparse.Namespace, making: MedHallMark) -> tuple[list[VqaRow | ReportRow], dict[str, int]]:
+def _rows(
+    arguments: argparse.Namespace, read_image: ReadImage, *, decode: bool
+) -> tuple[list[VqaRow | ReportRow], dict[str, int]]:
     """Rows whose image can be shown, and how many were left out, by reason."""
     from hedge_tasks.data.pictures import image_file_fault
-    from hedge_tasks.making.medhallmark.output import with_images
-    from hedge_tasks.making.medhallmark.reports import even_sample
     from hedge_tasks.making.medhallmark.sources import check_ids, read_reports, read_vqa
 
     def fault(name: str) -> str | None:
-        content = making.read_image(name)
-        if content is None:
-            return "image missing"
-        if (why := image_file_fault(content, decode=making.answerer is not None)) is not None:
-            return f"image {why}"
-        return "image too small" if _least_side(content) < arguments.least_side else None
+        content = read_image(name)
+        why = "missing" if content is None else image_file_fault(content, decode=decode)
+        return why and f"image {why}"
 
-    vqa_read, reports_read = (
-        [read_vqa(path) for path in arguments.vqa],
-        [read_reports(path) for path in arguments.reports],
+    vqa, reports = [read_vqa(path) for path in arguments.vqa], [read_reports(path) for path in arguments.reports]
+    questions = [row for source in vqa for row in source.rows][: arguments.limit]
+    rows: list[VqaRow | ReportRow] = [*questions, *(row for source in reports for row in source.rows)]
+    check_ids(rows)
+    faults = {name: fault(name) for name in dict.fromkeys(row.image for row in rows)}
+    left_out = Counter(why for row in rows if (why := faults[row.image]) is not None)
+    empty = [where for lists in (*(s.left_out for s in vqa), *(s.left_out for s in reports)) for where in lists]
+    left_out["an empty cell in the source"] = len(empty)
+    return [row for row in rows if faults[row.image] is None], dict(+left_out)
+
+
+def _set(arguments: argparse.Namespace, result: Made, models: Models, read_image: ReadImage) -> int:
+    from hedge_tasks.making.gate.accept import accept
+    from hedge_tasks.making.output import CardText, describe_set, read_labels, write_page
+    from hedge_tasks.suites.medhallmark.building import build_items
+    from hedge_tasks.suites.medhallmark.released import PARTS
+
+    labels = read_labels(arguments.labels)
+    right = {name for name, label in labels.items() if label == 0}
+    result = result.without(
+        {at: "not wrong, people say" for at, e in enumerate(result.rows) if re.sub(r"-r\d+\Z", "", e.item.id) in right}
     )
-    questions = [row for source in vqa_read for row in source.rows]
-    reports = [row for source in reports_read for row in source.rows]
-    check_ids([*questions, *reports])
-    questions, few = with_images(questions[: arguments.limit], fault)
-    reports, fewer = with_images(reports, fault)
-    if arguments.sample_reports is not None:
-        reports = even_sample(reports, arguments.sample_reports, arguments.seed)
-    lacking = sum(len(source.left_out) for source in vqa_read) + sum(len(source.left_out) for source in reports_read)
-    without = {why: few.get(why, 0) + fewer.get(why, 0) for why in sorted({*few, *fewer})}
-    return [*questions, *reports], {**without, **({"an empty cell in the source": lacking} if lacking else {})}
+    # Many questions are put in the same form, which tells nothing of their answers; one text for all is another matter.
+    accepted = accept(result, written_text, attacked_items, frames=False, bound=arguments.floor)
+    items = accepted.made.rows
+    if not labels and (reviewed := _reviewed(items)):
+        write_page(arguments.out, "Medical questions", reviewed, n=arguments.review, seed=arguments.seed)
+    by_part = {part: [entry.item for entry in items if entry.part == part] for part in PARTS}
+    built = build_items({part: some for part, some in by_part.items() if some}, read_image, arguments.out)
+    files = {name.partition("/")[0]: file for part in built.values() for name, file in part.files.items()}
+    sources = [path.name for path in (*arguments.vqa, *arguments.reports)]
+    settings = settings_of(arguments, models, sources=sources, looked_at=len(labels))
+    warnings = _warnings(items)
+    writers = [model.name for model in models["writer"]]
+    title, tables = "Med-HallMark, made again", _tables(accepted)
+    card = CardText(title, arguments.licence, _SUMMARY, settings, accepted.attacks, warnings, tables, writers)
+    describe_set(arguments.out, accepted.made, card, files)
+    return show_result(arguments, accepted.made, "rows", list(files.values()), warnings)
 
 
-def _least_side(content: bytes) -> int:
-    from PIL import Image
+def written_text(entry: MadeItem) -> Written | None:
+    """The written question of an item beside what it was made from; the same about another picture counts once."""
+    from hedge_tasks.making.gate.refuse import Written
 
-    with Image.open(io.BytesIO(content)) as opened:
-        return min(opened.size)
-
-
-def _estimate(arguments: argparse.Namespace, making: MedHallMark, rows: list[VqaRow | ReportRow]) -> int:
-    counts = making.requests(rows)
-    table = Table.of(
-        ("stage", "requests from", "to"),
-        [[stage, f"{least:,}", f"{most:,}"] for stage, (least, most) in counts.items()],
-        notes=["From: nothing that is written is a question; to: everything is, and passes."],
-    )
-    show(arguments, {"rows": len(rows), "stages": {stage: list(both) for stage, both in counts.items()}}, table)
-    return 0
+    return Written(entry.item.question, f"{entry.origin} {entry.truth}") if entry.written else None
 
 
-def _summary(report: Mapping[str, Any], account: Account) -> str:
-    steps = {
-        **report["steps"],
-        **{f"rejected: {reason}": n for reason, n in report["rejected"].items()},
-        **{f"refused over the set: {reason}": n for reason, n in report["refused over the set"].items()},
+def attacked_items(items: Sequence[MadeItem]) -> list[AttackedItem]:
+    """Questions that are answered with yes or no, part by part."""
+    from hedge_tasks.making.gate.attack import AttackedItem
+    from hedge_tasks.perturb.text import QUESTION
+
+    return [
+        AttackedItem(
+            match[1].capitalize(),
+            item.prefix.replace(QUESTION, item.question) if item.prefix else item.question,
+            group=item.image,
+            stratum=f"yes/no, {entry.part}",
+        )
+        for entry in items
+        for item in [entry.item]
+        if entry.part in ("conventional", "confidence") and (match := _CLOSED.match(item.reference))
+    ]
+
+
+def _reviewed(items: Sequence[MadeItem]) -> list[ReviewItem]:
+    """What people look at: premises that are to be false, and answers that are to be wrong."""
+    from hedge_tasks.judging.review import ReviewItem
+
+    reviewed = []
+    for entry in items:
+        item = entry.item
+        false_premise = entry.part == "counterfactual" and not re.search(r"-r\d+\Z", item.id)
+        if false_premise or (item.answer is not None and item.category != "correct"):
+            text = item.question if false_premise else item.answer
+            texts = {"Question": entry.origin, "Evidence": entry.truth, "To judge": str(text)}
+            reviewed.append(ReviewItem(item.id, texts, _CLAIM))
+    return reviewed
+
+
+def _tables(accepted: AcceptedSet) -> dict[str, tuple[Sequence[str], list[list[str]]]]:
+    """What is in the set: header and rows by title."""
+    items: Sequence[MadeItem] = accepted.made.rows
+    parts = Counter((entry.part, entry.dimension) for entry in items)
+    levels = Counter(entry.item.category or "left to people" for entry in items if entry.item.answer is not None)
+    prefixes = Counter(entry.item.prefix for entry in items if entry.item.prefix)
+
+    def counted(counts: Counter[Any]) -> list[list[str]]:
+        return [[str(name), str(n)] for name, n in sorted(counts.items())]
+
+    rows = [
+        [part, dimension or "not told", str(n), f"{_PUBLISHED[part]:,}"]
+        for (part, dimension), n in sorted(parts.items())
+    ]
+    return {
+        "Items by part and dimension": (("part", "dimension", "items", "part in the paper"), rows),
+        "Answers of the model by level": (("level", "answers"), counted(levels)),
+        "Prefixes": (("prefix", "items"), counted(prefixes)),
     }
-    contents = ", ".join(f"{n} {part}" for part, n in report["items"].items())
-    return summary_text(report, account, "rows", contents=contents, steps=steps)
+
+
+def _warnings(items: Sequence[MadeItem]) -> list[str]:
+    """What a user has to know: the paper has no true premise in the form of a false one, so that the wording tells."""
+    from hedge_tasks.making.gate.attack import AttackedItem, attack
+
+    asked_about = [entry for entry in items if entry.part in ("conventional", "counterfactual")]
+    premises = [AttackedItem(entry.part, entry.item.question, group=entry.item.image) for entry in asked_about]
+    warnings = [
+        f"the wording alone ({result.floor[0]}) tells counterfactual questions from others: a model that corrects "
+        "whatever is worded like one needs no picture there"
+        for result in attack(premises)
+        if result.open and result.floor is not None
+    ]
+    levels = sum(entry.item.answer is not None and entry.item.category is None for entry in items)
+    return [
+        *warnings,
+        *([f"{levels} wrong answers have no level: give --judge, or let people say it"] if levels else []),
+    ]

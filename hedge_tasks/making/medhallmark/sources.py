@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from hedge_tasks.data import cells
+from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 
@@ -57,15 +58,12 @@ class ReportRow:
 
     Attributes:
         findings, impression: As they are written; either may be empty.
-        patient, year: As far as they are known; empty where not.
     """
 
     id: str
     image: str
     findings: str
     impression: str
-    patient: str = ""
-    year: str = ""
 
 
 Row = TypeVar("Row", VqaRow, ReportRow)
@@ -144,7 +142,7 @@ def read_reports(path: Path) -> ReadRows[ReportRow]:
 
     def read(id_: str, row: Mapping[str, Any], where: str) -> ReportRow | None:
         image = _cell(row, _IMAGE, where)
-        texts = {name: cells.text(row.get(name), where) for name in ("findings", "impression", "patient", "year")}
+        texts = {name: cells.text(row.get(name), where) for name in ("findings", "impression")}
         if not any(name in row for name in ("findings", "impression")):
             texts |= sections(_cell(row, _REPORT, where))
         return ReportRow(id_, image, **texts) if image and (texts["findings"] or texts["impression"]) else None
@@ -179,3 +177,40 @@ def check_ids(rows: Sequence[VqaRow | ReportRow]) -> None:
     for name, times in Counter(row.id for row in rows).items():
         if times > 1:
             raise DataError(f"two rows are called {name}: the files must have different names")
+
+
+# --- ground truth of reports ------------------------------------------------------------------------------------------
+
+
+_REMOVED = {reason: re.compile("|".join(patterns), re.IGNORECASE) for reason, patterns in RULES["removed"].items()}
+_NUMBERED = re.compile(r"^\s*\(?\d{1,2}[.)]\s*")
+
+
+def why_removed(sentence: str) -> str | None:
+    """Why a sentence may not stand in the ground truth of one image; None where it may.
+
+    Example:
+        >>> why_removed("Heart size is unchanged."), why_removed("Heart size is normal.")
+        ('compares with the past', None)
+    """
+    return next((reason for reason, pattern in _REMOVED.items() if pattern.search(sentence)), None)
+
+
+def clean_report(row: ReportRow) -> tuple[str, list[str]]:
+    """The ground truth of a report, empty where nothing is left, and why sentences were removed, one by one."""
+    reasons: list[str] = []
+    parts = [_clean_text(text, reasons) for text in (row.findings, row.impression)]
+    if all(parts):
+        return f"{parts[0]} {RULES['joined']} {parts[1]}", reasons
+    return parts[0] or parts[1], reasons
+
+
+def _clean_text(text: str, reasons: list[str]) -> str:
+    sentences = []
+    for sentence in split_sentences(" ".join(text.split())):
+        why = why_removed(sentence)
+        if why is not None:
+            reasons.append(why)
+        elif bare := _NUMBERED.sub("", sentence).strip():
+            sentences.append(bare)
+    return " ".join(sentences)

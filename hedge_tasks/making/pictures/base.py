@@ -12,12 +12,13 @@ from PIL import Image
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.numbers import THREE_DIGITS
+from hedge_tasks.registry import Registry
 
 ALPHA, BETA = 0.85, 0.5
 """SHALE's thresholds (section 3.2): the mean of the checkers' scores, and their variance."""
 
 QuestionKind = Literal["statement", "existence", "count", "relation", "text"]
-Outcome = Literal["accepted", "review", "rejected"]
+PictureOutcome = Literal["accepted", "review", "rejected"]
 
 
 @dataclass(frozen=True)
@@ -25,20 +26,18 @@ class Order:
     """One picture to be made.
 
     Attributes:
-        id: Unique in the set; it shapes no picture.
         prompt: What the picture shows, in words; a style is in the prompt.
         seed: Of this picture, from 0 to 2^63 - 1.
         details: JSON values that a generator that draws by code needs (aspect, values, ...).
     """
 
-    id: str
     prompt: str
     seed: int
     details: Mapping[str, Any]
 
 
 class ImageGenerator(Protocol):
-    """Maker of pictures: code, a model in this process, or a server."""
+    """Maker of pictures: code, or a model."""
 
     @property
     def name(self) -> str:
@@ -61,9 +60,7 @@ class PictureQuestion:
     Attributes:
         statement: What has to hold, such as "a red house" or a sentence.
         kind: What sort of thing that is.
-        expected: By kind `{"object"}` (existence), `{"object", "count"}`, `{"subject", "relation", "object"}`, or
-            `{"text"}`; nothing for a statement. Any may have `instead`, a list of statements that are wrong, which
-            checkers that compare have the right one win against.
+        expected: More of it, as JSON values: `{"text"}` of what has to be read, what a drawing shows.
     """
 
     statement: str
@@ -85,13 +82,58 @@ class Checker(Protocol):
 
         A text in place of a score says why asking failed: nothing is kept, and the next time it is asked again.
 
-        Args:
-            pictures: 8-bit RGB, generated or noisy.
-            questions: One for each picture.
-
         Raises:
             HedgeError: Nothing can be said about any of them; nothing of this call is kept.
         """
+
+
+_ROOM = "hedge_tasks.making.pictures"
+GENERATORS: Registry[ImageGenerator] = Registry(
+    "generator", "hedge_tasks.image_generators", {"diffusers": f"{_ROOM}.diffusion:DiffusionGenerator"}
+)
+CHECKERS: Registry[Checker] = Registry(
+    "checker",
+    "hedge_tasks.checkers",
+    {"vqascore": f"{_ROOM}.checking:VqaScore", "ocr": f"{_ROOM}.checking:WordReading"},
+)
+
+
+def parse_spec(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
+    """The name and the settings of a specification. What stands first without a key is the model.
+
+    Raises:
+        ConfigError: It has no name, or a part is no `key=value`.
+
+    Example:
+        >>> parse_spec("generator", "diffusers:org/model,steps=4")
+        ('diffusers', {'model': 'org/model', 'steps': 4})
+    """
+    name, _, arguments = spec.partition(":")
+    if not name.strip():
+        raise ConfigError(f"{kind}: expected NAME:MODEL,key=value,..., got {spec[:40]!r}")
+    first = arguments.partition(",")[0].strip()
+    arguments = f"model={arguments}" if first and "=" not in first else arguments
+    return name.strip(), options.pairs(f"{kind} {name.strip()}", arguments)
+
+
+def generator_from(spec: str) -> ImageGenerator:
+    """An image generator from `diffusers:MODEL,steps=28`.
+
+    Raises:
+        ConfigError: The name or an option is unknown (names the nearest), or a value makes no sense.
+    """
+    name, settings = parse_spec("generator", spec)
+    return GENERATORS.build(name, **settings)
+
+
+def checker_from(spec: str) -> Checker:
+    """A checker from `vqascore:adapter=hedge_hf,pretrained=...` or `ocr`.
+
+    Raises:
+        ConfigError: The name or an option is unknown (names the nearest), or a value makes no sense.
+    """
+    name, settings = parse_spec("checker", spec)
+    return CHECKERS.build(name, **settings)
 
 
 @dataclass(frozen=True)
@@ -99,9 +141,8 @@ class PictureVerdict:
     """Outcome of the checks of a picture.
 
     Attributes:
-        scores: By checker; None where it could not say.
-        mean, variance: Of the scores; None without any. The variance is that of the scores themselves (divided by
-            their number).
+        scores: By checker and question; None where it could not say.
+        mean, variance: Of the scores; None without any. The variance is divided by their number.
         outcome: `accepted`, `rejected`, or `review`, which leaves it to people.
         reason: Why it is not accepted; empty where it is.
     """
@@ -109,48 +150,44 @@ class PictureVerdict:
     scores: Mapping[str, float | None]
     mean: float | None
     variance: float | None
-    outcome: Outcome
+    outcome: PictureOutcome
     reason: str = ""
 
 
 def verdict_of(
-    scores: Mapping[str, float | None], *, alpha: float = ALPHA, beta: float = BETA, floor: float = 0.0
+    scores: Mapping[str, float | None], *, alpha: float = ALPHA, beta: float = BETA, label: int | None = None
 ) -> PictureVerdict:
     """Return what scores come to: accepted with a mean of at least α and a variance of at most β (SHALE, section 3.2).
 
-    The rest goes to people, as in the paper. Its β = 0.5 holds nothing back: the variance of numbers between 0 and 1 is
-    at most 1/4 (1/2 where it is divided by their number less one). With a mean of 0.85 it is at most
-    0.85 · 0.15 = 0.1275, so a β that is to matter is smaller than that.
+    The rest goes to people, as in the paper. Its β = 0.5 holds nothing back: with a mean of 0.85 the variance of
+    numbers between 0 and 1 is at most 0.85 · 0.15 = 0.1275, so a β that is to matter is smaller than that.
 
     Args:
         scores: By checker, 0 to 1; None where it could not say.
         alpha: Least mean.
         beta: Largest variance.
-        floor: A picture with a mean below it is rejected without people; 0 leaves all to them.
+        label: Of people, about what is left to them: 1 rejects, 0 accepts.
 
     Raises:
-        ConfigError: A threshold or a score is not from 0 to 1.
+        ConfigError: A threshold is not from 0 to 1.
 
     Example:
         >>> [verdict_of({"a": 0.9, "b": score}).outcome for score in (0.8, 0.7)], verdict_of({"a": None}).outcome
         (['accepted', 'review'], 'review')
     """
-    for name, value in (("alpha", alpha), ("beta", beta), ("floor", floor)):
-        options.share(name, value)
-    known_scores = [score for score in scores.values() if score is not None]
-    for name, score in scores.items():
-        if score is not None and not 0 <= score <= 1:
-            raise ConfigError(f"checker {name}: a score of {score}, which is not from 0 to 1")
-    if not known_scores:
-        return PictureVerdict(dict(scores), None, None, "review", "no checker can say")
-    mean = math.fsum(known_scores) / len(known_scores)
-    variance = math.fsum((score - mean) ** 2 for score in known_scores) / len(known_scores)
-    outcome: Outcome = "accepted"
+    options.share("alpha", alpha)
+    options.share("beta", beta)
+    known = [score for score in scores.values() if score is not None]
+    mean = math.fsum(known) / len(known) if known else None
+    variance = math.fsum((score - mean) ** 2 for score in known) / len(known) if mean is not None else None
     reason = ""
-    if mean < floor:
-        outcome, reason = "rejected", f"mean {THREE_DIGITS(mean)} below {floor:g}"
+    if mean is None or variance is None:
+        reason = "no checker can say"
     elif mean < alpha:
-        outcome, reason = "review", f"mean {THREE_DIGITS(mean)} below {alpha:g}"
+        reason = f"mean {THREE_DIGITS(mean)} below {alpha:g}"
     elif variance > beta:
-        outcome, reason = "review", f"variance {THREE_DIGITS(variance)} above {beta:g}"
+        reason = f"variance {THREE_DIGITS(variance)} above {beta:g}"
+    outcome: PictureOutcome = "review" if reason else "accepted"
+    if reason and label is not None:
+        outcome, reason = ("rejected", "people say that it does not show it") if label else ("accepted", "")
     return PictureVerdict(dict(scores), mean, variance, outcome, reason)

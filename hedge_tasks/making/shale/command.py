@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_labels, add_out, command, show
+from hedge_tasks.io.commands import Parser, add_out, command
 from hedge_tasks.making.commands import (
     MODEL,
     add_floor,
     add_models,
     add_run,
-    estimate_tokens,
-    show_share,
-    stage_template,
-    summary_text,
-    upload_lines,
+    check_counts,
+    settings_of,
+    show_cost,
+    show_result,
 )
-from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.making.elements import Element
-    from hedge_tasks.making.knowledge import Fact
-    from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
+    from hedge_tasks.judging.review import ReviewItem
+    from hedge_tasks.making.pictures.base import ImageGenerator
+    from hedge_tasks.making.shale.construction import MadeScenes, ShaleMaking
+    from hedge_tasks.making.shale.pictures import ScenePictures
 
-_CHARACTERS_FILLED_IN = 400
-"""Characters that fill a prompt of SHALE, roughly."""
+_SUMMARY = (
+    "Pictures with questions about 12 aspects of perception and 6 domains of knowledge, clean and in noisy scenarios "
+    "that induce hallucinations, by the construction of SHALE (Yan et al. 2025, section 3.2). Every picture, "
+    "noisy ones included, was checked for whether it shows what is asked about. Name this folder in HEDGE_DATA_DIR, "
+    "and the tasks hedge_shale read it."
+)
+_CLAIM = "Does the picture show this, and mislead nobody?"
 
 
 def add(commands: Parser) -> None:
+    """Add the command to `hedge make`."""
     text = "make pictures and questions that induce hallucinations (SHALE, section 3.2)"
     parser = command(commands, "shale", run_shale, text)
     add_out(parser, "folder that HEDGE_DATA_DIR will name", required=True)
@@ -43,38 +49,36 @@ def add(commands: Parser) -> None:
         "--generator",
         default="drawn",
         metavar="NAME",
-        help="drawn (default; drawn:size=256), diffusers:MODEL,steps=28, or openai:MODEL,url=...",
+        help="diffusers:MODEL,steps=28, or drawn: flat drawings of 12 aspects (default; drawn:size=256)",
     )
     parser.add_argument(
         "--checker",
         action="append",
         default=[],
         metavar="NAME",
-        help="vqascore:adapter=...,pretrained=...; clip:MODEL; detector:MODEL; ocr (repeat for several)",
+        help="vqascore:adapter=...,pretrained=...; ocr (repeat for several)",
     )
     parser.add_argument("--alpha", type=float, default=0.85, help="least mean of the scores (default: 0.85)")
     parser.add_argument("--beta", type=float, default=0.5, help="largest variance of the scores (default: 0.5)")
-    add_labels(parser, "of the pictures in review.html (CSV)")
     parser.add_argument(
         "--elements",
         action="append",
+        type=Path,
         default=[],
-        metavar="SOURCE",
-        help="wordnet, or a list of labels: a text or JSON file, or a classifier of transformers (repeat for several)",
+        metavar="FILE",
+        help="words of things, one a line, such as ImageNet's labels (repeat for several)",
     )
     parser.add_argument(
-        "--knowledge",
+        "--facts",
         action="append",
-        default=[],
         type=Path,
-        metavar="DUMP",
-        help="facts: DBpedia's N-Triples or Wikidata's JSON, also .gz and .bz2 (repeat for several files)",
+        default=[],
+        metavar="FILE",
+        help="a table of relation, entity, value, source, licence (repeat for several)",
     )
     parser.add_argument("--writer", metavar=MODEL, help="proposes the scenes, in place of the element pools")
     text = "says whether the writer's wrong answers contradict its records (repeat for several)"
     add_models(parser, "--verifier", text)
-    add_models(parser, "--blind", "is asked without pictures (repeat for several)")
-    parser.add_argument("--blind-items", default="drop", metavar="WAY", help="drop (default) or mark what they answer")
     parser.add_argument(
         "--encoder",
         action="append",
@@ -82,175 +86,140 @@ def add(commands: Parser) -> None:
         help="vision encoder that ADV attacks; repeat to attack several at once (default: the embedded model's)",
     )
     add_floor(parser, "a scenario")
-    parser.add_argument(
-        "--audit", type=int, metavar="N", help="write pages on which two people look at N pictures (the paper: 500)"
-    )
-    parser.add_argument(
-        "--audit-labels",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="LABELS",
-        help="labels of the pages in audit/ (repeat for several people)",
-    )
-    parser.add_argument("--released", type=Path, metavar="DIR", help="also write it as SHALE is handed out")
-    parser.add_argument("--batch", type=int, default=8, metavar="N", help="pictures at a time (default: 8)")
     licence = "of the set, for its card (drawn: apache-2.0)"
     add_run(parser, "scene", seed="another seed is another set", licence=licence)
 
 
-@dataclass(frozen=True)
-class _Planned:
-    """Stands for a model in a dry run."""
-
-    name: str
-
-
 def run_shale(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.making.production import worker_of
-    from hedge_tasks.making.shale.released import write_released
-    from hedge_tasks.making.shale.report import as_text, distributions, warnings_of, write
+    from hedge_tasks.making.stages import worker_of
+    from hedge_tasks.numbers import Table
 
+    check_counts(arguments)
     worker = worker_of(arguments.worker)
     making = _making(arguments)
     if arguments.dry_run:
-        return _estimate(arguments, making)
-    made_set = making.run(arguments.out, worker=worker)
-    facts = {**made_set.report(), "items": len(made_set.items), "short": dict(made_set.short)}
-    code = PROBLEMS_FOUND if made_set.unfinished else 0
+        counts = Table.of(["pictures", "to"], [[name, f"{n:,}"] for name, n in making.picture_counts().items()])
+        return show_cost(arguments, making.stages, making.models, making.proposals(), counts)
+    result = making.run(arguments.out, worker=worker, concurrency=arguments.concurrency)
     if worker is not None:
-        show_share(arguments, facts, _summary(made_set))
-        return code
-    licence = arguments.licence or ("apache-2.0" if making.draws else None)  # drawings and pools are ours
-    built = write(arguments.out, making, made_set, licence=licence, bound=arguments.floor)
-    files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
-    tables = distributions(made_set)
-    lines = [_summary(made_set), as_text(tables), *(f"Warning: {warning}" for warning in warnings_of(made_set))]
-    if arguments.released is not None:
-        write_released(made_set, arguments.released)
-        lines.append(f"Query files and images are in {arguments.released}")
-    audit = _audit(arguments, made_set, lines)
-    lines += [*upload_lines(arguments, files), f"Now set HEDGE_DATA_DIR={arguments.out}"]
-    as_json = {title: [list(header), *map(list, rows)] for title, (header, rows) in tables.items()}
-    show(
-        arguments,
-        {**facts, **audit, "tables": as_json, "files": files, "warnings": warnings_of(made_set)},
-        "\n\n".join(lines),
-    )
-    return code
-
-
-def _audit(arguments: argparse.Namespace, made_set: MadeSet, lines: list[str]) -> dict[str, object]:
-    """Write the pages of an audit, or read what came back."""
-    from hedge_tasks.io import options
-    from hedge_tasks.making.shale.audit import FOLDER, audit_table, read_audit, write_audit
-
-    if arguments.audit_labels:
-        audit = read_audit(arguments.out / FOLDER, arguments.audit_labels)
-        lines.append(str(audit_table(audit)))
-        return {"audit": audit.to_dict()}
-    if arguments.audit is not None:
-        n = options.count("--audit", arguments.audit, at_least=1)
-        queue, *pages = write_audit(arguments.out / FOLDER, made_set, n=n, seed=arguments.seed)
-        lines.append(f"Pages of the audit: {', '.join(map(str, pages))}; keep {queue} away from who labels")
-    return {}
+        return show_result(arguments, result.made, "scenes")
+    return _set(arguments, making, result)
 
 
 def _making(arguments: argparse.Namespace) -> ShaleMaking:
-    from hedge_tasks.making.pictures.checkers import CHECKERS, checker_from
-    from hedge_tasks.making.pictures.generators import GENERATORS, generator_from
-    from hedge_tasks.making.pictures.specs import parse_spec
-    from hedge_tasks.making.shale.drawn import drawn_generator
-    from hedge_tasks.making.shale.making import ShaleMaking
-    from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureFilter
+    from hedge_tasks.making.output import read_labels
+    from hedge_tasks.making.pictures.base import checker_from
+    from hedge_tasks.making.shale.construction import ShaleMaking
+    from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureMaking
+    from hedge_tasks.making.shale.records import label_elements, own_elements, read_facts
     from hedge_tasks.models.by_text import model_from
     from hedge_tasks.suites.shale.items import ASPECTS, SCENARIOS
 
-    name, settings = parse_spec("generator", arguments.generator)
-    if arguments.dry_run:  # no model is loaded for it
-        for spec in arguments.checker:
-            CHECKERS.get(parse_spec("checker", spec)[0])
-        checker_from = generator_from = model_from = _Planned  # type: ignore[assignment]
-        if name != "drawn":
-            GENERATORS.get(name)
+    checkers = [checker_from(spec) for spec in arguments.checker]
+    labels = read_labels(arguments.labels)
+    elements = [element for path in arguments.elements for element in label_elements(path)]
     return ShaleMaking(
-        generator=drawn_generator(settings) if name == "drawn" else generator_from(arguments.generator),
-        checkers=[checker_from(spec) for spec in arguments.checker],
+        PictureMaking(
+            _generator(arguments.generator), checkers, arguments.alpha, arguments.beta, labels, arguments.seed
+        ),
         per_aspect=arguments.per_aspect,
         aspects=arguments.aspect or ASPECTS,
         scenarios=arguments.scenario or SCENARIOS,
-        seed=arguments.seed,
-        elements=_elements(arguments),
-        facts=_facts(arguments),
+        elements=[*own_elements(), *elements] if elements else None,
+        facts=[fact for path in arguments.facts for fact in read_facts(path)],
         writer=model_from(arguments.writer) if arguments.writer else None,
         verifiers=[model_from(spec) for spec in arguments.verifier],
-        blind=[model_from(spec) for spec in arguments.blind],
-        blind_items=arguments.blind_items,
         encoders=arguments.encoder or (TINY_ENCODER,),
-        picture_filter=PictureFilter(arguments.alpha, arguments.beta, labels=_labels(arguments.labels)),
-        batch=arguments.batch,
-        concurrency=arguments.concurrency,
     )
 
 
-def _elements(arguments: argparse.Namespace) -> list[Element] | None:
-    from hedge_tasks.making.elements import label_elements, merged, with_kin, wordnet_elements
-    from hedge_tasks.making.shale.records import own_elements, wordnet_roots
+def _generator(spec: str) -> ImageGenerator:
+    from hedge_tasks.errors import unknown
+    from hedge_tasks.making.pictures.base import generator_from, parse_spec
+    from hedge_tasks.making.shale.drawn import DrawnGenerator
 
-    if not arguments.elements:
-        return None
-    roots = wordnet_roots()
-    pools = [
-        wordnet_elements(roots) if source == "wordnet" else label_elements(source, roots)
-        for source in arguments.elements
+    name, settings = parse_spec("generator", spec)
+    if name != "drawn":
+        return generator_from(spec)
+    for key in settings:
+        if key != "size":
+            raise unknown("setting of the generator drawn", key, ("size",))
+    return DrawnGenerator(**settings)
+
+
+def _set(arguments: argparse.Namespace, making: ShaleMaking, result: MadeScenes) -> int:
+    from hedge_tasks.making.gate.accept import accept
+    from hedge_tasks.making.output import CardText, describe_set, write_page
+    from hedge_tasks.making.shale.items import attacked_items, pictures_by_name
+    from hedge_tasks.suites.shale.building import build
+
+    doubtful = list(reviewed(result.scenes, "review"))
+    sample = list(reviewed(result.scenes, "accepted"))
+    if doubtful or sample:
+        n = len(doubtful) + arguments.review
+        write_page(arguments.out, "SHALE: pictures", [*doubtful, *sample][:n], seed=arguments.seed)
+    accepted = accept(result.made, lambda item: None, attacked_items, bound=arguments.floor)
+    pictures = pictures_by_name(result.scenes)
+
+    def read(name: str) -> bytes | None:
+        return pictures[name][0].pictures[pictures[name][1]].path.read_bytes() if name in pictures else None
+
+    columns = {
+        "source": lambda item: pictures[item.image][0].scene.source,
+        "licence": lambda item: pictures[item.image][0].scene.licence,
+        "generator": lambda item: making.pictures.generator.name,
+    }
+    built = build(accepted.made.rows, read, arguments.out, columns)
+    settings = settings_of(arguments, making.models, **making.settings())
+    warnings = [
+        f"{aspect}: {count} scenes, fewer than wanted; what can be drawn or filled in there is exhausted"
+        for aspect, count in making.short(result.scenes).items()
     ]
-    own = with_kin(own_elements(), roots) if "wordnet" in arguments.elements else own_elements()
-    return merged(own, *pools)
+    if doubtful:
+        warnings.append(f"{len(doubtful)} pictures wait for people (review.html); they are not in the set")
+    licence = arguments.licence or ("apache-2.0" if making.draws else None)  # drawings and pools are ours
+    writers = [making.writer.name] if making.writer else []
+    title, tables = "SHALE, made again", distributions(result)
+    card = CardText(title, licence, _SUMMARY, settings, accepted.attacks, warnings, tables, writers)
+    describe_set(arguments.out, accepted.made, card, built.files)
+    return show_result(arguments, accepted.made, "scenes", list(built.files.values()), warnings)
 
 
-def _facts(arguments: argparse.Namespace) -> list[Fact]:
-    from hedge_tasks.making.knowledge import cached_facts
-    from hedge_tasks.making.shale.records import relations_of
+def reviewed(scenes: Iterable[ScenePictures], outcome: str) -> Iterable[ReviewItem]:
+    """The pictures with an outcome, as people look at them."""
+    from hedge_tasks.judging.review import ReviewItem
+    from hedge_tasks.making.shale.pictures import picture_id
 
-    if not arguments.knowledge:
-        return []
-    triples = any({".nt", ".ttl"} & {suffix.lower() for suffix in path.suffixes} for path in arguments.knowledge)
-    relations = relations_of("dbpedia" if triples else "wikidata")
-    return cached_facts(arguments.knowledge, relations, arguments.out / "knowledge")
-
-
-def _labels(path: str | None) -> dict[str, int]:
-    from hedge_tasks.judging.label_files import by_id, label_rows
-
-    if path is None:
-        return {}
-    labels = by_id(label_rows(Path(path)), "id", "label", None)
-    return {name: label.label for name, label in labels.items() if label.label is not None}
+    for result in scenes:
+        scene = result.scene
+        statement = f"{scene.prompt}\n\n{scene.ffq}\nRight answer: {scene.answer}"
+        for scenario, verdict in result.verdicts.items():
+            if verdict.outcome == outcome:
+                texts = {"Has to show": statement, **({"In doubt because": verdict.reason} if verdict.reason else {})}
+                picture = result.pictures[scenario].open()
+                yield ReviewItem(picture_id(scene, scenario), texts, _CLAIM, [picture])
 
 
-def _estimate(arguments: argparse.Namespace, making: ShaleMaking) -> int:
-    estimate = making.estimate()
-    rows, tokens = [], {}
-    for what, counts in estimate.items():
-        rows += [[what, name, f"{least:,}", f"{most:,}"] for name, (least, most) in counts.items()]
-    for stage, requests in estimate["requests"].items():
-        template = stage_template("hedge_tasks.making.shale", stage)
-        prompt_tokens, completion = estimate_tokens(template, _CHARACTERS_FILLED_IN, requests)
-        tokens[stage] = [*prompt_tokens, completion]
-        rows.append(["prompt tokens", stage, *(f"{count:,}" for count in prompt_tokens)])
-        rows.append(["completion tokens", stage, "0", f"{completion:,}"])
-    total = sum(most for _, most in estimate["items"].values())
-    rows.append(["items", "all", "0", f"{total:,}"])
-    note = (
-        "Tokens at four characters each. To: every picture is accepted; every question is answered blindly so far that "
-        "all its forms are asked; replies are as long as they may be."
-    )
-    facts = {**estimate, "tokens": tokens, "most_items": total}
-    show(arguments, facts, Table.of(["", "of", "from", "to"], rows, notes=[note]))
-    return 0
+def distributions(result: MadeScenes) -> dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]]:
+    """What is in the set, as the paper's Figure 1 draws it: header and rows by title."""
+    from hedge_tasks.suites.shale.items import CLEAN, TASKS
+
+    clean = [item for item in result.items if item.scenario == CLEAN]
+    verdicts = [(name, verdict.outcome) for scene in result.scenes for name, verdict in scene.verdicts.items()]
+    sources = Counter((r.scene.source, r.scene.licence) for r in result.scenes if r.accepted)
+    right = Counter(item.answer if item.task == "ynq" else item.answer[1] for item in clean if item.task in TASKS[:2])
+    return {
+        "Items by aspect (clean)": _counted("aspect", [(item.aspect, item.task) for item in clean], TASKS),
+        "Items by scenario": _counted("scenario", [(item.scenario, item.task) for item in result.items], TASKS),
+        "Pictures by verdict": _counted("pictures", verdicts, ("accepted", "review", "rejected")),
+        "Right answers (clean)": ([*sorted(right)], [[str(right[key]) for key in sorted(right)]]),
+        "Sources": (("source", "licence", "scenes"), [[*pair, str(n)] for pair, n in sorted(sources.items())]),
+    }
 
 
-def _summary(made_set: MadeSet) -> str:
-    report = made_set.report()
-    contents = f"{len(made_set.items)} items"
-    return summary_text(report, made_set.account, "scenes", contents=contents, steps=report["steps"])
+def _counted(
+    name: str, pairs: Sequence[tuple[str, str]], columns: Sequence[str]
+) -> tuple[Sequence[str], list[list[str]]]:
+    counts = Counter(pairs)
+    rows = dict.fromkeys(row for row, _ in pairs)
+    return (name, *columns), [[row, *(str(counts[row, column]) for column in columns)] for row in rows]

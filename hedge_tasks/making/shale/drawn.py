@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.shale.drawing import SIZE, draw
@@ -22,7 +21,7 @@ _ALIKE = 0.3
 
 
 class DrawnGenerator:
-    """Draws scenes of `pools.json`. It takes no prompts: an order says in `about` what to draw.
+    """Draws scenes of `pools.json`. It takes no prompts: an order says in `details` what to draw.
 
     Args:
         size: Side in pixels.
@@ -32,71 +31,50 @@ class DrawnGenerator:
     """
 
     def __init__(self, size: int = SIZE) -> None:
-        if not 32 <= size <= 4096:
+        if not 32 <= options.count("size", size) <= 4096:
             raise ConfigError(f"SHALE: the size of a picture must lie between 32 and 4096 pixels, got {size}")
         self._size = size
-        self.name = f"drawn:size={size},edition=1"
+        self.name = f"drawn:size={size},edition=2"
 
     def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
-        return [
-            draw(order.details["figure"], order.details["values"], ground=order.seed, size=self._size)
-            for order in orders
-        ]
-
-
-def drawn_generator(settings: Mapping[str, Any]) -> DrawnGenerator:
-    """Return a generator from the settings of `drawn:size=256`.
-
-    Raises:
-        ConfigError: A setting is unknown or makes no sense.
-    """
-    for key in settings:
-        if key != "size":
-            raise unknown("setting of the generator drawn", key, ("size",))
-    return DrawnGenerator(options.count("size", settings.get("size", SIZE)))
+        """As `ImageGenerator.generate`."""
+        return [draw(o.details["figure"], o.details["values"], ground=o.seed, size=self._size) for o in orders]
 
 
 class DrawnChecker:
     """1 for a picture that is more like its own drawing than like those of other answers, else 0.
 
-    It looks at small pictures by their correlation, all colours together, and knows only what we can draw. Where a
-    question does not come from `question_of` it cannot say.
+    It looks at small pictures by their correlation, all colours together. Where a question does not come from
+    `question_of` it cannot say.
     """
 
-    name = f"drawn:side={_SMALL},alike={_ALIKE},edition=1"
+    name = f"drawn:side={_SMALL},alike={_ALIKE},edition=2"
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
+        """As `Checker.check`."""
         return [_score(picture, question) for picture, question in zip(pictures, questions, strict=True)]
 
 
 def question_of(scene: Scene, seed: int) -> PictureQuestion:
     """Return what the checker is asked about the picture of a scene that was drawn with this seed."""
-    return PictureQuestion(scene.prompt, "statement", {"aspect": scene.aspect, **scene.drawing, "ground": seed})
+    pool = pools()["aspects"][scene.aspect]
+    key = "subject" if "subjects" in pool else "answer"
+    drawable = [*(pool.get("subjects") or pool["answers"])]
+    return PictureQuestion(scene.prompt, "statement", {**scene.drawing, "ground": seed, "key": key, "all": drawable})
 
 
 def _score(picture: Image.Image, question: PictureQuestion) -> float | None:
     expected = question.expected
     if "figure" not in expected:
         return None
-    seen = _vector(picture)
-    values = expected["values"]
+    seen, values = _vector(picture), expected["values"]
 
     def alike(alternative: Mapping[str, str]) -> float:
-        drawing = draw(expected["figure"], alternative, ground=expected["ground"], size=_SMALL)
-        return float(seen @ _vector(drawing))
+        return float(seen @ _vector(draw(expected["figure"], alternative, ground=expected["ground"], size=_SMALL)))
 
     own = alike(values)
-    if own < _ALIKE:
-        return 0.0
-    return float(all(own > alike(other) for other in _alternatives(expected["aspect"], values)))
-
-
-def _alternatives(aspect: str, values: Mapping[str, str]) -> list[Mapping[str, Any]]:
-    """The same scene with every other answer that can be drawn."""
-    pool = pools()["aspects"][aspect]
-    key = "subject" if "subjects" in pool else "answer"
-    others = [element for element in pool.get("subjects") or pool["answers"] if element not in values.values()]
-    return [{**values, key: element} for element in others]
+    others = ({**values, expected["key"]: word} for word in expected["all"] if word not in values.values())
+    return float(own >= _ALIKE and all(own > alike(alternative) for alternative in others))
 
 
 def _vector(picture: Image.Image) -> np.ndarray:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from hedge_tasks.making.gate.attack import AttackedItem
 from hedge_tasks.making.shale.pictures import ScenePictures, picture_scenario, seed_of
 from hedge_tasks.making.shale.records import Scene, templates
 from hedge_tasks.perturb import Noise, Wording, build_noise
@@ -33,11 +34,6 @@ def with_options(question: str, options: Sequence[str]) -> str:
     return f"{question} {texts}"
 
 
-def wrong_options(scene: Scene) -> Sequence[str]:
-    """Return the options besides the right answer; the first one misleads. Blind models are offered the same."""
-    return scene.wrong[: len(LETTERS) - 1]
-
-
 def image_name(number: int, scenario: str) -> str:
     """Name of the picture of a scene, by its number from 0."""
     ending = "" if scenario == CLEAN else f"-{scenario}"
@@ -53,52 +49,25 @@ def pictures_by_name(scenes: Sequence[ScenePictures]) -> dict[str, tuple[ScenePi
     }
 
 
-def clean_items(
-    scenes: Sequence[ScenePictures], *, seed: int = 0, left_out: Mapping[str, Sequence[str]] | None = None
-) -> list[tuple[int, ShaleItem]]:
+def clean_items(scenes: Sequence[ScenePictures], *, seed: int = 0) -> list[tuple[int, ShaleItem]]:
     """The clean questions of accepted scenes, with the place of their scene.
 
-    In every aspect as many yes-or-no questions are answered by yes as by no, and each letter is right as often, up to
-    one; over all aspects likewise.
-
-    Args:
-        left_out: Types of questions that are not asked, by id of a scene. They count in no balance.
+    Whether yes is right, and which letter, is a coin and a die of each scene: balanced in expectation. Were the counts
+    exactly even, what is right here would tell what is wrong there.
     """
-    left_out = left_out or {}
-    answers, letters = _Balance(("Yes", "No")), _Balance(LETTERS)
     items = []
     for place, scene_pictures in enumerate(scenes):
         scene = scene_pictures.scene
         if not scene_pictures.accepted:
             continue
-        tasks = [task for task in TASKS if task not in left_out.get(scene.id, ())]
         rng = random.Random(f"{seed}/{scene.id}/items")
-        answer = answers.next(scene.aspect, rng) if "ynq" in tasks else "Yes"
-        letter = letters.next(scene.aspect, rng) if "mcq" in tasks else LETTERS[0]
-        by_task = _clean(scene, place, positive=answer == "Yes", right=LETTERS.index(letter), rng=rng)
-        items += [(place, by_task[task]) for task in tasks]
+        by_task = _clean(scene, place, positive=rng.random() < 0.5, right=rng.randrange(len(LETTERS)), rng=rng)
+        items += [(place, by_task[task]) for task in TASKS]
     return items
 
 
-class _Balance:
-    """Gives out values so that each comes as often in every group, and over all groups, up to one."""
-
-    def __init__(self, values: Sequence[str]) -> None:
-        self._values = values
-        self._all: Counter[str] = Counter()
-        self._groups: dict[str, Counter[str]] = {}
-
-    def next(self, group: str, rng: random.Random) -> str:
-        mine = self._groups.setdefault(group, Counter())
-        order = rng.sample(self._values, len(self._values))
-        value = min(order, key=lambda v: (mine[v], self._all[v]))
-        mine[value] += 1
-        self._all[value] += 1
-        return value
-
-
 def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.Random) -> dict[str, ShaleItem]:
-    wrong = rng.sample(wrong_options(scene), len(LETTERS) - 1)
+    wrong = rng.sample(scene.wrong[: len(LETTERS) - 1], len(LETTERS) - 1)
     question = with_options(scene.ffq, [*wrong[:right], scene.answer, *wrong[right:]])
     texts = {
         "ynq": (scene.asking(scene.answer if positive else scene.wrong[0]), "Yes" if positive else "No"),
@@ -187,7 +156,6 @@ def all_items(
     noises: Mapping[str, Noise],
     *,
     seed: int = 0,
-    left_out: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[list[ShaleItem], int]:
     """All questions, the clean ones first, and how many were left out as another's double.
 
@@ -196,7 +164,7 @@ def all_items(
     seen: set[tuple[str, ...]] = set()
     doubles = 0
     clean: list[tuple[int, ShaleItem]] = []
-    for place, item in clean_items(scenes, seed=seed, left_out=left_out):
+    for place, item in clean_items(scenes, seed=seed):
         key = _content(scenes[place].pictures[CLEAN].digest, item)
         if key in seen:
             doubles += 1
@@ -230,3 +198,46 @@ def _content(digest: str, item: ShaleItem) -> tuple[str, ...]:
     """Return what is asked about which pixels; the order of options makes no other question."""
     options = options_of(item.question)
     return (digest, item.task, item.question.partition("(A)")[0], *sorted(options.values()))
+
+
+def attacked_items(items: Sequence[ShaleItem]) -> list[AttackedItem]:
+    """Closed questions by type and scenario, controls with the scenario that they stand beside; open ones are read,
+    not solved."""
+    clean = {item.id: item.question for item in items if item.scenario == CLEAN}
+    attacked = []
+    for item in items:
+        options = options_of(item.question)
+        if item.task == "ynq":
+            label = item.answer
+        elif options:
+            label = item.answer[1:2]
+        else:
+            continue
+        question = item.question if item.task == "ynq" else item.question.partition("(A)")[0]
+        offered = options if item.task == "mcq" else {}
+        attacked.append(
+            AttackedItem(
+                label,
+                question,
+                options=offered,
+                asserted=_asserted(item, clean.get(item.id, item.question), offered),
+                group=item.image,
+                stratum=f"{item.task}, {CONTROLS.get(item.scenario, item.scenario)}",
+            )
+        )
+    return attacked
+
+
+def _asserted(item: ShaleItem, clean: str, options: Mapping[str, str]) -> str | None:
+    """The answer that a prefix says: of a choice the letter of what it names; None without a prefix that names one."""
+    prefix = item.question.removesuffix(clean)
+    if prefix in ("", item.question) or item.scenario == PFX_NEUTRAL:
+        return None
+    if options:
+        named = [letter for letter, text in options.items() if _names(prefix, text)]
+        return max(named, key=lambda letter: len(options[letter]), default=None)
+    return "Yes" if _names(prefix, item.distractor) == _names(clean, item.distractor) else "No"
+
+
+def _names(text: str, part: str) -> bool:
+    return bool(part) and re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text, re.IGNORECASE) is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +23,9 @@ from hedge_tasks.making.pictures.base import (
     Order,
     PictureQuestion,
     PictureVerdict,
+    verdict_of,
 )
-from hedge_tasks.making.pictures.inspection import inspect, with_label
-from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
+from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 from hedge_tasks.making.shale.drawn import question_of
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.perturb import Noise, Wording, build_noise
@@ -33,20 +33,6 @@ from hedge_tasks.suites.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARI
 
 TINY_ENCODER = "package://hedge_tasks.models.tiny/vlm"
 """The default target of ADV: the vision encoder that lies in the package, so that nothing is downloaded."""
-
-
-@dataclass(frozen=True)
-class PictureFilter:
-    """Thresholds for pictures; see `hedge_tasks.making.pictures.base.verdict_of`.
-
-    Attributes:
-        labels: What people said of pictures in doubt, by `picture_id`: 1 rejects, 0 accepts.
-    """
-
-    alpha: float = ALPHA
-    beta: float = BETA
-    floor: float = 0.0
-    labels: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,8 +45,8 @@ class ScenePictures:
     """
 
     scene: Scene
-    pictures: Mapping[str, StoredPicture]
-    verdicts: Mapping[str, PictureVerdict]
+    pictures: dict[str, StoredPicture] = field(default_factory=dict)
+    verdicts: dict[str, PictureVerdict] = field(default_factory=dict)
 
     @property
     def accepted(self) -> bool:
@@ -95,65 +81,91 @@ def noises_of(scenarios: Sequence[str], encoders: Sequence[str] = (TINY_ENCODER,
     }
 
 
-def make_pictures(
-    scenes: Sequence[Scene],
-    generator: ImageGenerator,
-    checkers: Sequence[Checker],
-    noises: Mapping[str, Noise],
-    store: PictureStore,
-    *,
-    picture_filter: PictureFilter,
-    seed: int = 0,
-    batch: int = BATCH,
-) -> list[ScenePictures]:
-    """Generate and check pictures of scenes; noisy pictures are made of those whose clean one is accepted.
+@dataclass(frozen=True)
+class PictureMaking:
+    """How pictures are made and checked.
 
-    Args:
-        noises: By scenario without prefix (`noises_of`); image scenarios that are none of them are left out. With a
-            generator that takes prompts STY is made anew, with a style in the prompt (section 3.2).
-
-    Raises:
-        HedgeError: Something failed; what was made before is kept.
+    Attributes:
+        generator: Makes pictures.
+        checkers: Say whether these show what they should.
+        alpha, beta: As `verdict_of`.
+        labels: What people said of pictures in doubt, by `picture_id`: 1 rejects, 0 accepts.
+        seed: Of the whole making.
     """
-    orders = [_order(scene, seed) for scene in scenes]
-    pictures: list[dict[str, StoredPicture]] = [{} for _ in scenes]
-    verdicts: list[dict[str, PictureVerdict]] = [{} for _ in scenes]
 
-    def check_results(scenario: str, places: Sequence[int], outcomes: Sequence[StoredPicture | str]) -> None:
-        """Check what was generated for some scenes."""
-        existing = [(i, picture) for i, picture in zip(places, outcomes, strict=True) if not isinstance(picture, str)]
-        picture_verdicts = inspect(
-            store, checkers,
-            [picture for _, picture in existing], [_questions(scenes[i], orders[i]) for i, _ in existing],
-            alpha=picture_filter.alpha, beta=picture_filter.beta, floor=picture_filter.floor, batch=batch,
-        )  # fmt: skip
-        for i, reason in zip(places, outcomes, strict=True):
-            if isinstance(reason, str):
-                verdicts[i][scenario] = PictureVerdict({}, None, None, "rejected", f"not generated: {reason}")
-        for (i, picture), verdict in zip(existing, picture_verdicts, strict=True):
-            pictures[i][scenario] = picture
-            verdicts[i][scenario] = with_label(verdict, picture_filter.labels.get(picture_id(scenes[i], scenario)))
+    generator: ImageGenerator
+    checkers: Sequence[Checker]
+    alpha: float = ALPHA
+    beta: float = BETA
+    labels: Mapping[str, int] = field(default_factory=dict)
+    seed: int = 0
 
-    check_results(CLEAN, range(len(scenes)), store.generate(generator, orders, batch=batch))
-    for scenario in (name for name in IMAGE_SCENARIOS if name in noises):
-        mine = [i for i, scene_verdicts in enumerate(verdicts) if scene_verdicts[CLEAN].outcome == "accepted"]
-        if not mine:
-            break
-        chosen = [scenes[i] for i in mine]
-        noise = noises[scenario]
-        if scenario == "sty" and not any(scene.drawing for scene in chosen):
-            styled = [_styled(orders[i], noise, seed_of(seed, scenes[i], scenario)) for i in mine]
-            results = store.generate(generator, styled, batch=batch)
-        else:
-            clean = [pictures[i][CLEAN] for i in mine]
-            inducing = _Inducing(noise, {picture.digest: picture for picture in clean})
-            induced = [
-                _induced(scene, picture, seed_of(seed, scene, scenario), scenario)
-                for scene, picture in zip(chosen, clean, strict=True)
-            ]
-            results = store.generate(inducing, induced, batch=batch)
-        check_results(scenario, mine, results)
-    return [ScenePictures(*parts) for parts in zip(scenes, pictures, verdicts, strict=True)]
+    def pictures_of(
+        self, scenes: Sequence[Scene], noises: Mapping[str, Noise], store: PictureStore
+    ) -> list[ScenePictures]:
+        """Generate and check pictures of scenes; noisy ones are made of those whose clean one is accepted.
+
+        Args:
+            noises: By scenario without prefix (`noises_of`); image scenarios that are none of them are left out. With
+                a generator that takes prompts STY is made anew, with a style in the prompt (section 3.2).
+
+        Raises:
+            HedgeError: Something failed; what was made before is kept.
+        """
+        results = [ScenePictures(scene) for scene in scenes]
+        orders = [self._order(scene) for scene in scenes]
+        self._check(CLEAN, results, store.generate(self.generator, orders), store)
+        for scenario in (name for name in IMAGE_SCENARIOS if name in noises):
+            mine = [result for result in results if result.accepted]
+            seeds = [seed_of(self.seed, result.scene, scenario) for result in mine]
+            if scenario == "sty" and not any(scene.drawing for scene in scenes):
+                styles = noises[scenario].settings()["styles"]
+                styled = [self._styled(r.scene, styles, seed) for r, seed in zip(mine, seeds, strict=True)]
+                outcomes = store.generate(self.generator, styled)
+            else:
+                clean = {result.pictures[CLEAN].digest: result.pictures[CLEAN] for result in mine}
+                induced = [_induced(result, seed) for result, seed in zip(mine, seeds, strict=True)]
+                outcomes = store.generate(_Inducing(noises[scenario], clean), induced)
+            self._check(scenario, mine, outcomes, store)
+        return results
+
+    def _check(
+        self,
+        scenario: str,
+        results: Sequence[ScenePictures],
+        outcomes: Sequence[StoredPicture | str],
+        store: PictureStore,
+    ) -> None:
+        """Check what was generated for some scenes, one checker after the other, and note the verdicts."""
+        pairs: list[tuple[int, StoredPicture, PictureQuestion]] = []
+        scores: list[dict[str, float | None]] = [{} for _ in results]
+        for place, (result, outcome) in enumerate(zip(results, outcomes, strict=True)):
+            if not isinstance(outcome, str):
+                result.pictures[scenario] = outcome
+                pairs += [(place, outcome, question) for question in self._questions(result.scene)]
+        for checker in self.checkers:
+            answers = store.check(checker, [pair[1] for pair in pairs], [pair[2] for pair in pairs])
+            for (place, _, question), score in zip(pairs, answers, strict=True):
+                scores[place][f"{checker.name} [{question.kind}: {question.statement}]"] = score
+        for result, outcome, of_result in zip(results, outcomes, scores, strict=True):
+            label = self.labels.get(picture_id(result.scene, scenario))
+            verdict = verdict_of(of_result, alpha=self.alpha, beta=self.beta, label=label)
+            if isinstance(outcome, str):
+                verdict = PictureVerdict({}, None, None, "rejected", f"not generated: {outcome}")
+            result.verdicts[scenario] = verdict
+
+    def _order(self, scene: Scene) -> Order:
+        return Order(scene.prompt, seed_of(self.seed, scene, CLEAN), scene.drawing)
+
+    def _styled(self, scene: Scene, styles: Sequence[str], seed: int) -> Order:
+        """The same picture in a style, from the same noise of the generator."""
+        order = self._order(scene)
+        style = random.Random(seed).choice(styles)
+        return Order(f"{order.prompt}, in the style of a {style}", order.seed, order.details)
+
+    def _questions(self, scene: Scene) -> list[PictureQuestion]:
+        drawn = [question_of(scene, seed_of(self.seed, scene, CLEAN))] if scene.drawing else []
+        return [*drawn, *scene.checks[len(drawn) :]]
 
 
 def seed_of(seed: int, scene: Scene, scenario: str) -> int:
@@ -162,25 +174,9 @@ def seed_of(seed: int, scene: Scene, scenario: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
 
-def _order(scene: Scene, seed: int) -> Order:
-    return Order(picture_id(scene, CLEAN), scene.prompt, seed_of(seed, scene, CLEAN), scene.drawing)
-
-
-def _styled(order: Order, noise: Noise, seed: int) -> Order:
-    """The same picture in a style, from the same noise of the generator."""
-    style = random.Random(seed).choice(noise.settings()["styles"])
-    return Order(order.id, f"{order.prompt}, in the style of a {style}", order.seed, order.details)
-
-
-def _induced(scene: Scene, clean: StoredPicture, seed: int, scenario: str) -> Order:
-    details = {"picture": clean.digest, "distractor": scene.wrong[0]}
-    return Order(picture_id(scene, scenario), scene.prompt, seed, details)
-
-
-def _questions(scene: Scene, order: Order) -> list[PictureQuestion]:
-    if scene.drawing:
-        return [question_of(scene, order.seed), *scene.checks[1:]]
-    return list(scene.checks)
+def _induced(result: ScenePictures, seed: int) -> Order:
+    details = {"picture": result.pictures[CLEAN].digest, "distractor": result.scene.wrong[0]}
+    return Order(result.scene.prompt, seed, details)
 
 
 class _Inducing:
@@ -195,10 +191,9 @@ class _Inducing:
         self._noise, self._clean = noise, clean
 
     def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
-        return list(self._perturbed(orders))
-
-    def _perturbed(self, orders: Sequence[Order]) -> Iterator[Image.Image]:
+        induced: list[Image.Image] = []
         for order in orders:
             picture = self._clean[order.details["picture"]].open()
             wording = Wording("", distractor=order.details["distractor"])
-            yield from self._noise.perturb_images([picture], wording, seed=order.seed)
+            induced += self._noise.perturb_images([picture], wording, seed=order.seed)
+        return induced

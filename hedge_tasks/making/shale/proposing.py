@@ -7,22 +7,26 @@ says is for the checkers to find. What a model says of knowledge is only as true
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hedge_tasks.llm.models import Model
 from hedge_tasks.llm.template import load_template
-from hedge_tasks.making.asking import Asking
-from hedge_tasks.making.elements import Element
 from hedge_tasks.making.gate.refuse import refused
-from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, control_steps, evidence_verdicts, outcome
+from hedge_tasks.making.gate.verify import CONTRADICTED, OpenBook, evidence_verdicts, outcome, verifying
 from hedge_tasks.making.gate.wording import entity_fault, form_of, is_plural, nested, unfit, unlike, unquoted
-from hedge_tasks.making.knowledge import Fact, usable_label
-from hedge_tasks.making.production import MadeRecord
-from hedge_tasks.making.shale.records import PictureRecord, Scene, own_elements, scene_of, templates
+from hedge_tasks.making.shale.records import (
+    Element,
+    Fact,
+    PictureRecord,
+    Scene,
+    own_elements,
+    scene_of,
+    templates,
+    usable_label,
+)
 from hedge_tasks.making.shale.scenes import WRONG_OPTIONS
+from hedge_tasks.making.stages import Asking, MakingStage, Rejected
 from hedge_tasks.replies.text import normalise
 from hedge_tasks.suites.shale.items import KNOWLEDGE
 
@@ -80,99 +84,88 @@ def _starts(aspect: str, elements: Sequence[Element] | None, rng: random.Random)
     return tuple(rng.sample(pool, min(_STARTS, len(pool))))
 
 
-def propose(proposal: Proposal, asking: Asking, writer: Model, verifiers: Sequence[Model]) -> MadeRecord:
-    """The scenes of one request, as the row `{"scenes": [...]}`; why records were dropped is in the steps.
+def proposing(n_verifiers: int) -> dict[str, MakingStage]:
+    """The stages of a proposal: its records, and what verifiers say of each of their wrong answers."""
+    records = MakingStage(
+        load_template(__package__, "propose"),
+        "writer",
+        lambda reply: reply["records"],
+        sampling={"temperature": TEMPERATURE},
+    )
+    most = n_verifiers * RECORDS
+    return {"propose": records, **verifying((0, most * MOST_WRONG), most)}
 
-    Args:
-        verifiers: Say of each wrong answer whether the record contradicts it; others are no options.
-    """
-    prompt = load_template(__package__, "propose")
+
+def propose(proposal: Proposal, asking: Asking) -> list[Scene]:
+    """The scenes of one request; why records were dropped is in the steps."""
     knows = proposal.aspect in KNOWLEDGE
     template = templates()["knowledge"] if knows else templates()["aspects"][proposal.aspect]
-    fact_lines = [f"{f.entity}: {f.value} ({f.relation}; {f.source})" for f in proposal.facts]
     fields = {
         "aspect": proposal.aspect.replace("_", " "),
         "guide": template["guide"],
         "number": RECORDS,
         "start_from": list(proposal.start_from) or None,
-        "known": fact_lines or None,
+        "known": [f"{f.entity}: {f.value} ({f.relation}; {f.source})" for f in proposal.facts] or None,
     }
-    reply = asking.ask("propose", writer, prompt, fields, temperature=TEMPERATURE)
+    reply = asking.ask("propose", fields)
     if reply is None:
-        return MadeRecord(None, ("proposal unreadable",), "proposal unreadable")
+        raise Rejected("proposal unreadable")
     scenes: list[Scene] = []
-    steps: Counter[str] = Counter()
-    for reply_record in reply["records"]:
-        record = _record(proposal, reply_record, writer.name)
+    for reply_record in reply:
+        record = _record(proposal, reply_record, asking.models["writer"][0].name)
         if not isinstance(record, str):
-            steps["record proposed"] += 1
-            record = _verified(record, verifiers, asking, steps)
+            asking.steps.append("record proposed")
+            record = _verified(record, asking)
         if isinstance(record, str):
-            steps[f"record dropped: {record}"] += 1
+            asking.steps.append(f"record dropped: {record}")
         else:
             scenes.append(scene_of(record))
-    return MadeRecord({"scenes": scenes}, tuple(steps.elements()))
+    return scenes
 
 
-def _verified(
-    record: PictureRecord, verifiers: Sequence[Model], asking: Asking, steps: Counter[str]
-) -> PictureRecord | str:
-    """A record with the wrong answers that contradict it, or why none is left; what verifiers said is in the steps.
+def _verified(record: PictureRecord, asking: Asking) -> PictureRecord | str:
+    """A record with the wrong answers that contradict it, or why too few are left.
 
     Raises:
         Unfinished: A verifier did not reply.
     """
     scene = scene_of(record)
     knowledge = [f"The image shows {scene.prompt}.", *filter(None, [scene.facts])]
+    evidence = OpenBook(scene.ffq, scene.stating(scene.answer), knowledge)
     wrong: list[str] = []
-    all_verdicts: list[EvidenceVerdict] = []
     for text in (*record.wrong, *record.near):
-        verdicts = evidence_verdicts(
-            scene.ffq, scene.stating(scene.answer), knowledge, scene.stating(text), verifiers, asking
-        )
-        all_verdicts += verdicts
-        if (verdict := outcome(verdicts)) == CONTRADICTED:
+        if (verdict := outcome(evidence_verdicts(evidence, scene.stating(text), asking))) == CONTRADICTED:
             wrong.append(text)
         else:
-            steps[f"wrong answer verified as {verdict}"] += 1
-    steps.update(control_steps(all_verdicts))
+            asking.steps.append(f"wrong answer verified as {verdict}")
     if len(wrong) < WRONG_OPTIONS:
         return f"{_TOO_FEW} that it contradicts"
     return replace(record, wrong=tuple(wrong[:WRONG_OPTIONS]), near=tuple(wrong[WRONG_OPTIONS:]))
 
 
-def _record(proposal: Proposal, reply_record: Mapping[str, Any], writer: str) -> PictureRecord | str:
+def _record(proposal: Proposal, reply: Mapping[str, Any], writer: str) -> PictureRecord | str:
     """A record of a reply, or why it is none."""
-    entity, attribute = (_label(reply_record[name]) for name in ("entity", "attribute"))
-    relation = _label(reply_record["relation"]) if reply_record["relation"].strip() else ""
-    if entity is None or attribute is None or relation is None:
+    knows = proposal.aspect in KNOWLEDGE
+    entity, attribute, relation = (_label(reply[name]) for name in ("entity", "attribute", "relation"))
+    if entity is None or attribute is None:
         return "a value that no question can quote"
-    values = {"entity": entity, "attribute": attribute, "relation": relation}
-    if why := _misworded(proposal.aspect, values) or (
-        "an instruction" if unfit(reply_record["facts"], quoted=True) else None
-    ):
-        return why
-    distinct = _wrong_ones(proposal.aspect, attribute, [_label(text) for text in reply_record["counterfactual"]])
-    if len(distinct) < WRONG_OPTIONS:
-        return _TOO_FEW
-    if proposal.aspect in KNOWLEDGE and not reply_record["facts"].strip():
-        return "no facts"
-    if not relation:
-        return "no relation"
+    if relation is None:
+        return "no relation" if not reply["relation"].strip() else "a value that no question can quote"
+    wrong = _wrong_ones(proposal.aspect, attribute, [_label(text) for text in reply["counterfactual"]])
     source, licence = _source(proposal, entity, attribute, writer)
-    if proposal.facts and source == writer:
-        return "a fact that is none of those given"
-    return PictureRecord(
-        aspect=proposal.aspect,
-        entity=entity,
-        attribute=attribute,
-        relation=relation,
-        wrong=distinct[:WRONG_OPTIONS],
-        near=distinct[WRONG_OPTIONS:],
-        facts=" ".join(reply_record["facts"].split()) if proposal.aspect in KNOWLEDGE else "",
-        source=source,
-        licence=licence,
-    )
+    faults = {
+        "an instruction": unfit(reply["facts"], quoted=True),
+        _TOO_FEW: len(wrong) < WRONG_OPTIONS,
+        "no facts": knows and not reply["facts"].strip(),
+        "a fact that is none of those named": proposal.facts and source == writer,
+    }
+    why = _misworded(proposal.aspect, {"entity": entity, "attribute": attribute, "relation": relation})
+    if why := why or next((fault for fault, there in faults.items() if there), None):
+        return why
+    facts = " ".join(reply["facts"].split()) if knows else ""
+    first, near = wrong[:WRONG_OPTIONS], wrong[WRONG_OPTIONS:]
+    record = PictureRecord(proposal.aspect, entity, attribute, relation, first, near, facts)
+    return replace(record, source=source, licence=licence)
 
 
 def _label(text: str) -> str | None:

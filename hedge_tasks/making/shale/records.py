@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
+from hedge_tasks.data.tables import read_rows
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.outside import clean, read_text
 from hedge_tasks.making.digests import text_digest
-from hedge_tasks.making.elements import Element, read_own
-from hedge_tasks.making.knowledge import RelationQuery
 from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.suites.shale.items import KNOWLEDGE
 
@@ -26,6 +29,9 @@ _STATED = {
 }
 """Templates that make a statement of what is expected, by the kind of a check."""
 
+_FACT = ("relation", "entity", "value", "source", "licence")
+_USABLE = re.compile(r"\d|[^\W_][^\n\r\t{}<>()\[\]\"|\\]{0,58}[^\s{}<>()\[\]\"|\\]")
+_VOWEL = re.compile(r"(?:[aeio]|u(?!ni(?!n|m)|s[eu]))(?!(?<=e)[uw])|hour|honest|heir|honou?r", re.IGNORECASE)
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -121,25 +127,112 @@ def pools() -> dict[str, Any]:
     return _data("pools.json")
 
 
+@dataclass(frozen=True)
+class Element:
+    """A word for something that a picture can show.
+
+    Attributes:
+        text: With its article, such as "a raccoon".
+        kind: Its type, such as "animal": what is asked for.
+        family: A narrower one; words of one family are siblings.
+        source: Where it comes from.
+        licence: Of the source.
+    """
+
+    text: str
+    kind: str
+    family: str
+    source: str = "hedge_tasks"
+    licence: str = "Apache-2.0"
+
+    def excludes(self, other_element: Element) -> bool:
+        """Whether both can be right of one picture: one is a kind of the other by its name."""
+        first, second = (e.text.casefold().partition(" ")[2] or e.text.casefold() for e in (self, other_element))
+        return first.endswith(second) or second.endswith(first)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact to make pictures of.
+
+    Attributes:
+        relation: Name of a relation of `templates.json`.
+        entity, value: As questions quote them.
+        source, licence: Where it comes from.
+    """
+
+    relation: str
+    entity: str
+    value: str
+    source: str = "hedge_tasks"
+    licence: str = "Apache-2.0"
+
+
 @cache
 def own_elements() -> tuple[Element, ...]:
     """Our own words by type."""
-    return tuple(read_own(json.dumps(_data("elements.json")["kinds"])))
+    kinds = _data("elements.json")["kinds"]
+    return tuple(
+        Element(word, kind, f"{kind}/{family}")
+        for kind, families in kinds.items()
+        for family, words in families.items()
+        for word in words
+    )
 
 
-def wordnet_roots() -> Mapping[str, Sequence[str]]:
-    """Kinds of elements with the synsets of WordNet that they are."""
-    roots: Mapping[str, Sequence[str]] = _data("elements.json")["wordnet"]
-    return roots
+def label_elements(path: Path, licence: str | None = None) -> list[Element]:
+    """Elements of the kind "object" out of a list of labels, one a line, such as ImageNet's: of synonyms behind commas
+    the first counts.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    lines = (" ".join(line.split(",")[0].replace("_", " ").split()) for line in read_text(path).splitlines())
+    words = dict.fromkeys(word for word in lines if re.fullmatch(r"[A-Za-z][A-Za-z' -]{1,40}", word))
+    return [Element(with_article(word), "object", "object", path.name, licence or "unknown") for word in words]
 
 
-def relations_of(dump: str) -> list[RelationQuery]:
-    """Return what is looked for in a dump, "dbpedia" or "wikidata"."""
-    return [
-        RelationQuery(name, frozenset(relation[dump]["properties"]), frozenset(relation[dump]["classes"]))
-        for name, relation in templates()["relations"].items()
-        if dump in relation
-    ]
+def with_article(word: str) -> str:
+    """A noun with its indefinite article.
+
+    Example:
+        >>> with_article("owl"), with_article("unicorn"), with_article("hourglass"), with_article("dog")
+        ('an owl', 'a unicorn', 'an hourglass', 'a dog')
+    """
+    return f"{'an' if _VOWEL.match(word) else 'a'} {word}"
+
+
+def own_facts() -> list[Fact]:
+    """Our own facts."""
+    relations = templates()["relations"]
+    return [Fact(name, *pair) for name, relation in relations.items() for pair in relation["pairs"].items()]
+
+
+def read_facts(path: Path) -> list[Fact]:
+    """Facts of a table with the columns relation, entity, value, source and licence.
+
+    Raises:
+        DataError: A cell is missing or no question can quote it, or the relation is unknown; names the row.
+    """
+    facts, relations = [], templates()["relations"]
+    for where, row in read_rows(path):
+        relation, entity, value, source, licence = (str(row.get(key) or "") for key in _FACT)
+        if relation not in relations or usable_label(entity) is None or usable_label(value) is None:
+            raise DataError(f"{where}: expected {', '.join(_FACT)}; relations: {', '.join(relations)}")
+        named = relations[relation].get("named", "{entity}").replace("{entity}", entity)
+        facts.append(Fact(relation, named, value, source or path.name, licence or "unknown"))
+    return facts
+
+
+def usable_label(text: str) -> str | None:
+    """A label as a question may quote it, without what tells namesakes apart; None where it is not fit for that.
+
+    Example:
+        >>> usable_label("Mercury (planet)"), usable_label("a {b}"), usable_label("São Paulo")
+        ('Mercury', None, 'São Paulo')
+    """
+    short = " ".join(re.sub(r"\s*\([^()]*\)\s*$", "", clean(text)).split())
+    return short if _USABLE.fullmatch(short) and short.isprintable() else None
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

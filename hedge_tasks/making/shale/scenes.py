@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.making.elements import Element
-from hedge_tasks.making.knowledge import Fact
 from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.shale.records import (
+    Element,
+    Fact,
     PictureRecord,
     Scene,
     capital,
@@ -23,6 +22,7 @@ from hedge_tasks.making.shale.records import (
     filled,
     noun,
     own_elements,
+    own_facts,
     pools,
     scene_id,
     scene_of,
@@ -40,7 +40,8 @@ _TRIES = 60
 
 def drawn_scenes(aspect: str, count: int, *, seed: int = 0) -> list[Scene]:
     """Scenes that can be drawn by code, at most as many as are wanted; no two of the same content."""
-    return _distinct(lambda place: _drawn_scene(aspect, place, seed), count)
+    drawable = aspect in pools()["aspects"]
+    return _distinct(lambda place: _drawn_scene(aspect, place, seed), count) if drawable else []
 
 
 def _distinct(make: Callable[[int], Scene | None], count: int) -> list[Scene]:
@@ -108,15 +109,11 @@ def prompted_scenes(
 
     Args:
         elements: No two of one kind and text; None: our own.
-        facts: Of a dump, besides our own.
+        facts: Besides our own.
     """
     if aspect in KNOWLEDGE:
-        known_facts = _known_facts(aspect, facts)
-        return (
-            _distinct(lambda place: scene_of(_knowledge(aspect, known_facts, place, seed)), count)
-            if known_facts
-            else []
-        )
+        mine = facts_of(aspect, facts)
+        return _distinct(lambda place: scene_of(_knowledge(aspect, mine, place, seed)), count) if mine else []
     by_kind: dict[str, list[Element]] = {}
     for element in own_elements() if elements is None else elements:
         by_kind.setdefault(element.kind, []).append(element)
@@ -183,44 +180,26 @@ def _wrong_answers(
 # --- knowledge --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _KnownFact:
-    template: str
-    entity: str
-    value: str
-    source: str = "hedge_tasks"
-    licence: str = "Apache-2.0"
+def facts_of(domain: str, facts: Sequence[Fact]) -> list[Fact]:
+    """Facts of a domain, ours first, of relations with enough different values; an entity once a relation."""
+    by_entity: dict[tuple[str, str], Fact] = {}
+    values: dict[str, set[str]] = {}
+    for fact in [*own_facts(), *facts]:
+        if templates()["relations"][fact.relation]["domain"] == domain:
+            by_entity.setdefault((fact.relation, fact.entity.casefold()), fact)
+            values.setdefault(fact.relation, set()).add(fact.value)
+    return [fact for fact in by_entity.values() if len(values[fact.relation]) > WRONG_OPTIONS]
 
 
-def _known_facts(domain: str, facts: Sequence[Fact]) -> list[_KnownFact]:
-    """Return what is known in a domain, of relations with enough different values."""
-    by_entity: dict[tuple[str, str], _KnownFact] = {}
-    for name, relation in templates()["relations"].items():
-        if relation["domain"] != domain:
-            continue
-        mine = [_KnownFact(name, entity, value) for entity, value in relation["pairs"].items()]
-        named = relation.get("named", "{entity}")
-        mine += [
-            _KnownFact(name, named.replace("{entity}", f.entity), f.value, f.source, f.licence)
-            for f in facts
-            if f.relation == name
-        ]
-        if len({fact.value for fact in mine}) > WRONG_OPTIONS:
-            for fact in mine:
-                by_entity.setdefault((name, fact.entity.casefold()), fact)
-    return list(by_entity.values())
-
-
-def _knowledge(aspect: str, known_facts: list[_KnownFact], place: int, seed: int) -> PictureRecord:
-    chosen = known_facts[int(_in_turn([str(i) for i in range(len(known_facts))], place, f"{seed}/{aspect}"))]
+def _knowledge(aspect: str, facts: Sequence[Fact], place: int, seed: int) -> PictureRecord:
+    chosen = facts[int(_in_turn([str(i) for i in range(len(facts))], place, f"{seed}/{aspect}"))]
     rng = random.Random(f"{seed}/{aspect}/{place}")
-    others = [
-        k.value for k in known_facts if k.template == chosen.template and k.value.casefold() != chosen.value.casefold()
-    ]
-    possible = list(dict.fromkeys(others))
+    right = chosen.value.casefold()
+    siblings = (f.value for f in facts if f.relation == chosen.relation and f.value.casefold() != right)
+    possible = list(dict.fromkeys(siblings))
     rng.shuffle(possible)
-    relation = templates()["relations"][chosen.template]
-    facts = filled(relation["facts"], {"entity": chosen.entity, "Entity": capital(chosen.entity)})
+    relation = templates()["relations"][chosen.relation]
+    words = filled(relation["facts"], {"entity": chosen.entity, "Entity": capital(chosen.entity)})
     return PictureRecord(
         aspect=aspect,
         entity=chosen.entity,
@@ -228,8 +207,8 @@ def _knowledge(aspect: str, known_facts: list[_KnownFact], place: int, seed: int
         relation=relation["relation"],
         wrong=tuple(possible[:WRONG_OPTIONS]),
         near=tuple(possible[WRONG_OPTIONS : WRONG_OPTIONS + _MOST_NEAR]),
-        facts=facts.replace("{answer}", chosen.value),
-        template=chosen.template,
+        facts=words.replace("{answer}", chosen.value),
+        template=chosen.relation,
         source=chosen.source,
         licence=chosen.licence,
     )

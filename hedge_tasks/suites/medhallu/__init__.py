@@ -24,7 +24,7 @@ EVALUATION = Evaluation(
     commands={
         "data": ("hedge_tasks.suites.medhallu.data_command:add",),
         "make": ("hedge_tasks.making.medhallu.command:add",),
-        "paper": ("hedge_tasks.making.medhallu.candidates_command:add",),
+        "paper": ("hedge_tasks.making.medhallu.candidates:add",),
     },
 )
 """Its contributions to the rooms below."""

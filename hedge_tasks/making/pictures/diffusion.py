@@ -9,12 +9,10 @@ from typing import Any
 from PIL import Image
 
 from hedge_tasks.data.pictures import to_rgb8
-from hedge_tasks.errors import HedgeError, unknown
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.io import options
+from hedge_tasks.llm.loading import hub_commit, resolve_model
 from hedge_tasks.making.pictures.base import Order
-from hedge_tasks.making.pictures.specs import spec_name
-
-_DTYPES = ("float32", "bfloat16", "float16")
 
 
 class DiffusionGenerator:
@@ -25,10 +23,9 @@ class DiffusionGenerator:
     pixel by one of 256 levels.
 
     Args:
-        model: Hub id, folder, or `package://some.python.package/folder`.
+        model: Hub id, folder, or `package://some.python.package/folder`; a folder counts by its name.
         steps, guidance, size: Of the pipeline: number of denoising steps, guidance scale, side of the (square) picture
             in pixels. None leaves it to the model.
-        dtype: Of the weights; by default bfloat16 on a GPU, else float32.
         revision: On the hub. Name and weights are those of the commit that it (or the default branch) is at.
 
     Raises:
@@ -42,10 +39,9 @@ class DiffusionGenerator:
         steps: int | None = None,
         guidance: float | None = None,
         size: int | None = None,
-        dtype: str | None = None,
         revision: str | None = None,
     ) -> None:
-        self._model = options.text("model", model)
+        self._model, self._named_revision = options.text("model", model), options.optional_text("revision", revision)
         self._call: dict[str, Any] = {}
         if steps is not None:
             self._call["num_inference_steps"] = options.count("steps", steps, at_least=1)
@@ -53,30 +49,27 @@ class DiffusionGenerator:
             self._call["guidance_scale"] = options.number("guidance", guidance)
         if size is not None:
             self._call |= dict.fromkeys(("width", "height"), options.count("size", size, at_least=8))
-        if dtype is not None and dtype not in _DTYPES:
-            raise unknown("dtype", str(dtype), _DTYPES)
-        self._given_dtype = dtype
-        self._given_revision = None if revision is None else options.text("revision", str(revision))
-        self._settings = {"steps": steps, "guidance": guidance, "size": size}
 
     @cached_property
     def name(self) -> str:
-        return spec_name("diffusers", self._model, **self._settings, dtype=self._dtype, revision=self._revision)
+        """As `ImageGenerator.name`."""
+        settings = {**self._call, "dtype": self._dtype, "revision": self._revision}
+        model = self._model.rstrip("/").rpartition("/")[2] if self._revision is None else self._model
+        return ",".join([f"diffusers:{model}", *(f"{key}={value}" for key, value in settings.items() if value)])
 
     @cached_property
     def _dtype(self) -> str:
         import torch
 
-        return self._given_dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
+        return "bfloat16" if torch.cuda.is_available() else "float32"
 
     @cached_property
     def _revision(self) -> str | None:
-        """The commit on the hub; what was given where that cannot be told, and then nothing can be loaded either."""
-        from hedge_tasks.llm.loading import hub_commit
-
-        return hub_commit(self._model, self._given_revision, "model_index.json") or self._given_revision
+        """The commit on the hub; what was named where that cannot be told, and then nothing can be loaded either."""
+        return hub_commit(self._model, self._named_revision, "model_index.json") or self._named_revision
 
     def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
+        """As `ImageGenerator.generate`."""
         import torch
 
         generators = [torch.Generator("cpu").manual_seed(order.seed) for order in orders]
@@ -84,16 +77,13 @@ class DiffusionGenerator:
         try:
             output = self._pipeline(prompt=prompts, generator=generators, output_type="pil", **self._call)
         except torch.cuda.OutOfMemoryError as error:
-            raise HedgeError(
-                f"{self.name}: the GPU's memory is too small for {len(orders)} pictures at a time"
-            ) from error
+            raise HedgeError(f"{self.name}: the GPU's memory is too small for {len(orders)} pictures") from error
         return [to_rgb8(image) for image in output.images]
 
     @cached_property
     def _pipeline(self) -> Any:
         import torch
 
-        from hedge_tasks.llm.loading import resolve_model
         from hedge_tasks.perturb.induction_image import load_diffusers
 
         loading = {"torch_dtype": getattr(torch, self._dtype), "revision": self._revision}

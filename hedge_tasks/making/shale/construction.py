@@ -1,0 +1,202 @@
+"""SHALE's construction from its beginning to its end (paper section 3.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io import options
+from hedge_tasks.llm.models import Model
+from hedge_tasks.making.gate.verify import VERIFIER, checked
+from hedge_tasks.making.pictures.store import PictureStore
+from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnGenerator
+from hedge_tasks.making.shale.items import all_items
+from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureMaking, ScenePictures, noises_of
+from hedge_tasks.making.shale.proposing import Proposal, proposals, propose, proposing
+from hedge_tasks.making.shale.records import Element, Fact, Scene
+from hedge_tasks.making.shale.scenes import drawn_scenes, prompted_scenes
+from hedge_tasks.making.stages import Made, MakingStage, Models, make, share
+from hedge_tasks.suites.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, ShaleItem
+
+PICTURES = "pictures"
+"""Folder of a making with everything that was generated and checked."""
+
+
+@dataclass(frozen=True)
+class MadeScenes:
+    """Result of a making.
+
+    Attributes:
+        scenes: Every scene with its pictures and verdicts, in the order of the aspects.
+        made: Its rows are the questions (`ShaleItem`), of which none is left out yet; a source row is a scene.
+    """
+
+    scenes: Sequence[ScenePictures]
+    made: Made
+
+    @property
+    def items(self) -> Sequence[ShaleItem]:
+        """The questions."""
+        return self.made.rows
+
+
+@dataclass(frozen=True)
+class ShaleMaking:
+    """A making with its models and settings.
+
+    Attributes:
+        pictures: How pictures are made: `DrawnGenerator` draws what `pools.json` has; any other is handed prompts.
+        per_aspect: Scenes of each aspect.
+        aspects, scenarios: Which; clean is always among the scenarios.
+        elements: Words for image generators that take prompts; None: our own.
+        facts: Besides our own, likewise.
+        writer: Proposes the scenes, in place of the pools.
+        verifiers: Say of its wrong answers whether its record contradicts them.
+        encoders: What ADV attacks, all at a time.
+
+    Raises:
+        ConfigError: Something makes no sense, or pictures of a model would not be checked by anybody.
+    """
+
+    pictures: PictureMaking
+    per_aspect: int = 1
+    aspects: Sequence[str] = ASPECTS
+    scenarios: Sequence[str] = SCENARIOS
+    elements: Sequence[Element] | None = None
+    facts: Sequence[Fact] = ()
+    writer: Model | None = None
+    verifiers: Sequence[Model] = ()
+    encoders: Sequence[str] = (TINY_ENCODER,)
+
+    def __post_init__(self) -> None:
+        options.count("images of an aspect", self.per_aspect, at_least=1)
+        for kind, names, valid in (("aspect", self.aspects, ASPECTS), ("scenario", self.scenarios, SCENARIOS)):
+            for name in names:
+                if name not in valid:
+                    raise unknown(f"{kind} of SHALE", name, valid)
+        if self.draws and (self.writer is not None or self.elements or self.facts):
+            raise ConfigError("proposals, elements and facts need an image generator that takes prompts")
+        if self.writer is not None and not self.verifiers:
+            raise ConfigError("a writer needs a verifier: nobody would see that what it calls wrong is right as well")
+        if not self.draws and not self.pictures.checkers:
+            raise ConfigError("generated pictures need a checker: nobody would see that one does not show its scene")
+
+    @property
+    def draws(self) -> bool:
+        return isinstance(self.pictures.generator, DrawnGenerator)
+
+    @property
+    def models(self) -> Models:
+        """Those who are asked, by their role."""
+        return {"writer": [self.writer] if self.writer else [], VERIFIER: self.verifiers}
+
+    @property
+    def stages(self) -> dict[str, MakingStage]:
+        """By name; a row is a proposal."""
+        return proposing(len(self.verifiers))
+
+    def proposals(self) -> list[Proposal]:
+        """What the writer is asked for; nothing without one."""
+        sources = {"seed": self.pictures.seed, "elements": self.elements, "facts": self.facts}
+        aspects = self.aspects if self.writer is not None else ()
+        return [p for aspect in ASPECTS if aspect in aspects for p in proposals(aspect, self.per_aspect, **sources)]  # type: ignore[arg-type]
+
+    def run(self, folder: Path, *, worker: tuple[int, int] | None = None, concurrency: int = 16) -> MadeScenes:
+        """Make the set, or one worker's share of its pictures and replies.
+
+        Args:
+            folder: Where everything is kept; the same folder goes on from there.
+            worker: K of N, from 1: this worker does every Nth part from the Kth on. What it returns is its share, and
+                the set is made by a run without it.
+
+        Raises:
+            HedgeError: A model, a server or the folder failed; what was made before is kept.
+        """
+        seed, proposed = self.pictures.seed, Made([])
+        if self.writer is not None:
+            requests = self.proposals()
+            proposed = checked(
+                make(
+                    requests,
+                    propose,
+                    self.stages,
+                    self.models,
+                    folder,
+                    seed=seed,
+                    concurrency=concurrency,
+                    worker=worker,
+                )
+            )
+        scenes = self._scenes(proposed.rows, worker)
+        pictures = self.pictures
+        if self.draws:
+            pictures = replace(pictures, checkers=[DrawnChecker(), *pictures.checkers])
+        with PictureStore.opened(folder / PICTURES) as store:
+            noises = noises_of(self.scenarios, self.encoders)
+            results = pictures.pictures_of(scenes, noises, store)
+        items, doubles = all_items(results, self.scenarios, noises, seed=seed)
+        outcomes = Counter(f"{name} picture {v.outcome}" for r in results for name, v in r.verdicts.items())
+        outcomes += Counter({"question left out: asked about the same pixels": doubles})
+        refused = Counter(f"clean picture in {r.verdicts[CLEAN].outcome}" for r in results if not r.accepted)
+        accepted = sum(result.accepted for result in results)
+        result = replace(
+            proposed,
+            rows=items,
+            steps={**proposed.steps, **outcomes},
+            rejected={**proposed.rejected, **refused},
+            total=len(results),
+            accepted=accepted,
+        )
+        return MadeScenes(results, result)
+
+    def _scenes(self, proposed: Sequence[Scene], worker: tuple[int, int] | None) -> list[Scene]:
+        """Distinct scenes, at most as many of an aspect as are wanted."""
+        scenes: list[Scene] = []
+        for aspect in (name for name in ASPECTS if name in self.aspects):
+            if self.writer is not None:
+                distinct: dict[str, Scene] = {}
+                for scene in proposed:
+                    if scene.aspect == aspect:
+                        distinct.setdefault(scene.prompt.casefold(), scene)
+                scenes += list(distinct.values())[: self.per_aspect]
+            elif self.draws:
+                scenes += drawn_scenes(aspect, self.per_aspect, seed=self.pictures.seed)
+            else:
+                scenes += prompted_scenes(
+                    aspect, self.per_aspect, seed=self.pictures.seed, elements=self.elements, facts=self.facts
+                )
+        return scenes if self.writer is not None else share(scenes, worker)
+
+    def short(self, results: Sequence[ScenePictures]) -> dict[str, int]:
+        """Aspects with fewer scenes than are wanted, and how many they have."""
+        counts = Counter(result.scene.aspect for result in results)
+        return {
+            aspect: counts[aspect] for aspect in ASPECTS if aspect in self.aspects and counts[aspect] < self.per_aspect
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """What shapes the set besides models that are asked, for its card."""
+        return {
+            "generator": self.pictures.generator.name,
+            "checkers": [checker.name for checker in self.pictures.checkers],
+            "alpha": self.pictures.alpha,
+            "beta": self.pictures.beta,
+            "labelled by people": len(self.pictures.labels),
+            "per_aspect": self.per_aspect,
+            "aspects": [aspect for aspect in ASPECTS if aspect in self.aspects],
+            "scenarios": [s for s in SCENARIOS if s == CLEAN or s in self.scenarios],
+            "elements": dict(Counter(element.source for element in self.elements or ())),
+            "facts": len(self.facts),
+            "encoders": list(self.encoders),
+        }
+
+    def picture_counts(self) -> Mapping[str, int]:
+        """Most pictures that are made, by how."""
+        n = len([a for a in ASPECTS if a in self.aspects]) * self.per_aspect
+        noisy = [name for name in IMAGE_SCENARIOS if name in noises_of(self.scenarios, self.encoders)]
+        styled = "sty" in noisy and not self.draws
+        return {"generated": n * (1 + styled), "induced": n * (len(noisy) - styled)}

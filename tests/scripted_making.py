@@ -1,0 +1,76 @@
+"""Models in this process that play a part by a script, and a making that is killed at a reply and goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from openai_server import Script
+
+from hedge_tasks.llm.failures import RequestFailed
+from hedge_tasks.llm.log import Reply
+from hedge_tasks.llm.messages import to_openai
+from hedge_tasks.llm.models import Request
+from hedge_tasks.making.stages import Made, MakingStage, Models, make
+
+Play = Callable[[dict[str, Any]], str]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Scripted:
+    """A model that replies by a script of request bodies, as the server of the tests does."""
+
+    concurrency = 1
+
+    def __init__(self, name: str, play: Play) -> None:
+        self.name = self.who = name
+        self.identity: Mapping[str, Any] = {"model": name}
+        self.play = play
+
+    def reply(self, request: Request, stop: threading.Event) -> Reply | RequestFailed:
+        body = {"model": self.name, "messages": to_openai(request.conversation()), "seed": request.seed}
+        body |= {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.limits}
+        text = self.play(body)
+        return (
+            RequestFailed("overloaded", "unreachable") if text == "<failed>" else Reply(text, "stop", self.name, 1, 1)
+        )
+
+
+def models_by(play: Play, roles: Mapping[str, Sequence[str]]) -> Models:
+    """Scripted models by their role."""
+    return {role: [Scripted(name, play) for name in names] for role, names in roles.items()}  # type: ignore[misc]
+
+
+def killed_at(
+    replies: int, rows: Sequence[Any], build: Any, stages: Mapping[str, MakingStage], models: Models, folder: Path
+) -> Made:
+    """A making that is killed at every so-many-th reply until it comes to its end."""
+    counter = 0
+    plays = {id(model): model.play for those in models.values() for model in those}  # type: ignore[attr-defined]
+
+    def ends(play: Play) -> Play:
+        def reply(body: dict[str, Any]) -> str:
+            nonlocal counter
+            counter += 1
+            if counter % replies == 0:
+                raise Killed
+            return play(body)
+
+        return reply
+
+    for those in models.values():
+        for model in those:
+            model.play = ends(plays[id(model)])  # type: ignore[attr-defined]
+    while True:
+        try:
+            return make(rows, build, stages, models, folder, concurrency=1)
+        except Killed:
+            continue
+
+
+__all__ = ["Killed", "Script", "Scripted", "killed_at", "models_by"]
