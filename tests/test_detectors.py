@@ -652,9 +652,9 @@ def test_docstring_examples(module):
 
 
 OUTSIDE = '''
-from hedge_tasks.detectors import clean_draws, register
+from hedge_tasks.detectors import register
 
-@register("shouting", title="Shouting", needs=("clean",), draws=clean_draws)
+@register("shouting", "Shouting", needs=("clean",))
 def shouting(evidence):
     """Share of answers in capitals."""
     return sum(text.isupper() for text in evidence.texts[1:]) / evidence.n_clean

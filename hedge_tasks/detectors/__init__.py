@@ -14,7 +14,7 @@ The functions behind them take arrays:
     0.0
 """
 
-from hedge_tasks.detectors.base import NEEDS, Detector, all_draws, clean_draws, no_draws, noisy_draws
+from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.builtin.radflag import radflag, radflag_of_counts
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy, semantic_entropy
 from hedge_tasks.detectors.builtin.vase import vase
@@ -31,10 +31,6 @@ __all__ = [
     "names",
     "get",
     "NEEDS",
-    "no_draws",
-    "clean_draws",
-    "noisy_draws",
-    "all_draws",
     "semantic_entropy",
     "discrete_semantic_entropy",
     "radflag",

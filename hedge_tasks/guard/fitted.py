@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.base import Detector, no_draws
+from hedge_tasks.detectors.base import Detector
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.probes.base import Arrays, FittedDetector, at_place, digest
 from hedge_tasks.detectors.probes.registry import fitted, fitted_detectors
@@ -24,7 +24,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.fused import FUSED, fit_fused, fused_detector
 from hedge_tasks.io.records import Count, Items, Name, Record
-from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
+from hedge_tasks.measures.fitted import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 
@@ -107,7 +107,7 @@ class FittedState(Record):
             return float(detector.score(arrays, at_place(detector, array))[0])
 
         needs = frozenset({_NEEDS[detector.array]})
-        admitted = Detector(self.name, f"{detector.title}, fitted", score, needs, no_draws, source=detector.source)
+        admitted = Detector(self.name, f"{detector.title}, fitted", score, needs, source=detector.source)
         registry.admit(admitted)
         return admitted
 
@@ -167,10 +167,10 @@ def fit_apart(
     scores = replace(scorer, detectors=named).score(to_fit.answer_sets)
     fitted_on, states = f"{to_fit.task} {to_fit.created}", list[FittedState]()
     if detectors:
-        data = ProbeData.of(to_fit.answer_sets, scores, inside_source(to_fit)(LOOKED_AT))
+        data = ProbeData.of(scores, inside_source(to_fit)(LOOKED_AT))
     for detector in detectors:
         arrays = detector.fit(data.at(detector), data.targets(detector), data.group_numbers)
-        states.append(_state(detector.name, arrays, len(data.labels), fitted_on))
+        states.append(_state(detector.name, arrays, len(data.units), fitted_on))
     n_labels = sum(s.label is not None for s in scores)
     states += [_state(FUSED, fit_fused(members, scores), n_labels, fitted_on, members) for members in fused]
     for state in states:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -80,16 +80,7 @@ def fused_detector(name: str, members: Sequence[str], arrays: Arrays) -> Detecto
         return float(z @ arrays["weights"] + arrays["intercept"][0])
 
     needs = frozenset[str]().union(*(d.needs for d in detectors))
-    return Detector(name, " + ".join(d.label for d in detectors), score, needs, _dearest([d.draws for d in detectors]))
-
-
-def _dearest(prices: Sequence[Callable[[int, int], int]]) -> Callable[[int, int], int]:
-    """Draws that are looked at by any: clean ones count once, and noisy ones once."""
-
-    def draws(n: int, m: int) -> int:
-        return max(price(n, 0) for price in prices) + max(price(0, m) for price in prices)
-
-    return draws
+    return Detector(name, " + ".join(d.label for d in detectors), score, needs)
 
 
 def _finite(value: float | None) -> float:

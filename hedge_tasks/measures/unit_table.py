@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from hedge_tasks.detectors.pipeline import auroc_of_pairs
+from hedge_tasks.detectors.probes.crossfit import INFLATION
 from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, labelled
@@ -112,6 +114,7 @@ class UnitTable:
 def unit_table(
     scored: ScoredClaims,
     *,
+    probes: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
     silent: str = "unlabelled",
     errors: str = "all",
     flag: float = FLAGGED,
@@ -123,6 +126,7 @@ def unit_table(
         silent, errors: see `hedge_tasks.claims.labels.label_of`.
         flag: share of the units that is flagged, in (0, 1).
         seed: of the folds of the text classifier.
+        probes: scores of fitted detectors by the id of the claim.
 
     Raises:
         ConfigError: a value makes no sense.
@@ -137,23 +141,29 @@ def unit_table(
             f"{scored.title}: none of {len(counted.units)} claims has a label that counts and known support"
         )
     units, why_no_text = with_text(units, seed)
+    units = tuple(
+        replace(unit, numbers={**unit.numbers, **{name: values.get(unit.id) for name, values in probes.items()}})
+        for unit in units
+    )
     columns, left_out = columns_of(units, detectors_in(units))
     if why_no_text:
         left_out[TEXT] = why_no_text
     else:  # also where it says the same of every unit: that is a finding about the wording
         columns[TEXT] = labelled(units, TEXT)
         left_out.pop(TEXT, None)
-    for name in scored.fitted.keys() & columns.keys():
-        columns[name] = replace(columns[name], inflation=scored.fitted[name])
+    for name in probes.keys() & columns.keys():
+        columns[name] = replace(columns[name], inflation=INFLATION)
     rows, best = detector_rows(columns, {name: about_detector(name, *draws_of(scored)) for name in columns}, flag=flag)
-    answer_rows, answer_label = _answer_rows(scored, units, columns)
+    answer_rows, answer_label = _answer_rows(scored, units, [name for name in columns if name not in probes])
     weights = [answer.covered for answer in scored.decomposed]
     return UnitTable(
         scored,
         counted,
         columns,
         tuple(
-            replace(row, passes=1, labels=scored.fitted_on, fitted=True) if row.detector in scored.fitted else row
+            replace(row, passes=1, labels=round(len(probes[row.detector]) * 0.8), fitted=True)
+            if row.detector in probes
+            else row
             for row in rows
         ),
         {**scored.left_out, **left_out},
@@ -227,7 +237,7 @@ def draws_of(scored: ScoredClaims) -> tuple[int, int]:
 
 
 def _answer_rows(
-    scored: ScoredClaims, units: Sequence[Unit], columns: Mapping[str, Labelled]
+    scored: ScoredClaims, units: Sequence[Unit], names: Sequence[str]
 ) -> tuple[tuple[AnswerRow, ...], str]:
     """Measure the mean and maximum over all units of an answer, labelled or not, against the answer's label."""
     from scipy.stats import spearmanr
@@ -245,9 +255,8 @@ def _answer_rows(
     if len(labels) < len(sets):
         labels, label_source = [int(share > 0) for share in shares], "whether any labelled claim is hallucinated"
     rows = []
-    for name in columns:
-        # A fitted score is of the answer's own image, but its error is not known of means.
-        if is_blind(name) or name in scored.fitted:
+    for name in names:
+        if is_blind(name):
             continue
         for how, function in (("mean", np.mean), ("max", np.max)):
             values = np.array([function(_known(answer, name)) for answer in scored_answers], dtype=np.float64)

@@ -10,7 +10,6 @@ from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.detector_table import DetectorTable, Rank
-from hedge_tasks.measures.fusion import Fusion
 from hedge_tasks.measures.kept_claims import KeptNumbers
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
@@ -29,7 +28,6 @@ def build_detector_page(
     *,
     budget: int | None = None,
     findings: Sequence[RunFinding | None] = (),
-    fusions: Sequence[Fusion | None] = (),
     claims: Sequence[KeptNumbers | None] = (),
     views: Sequence[View] = (),
 ) -> str:
@@ -40,7 +38,6 @@ def build_detector_page(
         ranks: mean ranks over them; none for a single run.
         budget: that they were made for.
         findings: of the runs, in their order.
-        fusions: of the runs, in their order, where detectors were fused.
         claims: of the runs, in their order, where claims are kept with them.
         views: other pages about the runs.
 
@@ -50,7 +47,7 @@ def build_detector_page(
     if not tables:
         raise DataError("there are no runs to compare detectors on")
     names = names_of_runs([table.run for table in tables])
-    beside = [_padded(items, len(tables)) for items in (findings, fusions, claims)]
+    beside = [_padded(items, len(tables)) for items in (findings, claims)]
     return render(
         "detectors.html.j2",
         scripts=[*map(asset, WITH_FIGURES)],
@@ -84,9 +81,7 @@ def _rank(rank: Rank, tables: Sequence[DetectorTable]) -> dict[str, Any]:
     }
 
 
-def _run(
-    name: str, table: DetectorTable, finding: RunFinding | None, fusion: Fusion | None, claims: KeptNumbers | None
-) -> dict[str, Any]:
+def _run(name: str, table: DetectorTable, finding: RunFinding | None, claims: KeptNumbers | None) -> dict[str, Any]:
     first = table.rows[0].estimate if table.rows else None
     rows = [{**vars(row), "label": name_of(row.detector)} for row in table.rows]
     return {
@@ -101,8 +96,6 @@ def _run(
         "blind": table.blind.rows if table.blind else (),
         "notes": [text for text in (table.blind.sentence if table.blind else "", table.labels) if text],
         "experts": table.experts,
-        "fusion": fusion,
-        "best": name_of(fusion.best[0]) if fusion else "",
         "left_out": list(_by_reason(table.left_out).items()),
         "claims": claims,
     }

@@ -16,7 +16,6 @@ from hedge_tasks.report.plots.drawing import check_format, draw, draw_panels, sv
 from hedge_tasks.report.plots.figures import (
     calibration_chart,
     categories_chart,
-    cost_chart,
     detectors_chart,
     distribution_chart,
     family_charts,
@@ -39,7 +38,6 @@ __all__ = [
     "calibration_chart",
     "categories_chart",
     "check_format",
-    "cost_chart",
     "distribution_chart",
     "draw",
     "draw_panels",
