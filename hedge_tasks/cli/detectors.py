@@ -150,8 +150,8 @@ def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-    from hedge_tasks.measures.kept_claims import kept_numbers
     from hedge_tasks.measures.run_finding import finding_of
+    from hedge_tasks.measures.unit_table import kept_numbers
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.run_files import file_of, keep_evidence
 

@@ -17,7 +17,7 @@ from hedge_tasks.detectors.probes.crossfit import INFLATION
 from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, labelled
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.measures.detector_table import DetectorNumbers, differences
 from hedge_tasks.measures.unit_numbers import (
     TEXT,
@@ -30,7 +30,9 @@ from hedge_tasks.measures.unit_numbers import (
     with_text,
 )
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
+from hedge_tasks.runs.claim_files import label_options, support_of_run
+from hedge_tasks.runs.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, score_claims, with_draws
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import StratifiedAuroc
 from hedge_tasks.statistics.base import FloatArray
 
@@ -292,3 +294,55 @@ def _curve(scored: ScoredClaims, units: Sequence[Unit]) -> list[CurvePoint]:
             if len(column.values) == len(units)
         ]
     return points
+
+
+def score_kept_claims(run: Run) -> ScoredClaims | None:
+    """Score the claims that are kept with a run; None where nothing is kept, or it cannot be used.
+
+    The support that counts is that of `support_of_run`.
+
+    Raises:
+        DataError: labels in the run are none of its answers.
+    """
+    kept = support_of_run(run)
+    return None if kept is None else score_claims(run, kept.supported, kept, kept.price, kept.settings)
+
+
+def measured_claims(claims: ScoredClaims, run: Run) -> tuple[UnitTable | None, str]:
+    """Measure claims, with labels counted as in their run's settings; None with the reason where there are none."""
+    if not has_labels(claims):
+        return None, "no claim is labelled"
+    try:
+        return unit_table(claims, **label_options(run)), ""
+    except DataError as error:
+        return None, str(error)
+
+
+@dataclass(frozen=True)
+class KeptNumbers:
+    """The scores and numbers of the claims that are kept with a run.
+
+    Attributes:
+        scored: with all their scores; None where they cannot be.
+        table: their numbers; None where there are none.
+        why: there are no numbers.
+    """
+
+    scored: ScoredClaims | None
+    table: UnitTable | None
+    why: str = ""
+
+
+def kept_numbers(run: Run) -> KeptNumbers | None:
+    """Score and measure the claims kept with a run; None where nothing is kept. Faults are given as `why`."""
+    try:
+        claims = score_kept_claims(run)
+    except HedgeError as error:  # no reason to have no numbers of the answers
+        return KeptNumbers(None, None, str(error))
+    return None if claims is None else KeptNumbers(claims, *measured_claims(claims, run))
+
+
+def has_labels(claims: ScoredClaims) -> bool:
+    """Return whether any claim has a label, or a reference that is silent on it."""
+    labels = (label for answer in claims.answers for label in answer.labels.labels)
+    return any(label is not None and (label.label is not None or label.silent) for label in labels)
