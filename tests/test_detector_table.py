@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from finished_runs import finished_run
+from finished_runs import cosine_matrices, finished_run
 from statsmodels.stats.multitest import multipletests
 
 from hedge_tasks.cli import main
@@ -16,7 +16,7 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.base import INSIDE
-from hedge_tasks.detectors.evidence import cosine_matrices, evidence_of, relation_matrices
+from hedge_tasks.detectors.evidence import evidence_of, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_clustered
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer, score_all

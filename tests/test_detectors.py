@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from finished_runs import cosine_matrices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +27,6 @@ from hedge_tasks.detectors import (
     NEEDS,
     Evidence,
     builtin,
-    cosine_matrices,
     evidence_of,
     get,
     names,
@@ -622,9 +622,9 @@ def test_names_are_sorted_by_price():
     [
         (lambda: get("kl"), r"unknown detector 'kl', did you mean 'kle'\?"),
         (lambda: get("kle", T=1), "unknown option of detector 'kle' 'T'"),
-        (lambda: registry.register("kle", title="", needs=(), draws=max)(len), "two detectors are called 'kle'"),
-        (lambda: registry.register("KLE", title="", needs=(), draws=max), "lower-case"),
-        (lambda: registry.register("x", title="", needs=("cluster",), draws=max), "did you mean 'clusters'"),
+        (lambda: registry.register("kle", "", needs=())(len), "two detectors are called 'kle'"),
+        (lambda: registry.register("KLE", "", needs=()), "lower-case"),
+        (lambda: registry.register("x", "", needs=("cluster",)), "did you mean 'clusters'"),
     ],
 )
 def test_what_is_wrong_is_named(call, message):

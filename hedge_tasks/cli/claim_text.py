@@ -61,11 +61,12 @@ def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, A
     }
 
 
-def claim_tables(measured: UnitTable, left_out: Mapping[str, str]) -> list[Table]:
+def claim_tables(measured: UnitTable, left_out: Mapping[str, str], *, brief: bool) -> list[Table]:
     """Return the detectors of claims, whole answers by their claims, and ROC-AUCs by the number of draws.
 
     Args:
         left_out: fitted detector -> why it has no scores.
+        brief: without numbers within answers and without the flagged claims.
     """
     from hedge_tasks.numbers import Column, Table
 
@@ -81,7 +82,7 @@ def claim_tables(measured: UnitTable, left_out: Mapping[str, str]) -> list[Table
             rows.setdefault(name, {"detector": name})[str(point.n)] = number.value
     by_draws = Table([*map(Column, ("detector", *map(str, sizes)))], [*rows.values()], "ROC-AUC by number of draws")
     curve = [by_draws] if len(sizes) > 1 else []
-    return [_numbers(measured, left_out=left_out), Table(columns, answers, title), *curve]
+    return [_numbers(measured, left_out=left_out, brief=brief), Table(columns, answers, title), *curve]
 
 
 def _method(scored: ScoredClaims) -> str:

@@ -55,6 +55,7 @@ def add(commands: Parser) -> None:
     add_out(group, "the scores of every claim (JSON lines)")
     group.add_argument("--keep", action="store_true", help="keep claims and support beside the run: next time free")
     group.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page with the answers")
+    parser.add_argument("--all", action="store_true", help="all columns: within answers, the flagged claims, ...")
     add_csv(parser)
 
 
@@ -93,7 +94,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html:
         write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=finding_of(finished)))
     file_lines = [f"{path}: written" for path in (support.path, arguments.out, arguments.html) if path]
-    table, *further = claim_tables(measured, left_out) if measured else [suspicious_table(scored)]
+    table, *further = (
+        claim_tables(measured, left_out, brief=not arguments.all) if measured else [suspicious_table(scored)]
+    )
     cost, cost_lines = account.asked(*support.askers, judge)
     facts = {**claim_facts(scored, measured), **cost}
     show_table(arguments, table, facts, *further, "\n".join([*cost_lines, *file_lines]))

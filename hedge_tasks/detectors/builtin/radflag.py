@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import overload
-
-import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy
 from hedge_tasks.detectors.distribution import ClusterIds, as_ids
@@ -14,21 +10,8 @@ from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 
 
-@overload
-def radflag_of_counts(n_agreeing: int, n: int) -> float: ...
-@overload
-def radflag_of_counts(n_agreeing: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.float64]: ...
-def radflag_of_counts(n_agreeing: int | npt.NDArray[np.int64], n: int) -> float | npt.NDArray[np.float64]:
-    """RadFlag of answers whose agreeing draws are counted already.
-
-    Args:
-        n_agreeing: draws that mean what the baseline answer means.
-        n: draws in all, at least 1.
-
-    Example:
-        >>> radflag_of_counts(2, 4), radflag_of_counts(np.array([0, 4]), 4).tolist()
-        (0.5, [1.0, 0.0])
-    """
+def radflag_of_counts(n_agreeing: int, n: int) -> float:
+    """RadFlag of answers whose agreeing draws are counted already, of n draws in all, at least 1."""
     return (n - n_agreeing) / n
 
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from hedge_tasks.clustering.dendrogram import Dendrogram, smallest_linked_cosine
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors.builtin.radflag import radflag_of_counts
 from hedge_tasks.detectors.distribution import relative_weights
 
 FloatArray = npt.NDArray[np.float64]
@@ -144,7 +143,7 @@ def _scores(
     s_clean = _distributions(labels[:, 1 : 1 + n_clean], clean, int(labels.max()) + 1)
     scores = {
         "se": _entropies(s_clean),
-        "radflag": radflag_of_counts((labels[:, 1 : 1 + n_clean] == labels[:, :1]).sum(axis=1), n_clean),
+        "radflag": (n_clean - (labels[:, 1 : 1 + n_clean] == labels[:, :1]).sum(axis=1)) / n_clean,
     }
     if noisy is not None:
         s_noisy = _distributions(labels[:, 1 + n_clean :], noisy, s_clean.shape[1])
