@@ -124,7 +124,9 @@ def suspicious_table(scored: ScoredClaims) -> Table:
         for claim, score in zip(answer.claims, answer.scores.get(name or "", ()), strict=False)
         if score == score
     )[:_LISTED]
-    rows = [{"answer": answer, "score": float(-score), "claim": text} for score, answer, text in ranked]
+    rows: list[dict[str, Cell]] = [
+        {"answer": answer, "score": float(-score), "claim": text} for score, answer, text in ranked
+    ]
     title = f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}"
     notes = ["no claim is labelled: give --labels, or answers with a field claims"]
     notes += [] if name else reason_lines("left out", scored.left_out.items())

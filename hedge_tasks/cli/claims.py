@@ -22,6 +22,7 @@ from hedge_tasks.cli.choices import (
 from hedge_tasks.io.commands import Parser, add_labels, add_out, command, say, show
 
 if TYPE_CHECKING:
+    from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.judging import Judge
     from hedge_tasks.runs.claim_files import KeptSupport
     from hedge_tasks.runs.claims import ScoredClaims, Supported, SupportPrice, SupportSource
@@ -192,7 +193,8 @@ def _scored(
     from hedge_tasks.runs.claim_labels import check_references, judged_spans
     from hedge_tasks.runs.claims import score_claims
 
-    decomposed, spans, by = [answer.decomposed for answer in support.answers], None, ""
+    decomposed, by = [answer.decomposed for answer in support.answers], ""
+    spans: Mapping[str, Sequence[LabelledSpan]] | None = None
     if judge is not None:
         n_claims = sum(len(answer.claims) for answer in decomposed)
         say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)

@@ -64,14 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
         runs.append(load_run(arguments.other, arguments.task, trust=arguments.trust_run))
     if len(runs) > 1 and arguments.against:
         raise ConfigError("--against compares within one run; give one run")
-    pairs = [*(_between(*runs, arguments) if len(runs) > 1 else _within(runs[0], arguments))]
+    pairs = [*(_between(runs[0], runs[1], arguments) if len(runs) > 1 else _within(runs[0], arguments))]
     if not pairs:
         raise ConfigError("there is nothing to compare; give a second run, or another --metric")
     title = "\n".join(f"{side}: {r.title}; {whose_labels(r, audit_of(r))}" for side, r in zip("ab", runs, strict=False))
     table = comparison_table([(pair.name, pair.by_judge) for pair in pairs], title)
     by_experts = [(pair.name, pair.by_experts) for pair in pairs if pair.by_experts is not None]
     experts = [comparison_table(by_experts, "against experts")] if by_experts else []
-    facts = {
+    facts: dict[str, Any] = {
         side: {"task": r.task, "model": r.model, "created": r.created} for side, r in zip("ab", runs, strict=False)
     }
     facts |= {"comparisons": table} | ({"by_experts": experts[0]} if experts else {})

@@ -164,7 +164,7 @@ def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
         names, fitted = _chosen(arguments, finished)
         # Whoever names a detector wants it, whatever has to be asked for it, and gets no others.
         named = arguments.detectors is not None
-        only = {"only_kept": not named and not arguments.keep, "blind": not named}
+        only: dict[str, Any] = {"only_kept": not named and not arguments.keep, "blind": not named}
         scorer = chosen_scorer(arguments, finished)
         tables.append(detector_table(finished, scorer, names, fitted=fitted, **options, **only))
     ranks = mean_ranks(tables) if len(tables) > 1 else []
@@ -178,8 +178,16 @@ def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
     parts: list[object] = []
     for table, finding, kept in zip(tables, findings, claims, strict=True):
         text, of_claims = claim_block(kept)
-        about = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
-        about |= {"left_out": table.left_out, "labels": table.labels, "blind": table.blind and table.blind.sentence}
+        about: dict[str, Any] = {
+            "task": table.run.task,
+            "model": table.run.model,
+            "clustering": table.scorer.settings(),
+        }
+        about |= {
+            "left_out": table.left_out,
+            "labels": table.labels,
+            "blind": table.blind.sentence if table.blind else "",
+        }
         facts["runs"].append({**about, "detectors": table_of(table), **of_claims, **finding.to_dict()})
         parts += ["\n".join(finding.lines()), table_of(table, everything=arguments.all), text]
     parts += [facts["ranks"] or "", "\n".join(f"{path}: written" for path in files)]

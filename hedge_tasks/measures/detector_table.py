@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.base import NEEDS, Detector
-from hedge_tasks.detectors.pipeline import REFERENCE, auroc_within, detection_auroc
+from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.probes.base import FittedDetector
 from hedge_tasks.detectors.probes.crossfit import INFLATION
 from hedge_tasks.detectors.registry import get
@@ -231,7 +231,11 @@ def _fitted_columns(
     by_name, left_out = fitted_scores(data, fitted)
     priced = {
         probe.name: PricedScores(
-            [replace(s, numbers={probe.name: by_name[probe.name][s.id]}, choice_errors={}) for s in data.units],
+            [
+                replace(s, numbers={probe.name: by_name[probe.name][s.id]}, choice_errors={})
+                for s in data.units
+                if isinstance(s, Scores)
+            ],
             0,
             data.trained_on(probe),
             INFLATION,

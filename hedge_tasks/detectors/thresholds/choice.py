@@ -283,7 +283,7 @@ def _by_optuna(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> 
     import optuna
 
     scores = [(profile.thresholds, profile.scores[choice.target]) for profile in profiles]
-    labels = [profile.label for profile in profiles]
+    labels = [int(profile.label == 1) for profile in profiles]
 
     def rounded(threshold: float) -> float:
         return min(max(round(threshold, 6), choice.low), choice.high)
