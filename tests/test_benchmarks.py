@@ -41,7 +41,7 @@ NEEDS = {
     "data that is not in the repository": "rule_judge stock_tasks vlm_options vope_presence",
     "a finished run, or minutes": (
         "mitigations audit_coverage audit_mutants draws_power equal_numbers finished_run fused_guard large_store "
-        "probes report_pages scale shale_scenarios store_overhead streamed_scores"
+        "report_pages scale shale_scenarios store_overhead streamed_scores"
     ),
 }
 """Why the others have none."""

@@ -58,7 +58,7 @@ def add(commands: Parser) -> None:
     )
     how = "instead: what so many labels may be hoped to give, such as 200,500,1000; RUN is a pilot with some labels"
     parser.add_argument("--plan", metavar="N,...", help=how)
-    how = "fit detectors that are fitted (`hedge detectors --probes`) on this run of the same model, not on half of RUN's images"
+    how = "fit detectors that are fitted on this run of the same model, not on half of RUN's images"
     parser.add_argument("--fit-on", type=Path, metavar="RUN", help=how)
     add_trust_policy(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
