@@ -67,7 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     pairs = [*(_between(runs[0], runs[1], arguments) if len(runs) > 1 else _within(runs[0], arguments))]
     if not pairs:
         raise ConfigError("there is nothing to compare; give a second run, or another --metric")
-    title = "\n".join(f"{side}: {r.title}; {whose_labels(r, audit_of(r))}" for side, r in zip("ab", runs, strict=False))
+    title = "\n".join(
+        f"{side}: {r.title}\n   {whose_labels(r, audit_of(r))}" for side, r in zip("ab", runs, strict=False)
+    )
     table = comparison_table([(pair.name, pair.by_judge) for pair in pairs], title)
     by_experts = [(pair.name, pair.by_experts) for pair in pairs if pair.by_experts is not None]
     experts = [comparison_table(by_experts, "against experts")] if by_experts else []
