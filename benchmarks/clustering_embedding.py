@@ -25,7 +25,7 @@ import pandas as pd
 import torch
 
 from hedge_tasks.clustering import EmbeddingClustering
-from hedge_tasks.detectors.thresholds import auroc_curve, profile_documents
+from hedge_tasks.detectors.thresholds import ThresholdChoice, choose, profile_documents
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LOW, HIGH = 0.8, 0.99
@@ -91,7 +91,7 @@ def peak(function: Callable[[], Any]) -> float:
 
 def search(sets: list[AnswerSet], backend: EmbeddingClustering) -> dict[str, Any]:
     profiles = profile_documents(sets, backend.iter_dendrograms([a.texts for a in sets]), low=LOW, high=HIGH)
-    return {name: auroc_curve(profiles, name, LOW) for name in ("se", "radflag", "vase")}
+    return {name: choose(profiles, ThresholdChoice("oracle", name)) for name in ("se", "radflag", "vase")}
 
 
 def main() -> None:
@@ -119,10 +119,7 @@ def main() -> None:
 
     ours = statistics.median(timed(lambda: search(sets, backend)) for _ in range(arguments.repetitions))
     theirs = timed(reference_search)
-    print(
-        f"threshold search: ours (exact, all thresholds) {ours:.3f} s, reference (20 trials) {theirs:.1f} s: "
-        f"{theirs / ours:.0f}x"
-    )
+    print(f"threshold search: ours (plateau) {ours:.3f} s, reference (20 trials) {theirs:.1f} s: {theirs / ours:.0f}x")
     ours = statistics.median(
         timed(lambda: backend.cluster([a.texts for a in sets])) for _ in range(arguments.repetitions)
     )

@@ -38,7 +38,7 @@ COMMANDS = {
     "detectors": ["detectors", "RUN", "--detectors", "all", "--json"],
     "health": ["health", "RUN", "--json"],
     "compare": ["compare", "RUN", "--json"],
-    "sweep": ["sweep", "RUN", "--json"],
+    "sweep": ["detectors", "RUN", "--sweep", "n", "--json"],
     "claims": ["claims", "RUN", "--json"],
     "paper": ["paper", "SUITE", "RUN", "--json"],
 }

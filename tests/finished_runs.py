@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from hedge_tasks.detectors.evidence import placed_cosines
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.suites.medhallu.judge import MedHalluJudge
@@ -116,3 +120,14 @@ def _answer_set(i: int, chance: random.Random, samples: int) -> AnswerSet:
         f"image {i // 2}",
         ("open", "closed")[i % 2],
     )
+
+
+def cosine_matrices(sets: Sequence[Sequence[str]], embed: Callable[[list[str]], Any]) -> list[Any]:
+    """Cosines of all pairs of answers, from vectors of any norm."""
+
+    def cosines(texts: Sequence[Sequence[str]]) -> list[Any]:
+        vectors = [np.asarray(embed(list(own)), dtype=np.float64) if own else np.empty((0, 1)) for own in texts]
+        units = [v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), np.finfo(float).tiny) for v in vectors]
+        return [v @ v.T for v in units]
+
+    return placed_cosines(sets, cosines)

@@ -39,7 +39,7 @@ NEEDS = {
     "data that is not in the repository": "rule_judge stock_tasks vlm_options",
     "a finished run, or minutes": (
         "mitigations equal_numbers finished_run large_store "
-        "probes report_pages scale shale_scenarios store_overhead streamed_scores"
+        "report_pages scale shale_scenarios store_overhead streamed_scores"
     ),
 }
 """Why the others have none."""

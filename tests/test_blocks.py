@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from test_segments import DEFINITION
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.detectors.pipeline import Scores, summarise
-from hedge_tasks.detectors.score_columns import ScoreColumns
-from hedge_tasks.detectors.score_files import write_scores
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.sampling import blocks
@@ -123,31 +120,3 @@ def test_what_a_block_lacks_of_the_numbers_asked_for_is_known(store: Path, monke
 def test_an_unknown_definition_is_refused_before_anything_is_read(store: Path) -> None:
     with pytest.raises(ConfigError, match="definition"):
         stored_blocks(store, "zzz", "rule")
-
-
-@pytest.mark.slow
-@given(st.lists(some_scores, max_size=6), st.integers(0, 6))
-def test_columns_hold_what_they_were_given(scores: list[Scores], cut: int) -> None:
-    columns = ScoreColumns(scores[:cut])
-    columns.extend(scores[cut:])
-    names = {name for s in scores for name in s}
-    assert len(columns) == len(scores)
-    for made, s in zip(columns, scores, strict=True):
-        assert {name: s.get(name) for name in names} == dict(made)
-        for about in ("id", "label", "group", "question_type", "weighting", "cluster_ids", "held_out", "n_clean"):
-            assert getattr(made, about) == getattr(s, about)
-        assert (made.choice_errors, made.left_out) == (s.choice_errors, s.left_out)
-        assert made.lexical_sampled == s.lexical_sampled
-    assert list(columns[1:3]) == list(columns)[1:3]
-
-
-def test_columns_are_summarised_and_written_as_scores_are(store: Path, tmp_path: Path) -> None:
-    from hedge_tasks.clustering import ExactClustering
-    from hedge_tasks.detectors.scorer import Scorer
-
-    scores = Scorer("exact", ExactClustering()).score(run_from_store(store, None, "rule").answer_sets)
-    columns = ScoreColumns(scores)
-    assert summarise(columns) == summarise(scores)
-    for name, each in (("a", scores), ("b", columns)):
-        write_scores(tmp_path / name, each)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -200,7 +200,7 @@ def test_levels_are_kept_apart() -> None:
         "claim_elsewhere",
     }
     with pytest.raises(ConfigError, match="claim"):
-        register("x", title="x", needs=(), draws=lambda n, m: 0, level="claims")
+        register("x", "x", needs=(), level="claims")
 
 
 def test_prices() -> None:

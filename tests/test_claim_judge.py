@@ -15,11 +15,10 @@ from test_claim_table import closed_form, scripted
 from hedge_tasks.claims import ENTAILMENT, Passage, Piece, Pieces, SupportQuery, build_decomposition, build_entailment
 from hedge_tasks.claims.decomposition.atomic import located, read_claims
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.units import labelled
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.llm.reading import Unreadable
-from hedge_tasks.runs.claim_agreement import joint_agreement
 from hedge_tasks.runs.claims import claim_units, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_auroc
@@ -226,38 +225,3 @@ def test_a_scripted_server_gives_the_closed_form() -> None:
     assert 0.5 < low <= closed_form(8) <= high
     low, high = interval(tuple(replace(one, clean=sets[i - 1].clean) for i, one in enumerate(sets)))
     assert low <= 0.5 <= high
-
-
-def test_joint_calls_are_compared_with_single_ones() -> None:
-    """A judge that, asked about several claims at once, says yes to the second whatever it is."""
-
-    def reply(body: dict[str, Any]) -> str:
-        shown = json.loads(body["messages"][-1]["content"])
-        said = {n: "yes" if claim in shown["text"] else "no" for n, claim in shown["claims"].items()}
-        return json.dumps(said | ({"2": "yes"} if len(said) > 1 else {}))
-
-    texts = [("A cyst. A mass. A clip.", ["A cyst. A clip.", "A mass."]), ("A rib. A scar.", ["A rib.", "A rib."])]
-    sets = tuple(
-        AnswerSet(str(i), Answer(baseline), tuple(map(Answer, draws)), group=str(i))
-        for i, (baseline, draws) in enumerate([*texts, ("One.", ["One."])])
-    )
-    with serve(Script(reply)) as url:
-        engine = judge(url)
-        supported = inquiry(sets, build_decomposition("sentence"), elsewhere=False).ask(engine)
-        found = joint_agreement(sets, supported, engine, 100)
-        some = joint_agreement(sets, supported, engine, 2)
-    # Calls with several claims: two of the first answer, one of the second (its draws are equal), none of the third.
-    # Wrong are the mass by the first draw and the scar.
-    assert (found.calls, found.verdicts, found.unknown) == (3, 8, 0)
-    assert found.differ == {("yes", "no"): 2}
-    assert found.same.value == 6 / 8
-    # Together 6 of 8 are yes, alone 4 of 8.
-    by_chance = 6 / 8 * 4 / 8 + 2 / 8 * 4 / 8
-    assert found.kappa.value == pytest.approx((6 / 8 - by_chance) / (1 - by_chance))
-    assert "0.750 [0.000, 1.000] of 8 verdicts in 3 calls are equal" in str(found)
-    assert "2 x yes together, no alone" in str(found)
-    assert some.calls == 2
-    with pytest.raises(DataError, match="no draw was asked about several claims"):
-        joint_agreement(sets[2:], supported[2:], engine, 1)
-    with pytest.raises(DataError, match="by itself already"):
-        joint_agreement(sets, supported, engine.singly(), 1)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from finished_runs import cosine_matrices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +27,6 @@ from hedge_tasks.detectors import (
     NEEDS,
     Evidence,
     builtin,
-    cosine_matrices,
     evidence_of,
     get,
     names,
@@ -622,9 +622,9 @@ def test_names_are_sorted_by_price():
     [
         (lambda: get("kl"), r"unknown detector 'kl', did you mean 'kle'\?"),
         (lambda: get("kle", T=1), "unknown option of detector 'kle' 'T'"),
-        (lambda: registry.register("kle", title="", needs=(), draws=max)(len), "two detectors are called 'kle'"),
-        (lambda: registry.register("KLE", title="", needs=(), draws=max), "lower-case"),
-        (lambda: registry.register("x", title="", needs=("cluster",), draws=max), "did you mean 'clusters'"),
+        (lambda: registry.register("kle", "", needs=())(len), "two detectors are called 'kle'"),
+        (lambda: registry.register("KLE", "", needs=()), "lower-case"),
+        (lambda: registry.register("x", "", needs=("cluster",)), "did you mean 'clusters'"),
     ],
 )
 def test_what_is_wrong_is_named(call, message):
@@ -642,9 +642,7 @@ def test_every_detector_explains_itself():
         assert detector.source, name
 
 
-@pytest.mark.parametrize(
-    "module", [f"hedge_tasks.detectors{m}" for m in ("", ".advice", ".distribution", ".evidence")] + BUILTIN
-)
+@pytest.mark.parametrize("module", [f"hedge_tasks.detectors{m}" for m in ("", ".distribution", ".evidence")] + BUILTIN)
 def test_docstring_examples(module):
     results = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert results.attempted >= 1
@@ -652,9 +650,9 @@ def test_docstring_examples(module):
 
 
 OUTSIDE = '''
-from hedge_tasks.detectors import clean_draws, register
+from hedge_tasks.detectors import register
 
-@register("shouting", title="Shouting", needs=("clean",), draws=clean_draws)
+@register("shouting", "Shouting", needs=("clean",))
 def shouting(evidence):
     """Share of answers in capitals."""
     return sum(text.isupper() for text in evidence.texts[1:]) / evidence.n_clean

@@ -315,7 +315,7 @@ def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
 MANY_DIGITS = "1" * 400
 
 
-@pytest.mark.parametrize("place", ["score", "rescore", "sweep", "show"])
+@pytest.mark.parametrize("place", ["score", "rescore", "detectors", "show"])
 def test_a_number_of_400_digits_is_one_line_with_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:

@@ -141,8 +141,8 @@ SETTINGS = [
 COMMANDS = (
     "rescore",
     "report",
-    "sweep",
-    "tune",
+    "detectors --sweep n",
+    "detectors --thresholds",
     "plot roc",
     "compare",
     "judge",
@@ -266,7 +266,7 @@ def test_a_strangers_model_is_not_loaded(
     with pytest.raises(Untrusted, match=r"filter 'strange' names the model .* --trust-run loads it"):
         scorers_of(load_run(path))
     monkeypatch.chdir(tmp_path)
-    for command in ("rescore", "report", "sweep", "paper hedge"):
+    for command in ("rescore", "report", "detectors", "paper hedge"):
         code = main([*command.split(), str(path)])
         assert code == 2 or command == "paper hedge"  # which leaves out what is not of the paper
         assert "unexpected" not in capsys.readouterr().err

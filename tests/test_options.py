@@ -270,7 +270,7 @@ def test_the_commands_read_an_imported_run(
     assert rows["msp"]["estimate"]["value"] == rows["baseline_nll"]["estimate"]["value"]
     assert "perturbed images" in facts["left_out"]["vase"]
     assert main(["compare", str(tmp_path / "m"), str(tmp_path / "k"), "--json"]) == 0
-    assert main(["sweep", str(tmp_path / "m"), "--json"]) == 0
+    assert main(["detectors", str(tmp_path / "m"), "--sweep", "n", "--json"]) == 0
     assert main(["health", str(tmp_path / "m")]) == 0
     assert main(["report", str(tmp_path / "m"), "--out", str(tmp_path / "page")]) == 0
     monkeypatch.chdir(tmp_path)

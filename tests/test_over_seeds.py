@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hedge_tasks.cli import main
 from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.measures.run_variants import by_seed
-from hedge_tasks.measures.seed_spread import draws_shares, spread_of
+from hedge_tasks.measures.seed_spread import by_seed, draws_shares, spread_of
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.run_files import Run
 
 N_DOCUMENTS, N_DRAWS = 60, 6
 SCORER = Scorer("exact", ExactClustering(), detectors=("se", "radflag"))
@@ -95,21 +92,3 @@ def test_the_draws_part_of_the_error_is_that_of_drawing_again() -> None:
     for name in values:
         true = float(np.std(values[name], ddof=1))
         assert 0.6 * true < np.sqrt(np.mean(np.square(stated[name]))) < 1.8 * true
-
-
-def test_compare_shows_runs_that_differ_in_the_seed_alone_as_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paths = [save_run(run_of(seed), tmp_path) for seed in (0, 1, 2)]
-    assert main(["compare", str(paths[0]), str(paths[1]), "--metric", "se"]) == 0
-    printed = capsys.readouterr().out
-    assert "These runs differ in the seed alone and are one: seeds 0, 1." in printed
-    assert main(["compare", str(tmp_path)]) == 0
-    assert "seeds 0, 1, 2." in capsys.readouterr().out
-
-
-def test_sweep_says_how_many_draws_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", str(save_run(run_of(0), tmp_path)), "--n", "2,6", "--detectors", "se"]) == 0
-    printed = capsys.readouterr().out
-    assert "enough (a tenth)" in printed
-    assert "outside of any interval" in printed

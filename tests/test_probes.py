@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from dataclasses import replace
@@ -16,14 +15,14 @@ import pytest
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import HEADS, PLACES
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.probes.base import FittedDetector, digest, load, save, settled
+from hedge_tasks.detectors.probes.base import FittedDetector, settled
 from hedge_tasks.detectors.probes.builtin import linear, mahalanobis
-from hedge_tasks.detectors.probes.crossfit import cross_fitted, shuffle_groups, shuffled
+from hedge_tasks.detectors.probes.crossfit import INFLATION, cross_fitted
 from hedge_tasks.detectors.probes.registry import MODULES, fitted, fitted_detectors
-from hedge_tasks.detectors.units import Inflation, compare_columns
+from hedge_tasks.detectors.units import compare_columns, labelled
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
-from hedge_tasks.statistics import auroc, estimate_auroc
+from hedge_tasks.measures.fitted import ProbeData, best_split, fitted_scores
+from hedge_tasks.statistics import auroc
 
 # --- fitting --------------------------------------------------------------------------------------------------------
 
@@ -43,7 +42,7 @@ def test_no_document_is_scored_by_what_has_seen_its_image() -> None:
     groups = [f"image {i // 3}" for i in range(60)]
     states = np.repeat(np.arange(20.0), 3)[:, None, None]
     labels = np.arange(60) % 2
-    detector = FittedDetector("n", "n", "last", "labels", fit, score, "")
+    detector = FittedDetector("n", "n", "last", fit=fit, score=score)
     found = cross_fitted(detector, states, labels, labels, groups, repeats=3)
     assert len(seen) == 15
     assert all(len(of) == 16 for of in seen)
@@ -111,15 +110,6 @@ def test_distances_are_those_of_lm_polygraph() -> None:
     )
 
 
-def test_a_covariance_is_shrunk_as_scikit_learn_shrinks_it() -> None:
-    from sklearn.covariance import LedoitWolf
-
-    rng = np.random.default_rng(6)
-    for n, width in ((60, 5), (10, 24), (5, 1)):
-        x = rng.normal(size=(n, width)) @ rng.normal(size=(width, width))
-        np.testing.assert_allclose(mahalanobis.shrunk_covariance(x), LedoitWolf().fit(x).covariance_, atol=1e-12)
-
-
 def test_the_best_split_has_the_least_squares_within() -> None:
     values = np.random.default_rng(3).exponential(size=40).round(2)
 
@@ -129,19 +119,6 @@ def test_the_best_split_has_the_least_squares_within() -> None:
     assert within(best_split(values)) == min(within(cut) for cut in values[values < values.max()])
     with pytest.raises(DataError, match="same semantic entropy"):
         best_split(np.ones(4))
-
-
-def test_what_was_learnt_is_saved_as_numbers_and_never_executed(tmp_path: Path) -> None:
-    arrays = {"weights": np.arange(3.0), "bias": np.array([1.0])}
-    path = tmp_path / "state.npz"
-    assert save(arrays, path) == digest(arrays) == digest(load(path))
-    assert digest(arrays) != digest({**arrays, "bias": np.array([1.1])})
-    np.savez(tmp_path / "bad.npz", weights=np.array([print], dtype=object))
-    with pytest.raises(DataError, match="no state of a fitted detector"):
-        load(tmp_path / "bad.npz")
-    (tmp_path / "text.npz").write_text("x")
-    with pytest.raises(DataError, match="no state"):
-        load(tmp_path / "text.npz")
 
 
 def data(n: int = 80, width: int = 6, *, shift: float = 2.0) -> ProbeData:
@@ -157,46 +134,31 @@ def data(n: int = 80, width: int = 6, *, shift: float = 2.0) -> ProbeData:
     heads = rng.random((n, 2, 3, len(HEADS))).astype(np.float32)
     heads[..., HEADS.index("lookback")] += labels[:, None, None]
     arrays = zip(sets, states, heads, strict=True)
-    return ProbeData.of(sets, scores, {a.id: {"states": s, "heads": h} for a, s, h in arrays if a.id != "7"})
-
-
-@pytest.mark.slow
-def test_the_table_has_controls_near_a_half_prices_and_blind_baselines() -> None:
-    one = data()
-    assert (one.missing, len(one.labels)) == (1, 79)
-    found = probe_table(one, [fitted("linear_probe")], beside={"se": ("SE", 10, 0)}, prices=True)
-    assert [row.name for row in found.rows] == ["linear_probe", "se"]
-    probe, se = found.rows
-    assert probe.estimate.value is not None
-    assert probe.estimate.value > 0.8
-    assert probe.seconds is not None
-    assert probe.seconds > 0
-    assert probe.shuffled == pytest.approx(0.5, abs=0.12)
-    assert probe.foreign == pytest.approx(0.5, abs=0.12)
-    assert set(probe.prices) == {25, 50}
-    assert (se.shuffled, se.labels, se.draws) == (None, 0, 10)
-    assert found.blind is not None
-    assert set(found.blind.differences) == {"linear_probe", "se"}
-
-
-def test_a_probe_of_one_run_reads_another_of_the_same_shape_only() -> None:
-    there, here = data(), data(60)
-    found = probe_table(here, [fitted("linear_probe")], beside={}, fit_on=there, fitted_on="there")
-    assert found.rows[0].estimate.value is not None
-    assert found.rows[0].estimate.value > 0.8
-    assert found.rows[0].labels == 79
-    with pytest.raises(DataError, match="cannot read another's states"):
-        probe_table(data(width=5), [fitted("linear_probe")], beside={}, fit_on=there)
+    return ProbeData.of(scores, {a.id: {"states": s, "heads": h} for a, s, h in arrays if a.id != "7"})
 
 
 def test_without_labels_that_is_what_is_said() -> None:
-    unlabelled = AnswerSet("a", Answer("yes"), (Answer("no"),))
     scores = [Scores("a", None, None, None, {"se": 0.1}, "uniform", (0, 1))]
     with pytest.raises(DataError, match="no answer has a label"):
-        ProbeData.of([unlabelled], scores, {"a": {"states": np.zeros((3, len(PLACES), 4))}})
-    labelled = AnswerSet("a", Answer("yes"), (Answer("no"),), label=1)
+        ProbeData.of(scores, {"a": {"states": np.zeros((3, len(PLACES), 4))}})
     with pytest.raises(DataError, match="inside=states"):
-        ProbeData.of([labelled], [replace(scores[0], label=1)], {})
+        ProbeData.of([replace(scores[0], label=1)], {})
+
+
+def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:
+    one = data(shift=0.0)
+    assert (one.missing, len(one.labels)) == (1, 79)
+    by_name, left_out = fitted_scores(one, [fitted("relative_mahalanobis")])
+    assert not left_out
+    units = [replace(s, numbers={"m": by_name["relative_mahalanobis"][s.id]}) for s in one.units]
+    plain = labelled(units, "m")
+    column, bare = replace(plain, inflation=INFLATION), plain.auroc().stderr or 0.0
+    assert column.auroc().stderr == pytest.approx(bare * INFLATION**0.5)
+    other = replace(plain, values=np.random.default_rng(0).random(len(plain.values)))
+    wide, narrow = compare_columns(column, other), compare_columns(plain, other)
+    assert wide is not None
+    assert narrow is not None
+    assert wide.stderr == pytest.approx(math.hypot(narrow.stderr or 0, bare * (INFLATION - 1) ** 0.5))
 
 
 @pytest.mark.slow
@@ -204,72 +166,7 @@ def test_heads_are_one_layer_of_features() -> None:
     one = data()
     lens = fitted("lookback_lens")
     assert one.at(lens).shape == (79, 1, 6)
-    found = probe_table(one, [lens], beside={})
-    assert found.rows[0].estimate.value is not None
-    assert found.rows[0].estimate.value > 0.95
-
-
-def test_whole_groups_change_places() -> None:
-    groups = np.array([2, 0, 1, 0, 2, 2, 1, 3])
-    for seed in range(20):
-        order = shuffle_groups(groups, np.random.default_rng(seed))
-        assert sorted(order) == list(range(8))
-        moved = groups[order][np.argsort(groups, kind="stable")]  # the groups that come to where groups were
-        assert [k for k, _ in itertools.groupby(moved)] in [list(of) for of in itertools.permutations(range(4))]
-
-
-def test_newton_finds_the_minimum_that_scikit_learn_finds() -> None:
-    from sklearn.linear_model import LogisticRegression
-
-    rng = np.random.default_rng(5)
-    for n, width in ((60, 5), (40, 70)):
-        states = rng.normal(size=(n, 1, width))
-        targets = (states[:, 0, 0] + rng.normal(size=n) > 0.4).astype(np.int64)
-        arrays = linear.fit(states, targets, np.arange(n))
-        x = (states[:, 0] - arrays["center"]) / arrays["scale"] / np.sqrt(width)
-        theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=5000).fit(x, targets)
-        np.testing.assert_allclose(arrays["weights"], theirs.coef_[0], atol=2e-6)
-        np.testing.assert_allclose(arrays["bias"], theirs.intercept_, atol=2e-6)
-    apart = np.repeat([-50.0, 50.0], 10)[:, None, None]  # the classes are far apart: the penalty still has a minimum
-    assert np.isfinite(linear.fit(apart, (apart[:, 0, 0] > 0).astype(np.int64), np.arange(20))["weights"]).all()
-
-
-@pytest.mark.slow
-def test_of_useless_states_every_error_counts_about_twice() -> None:
-    """Of two documents each has a say in the other's score: a variance of two where the scores alone show one."""
-    factors, held = [], []
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        states, labels = rng.normal(size=(60, 1, 8)), (np.arange(60) % 3 == 0).astype(np.int64)
-        groups = [str(i) for i in range(60)]
-        values = cross_fitted(fitted("linear_probe"), states, labels, labels, groups, repeats=1, seed=seed)
-        control = shuffled(fitted("linear_probe"), states, labels, labels, groups, repeats=1, seed=seed)
-        number = estimate_auroc(values, labels, inflation=control.inflation)
-        assert number.interval is not None
-        held.append(number.interval[0] <= 0.5 <= number.interval[1])
-        factors.append(control.inflation)
-    assert np.mean(factors) == pytest.approx(2.0, abs=0.6)
-    assert all(held)
-
-
-@pytest.mark.slow
-def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:
-    one = data(shift=0.0)
-    found = fitted_scores(one, fitted("linear_probe"))
-    assert found.shuffled is not None
-    assert found.shuffled.inflation > 1.2
-    column = found.column("linear_probe")
-    plain = replace(column, inflation=Inflation())
-    bare = plain.auroc().stderr or 0.0
-    assert column.auroc().stderr == pytest.approx(bare * found.shuffled.inflation**0.5)
-    error = bare * (found.shuffled.inflation - 1) ** 0.5
-    other = replace(plain, values=np.random.default_rng(0).random(len(plain.values)))
-    wide, narrow = compare_columns(column, other), compare_columns(plain, other)
-    assert wide is not None
-    assert narrow is not None
-    assert wide.stderr == pytest.approx(math.hypot(narrow.stderr or 0, error))
-    assert wide.p_value is not None
-    assert wide.p_value > (narrow.p_value or 0)
+    assert auroc([*one.scores(lens).values()], one.labels) > 0.95
 
 
 def test_equal_states_have_equal_scores_in_whatever_row_they_stand() -> None:
@@ -292,16 +189,14 @@ def test_another_package_brings_a_fitted_detector_in_one_file(monkeypatch: pytes
     def score(arrays: Any, states: Any) -> Any:
         return (states * arrays["away"]).sum(axis=(1, 2))
 
-    mine = FittedDetector("mean_difference", "Difference of means", "last", "labels", fit, score, "here")
+    mine = FittedDetector("mean_difference", "Difference of means", "last", fit=fit, score=score)
     taken = replace(mine, name="linear_probe")
     monkeypatch.setattr(MODULES, "_entries", dict(MODULES._entries))
     MODULES.register("mine", SimpleNamespace(DETECTORS=(mine, taken)))
     assert fitted("mean_difference") is mine
     assert fitted("linear_probe") is not taken
-    found = probe_table(data(), [fitted("mean_difference")], beside={})
-    assert found.rows[0].estimate.value is not None
-    assert found.rows[0].estimate.value > 0.8
-    assert found.rows[0].shuffled == pytest.approx(0.5, abs=0.12)
+    one = data()
+    assert auroc([*one.scores(fitted("mean_difference")).values()], one.labels) > 0.8
 
 
 def test_names_are_looked_up() -> None:
@@ -322,21 +217,9 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
     model = ("--model", "hedge_tiny", "--model_args", "dtype=float32")
     run = evaluate(tmp_path / "a", *model, "--tasks", "hedge_demo", *more)
     capsys.readouterr()
-    names = ["question_probe", "relative_mahalanobis"]
-    asked = ["--probes", ",".join(names), "--no-controls", "--save", str(tmp_path / "saved")]
-    assert main(["probes", str(run.output), "--json", *asked]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["documents"] == 64
-    assert told["without_states"] == 0
+    assert main(["detectors", str(run.output), "--probes", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["runs"][0]
     assert {row["detector"] for row in told["detectors"]} >= {"question_probe (fitted)", "se", "blind_text (blind)"}
-    assert sorted(path.stem for path in (tmp_path / "saved").iterdir()) == names
-    (tmp_path / "b").mkdir()
-    [file] = (run.output / "hedge_runs").glob("*.jsonl")
-    (tmp_path / "b" / file.name).write_bytes(file.read_bytes())
-    assert main(["probes", str(tmp_path / "b" / file.name)]) != 0
-    assert "inside=states" in capsys.readouterr().err
-    assert main(["probes", str(run.output), "--fit-on", str(run.output)]) != 0
-    assert "images of RUN are in it, so that nothing is held out" in capsys.readouterr().err
     assert main(["detectors", str(run.output), "--json", "--detectors", "se,rauq,inside,lookback_lens"]) == 0
     rows = {row["detector"]: row for row in json.loads(capsys.readouterr().out)["runs"][0]["detectors"]}
     assert rows["lookback_lens (fitted)"]["labels"] == round(64 * 0.8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 from collections.abc import Callable
@@ -16,10 +15,8 @@ from sampling_process import SeededModel, requests
 
 from hedge_tasks.cli import main
 from hedge_tasks.cli.question import printable
-from hedge_tasks.cli.sweep import parse_sizes
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import build_judge
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.runs.from_store import run_from_store
@@ -116,83 +113,6 @@ def test_a_run_from_a_store_names_its_judge_with_the_version(tmp_path: Path, mon
     assert {v["judge"] for v in later.verdicts.values()} == {"rule of tomorrow"}
 
 
-@pytest.mark.slow
-def test_sweep_gives_at_every_n_what_a_run_of_that_size_gives(
-    run: Path, hedge: Callable[..., Any], tmp_path: Path
-) -> None:
-    out, plot = tmp_path / "sweep.csv", tmp_path / "sweep.svg"
-    points = hedge("sweep", run, "--n", "1,2,...,6", "--out", out, "--plot", plot)["points"]
-    assert [(p["n"], p["score"]) for p in points] == [(n, name) for n in range(1, N + 1) for name in SCORE_NAMES]
-    for point in points:
-        n = point["n"]
-        cut = tuple(
-            AnswerSet(**{**{f: getattr(a, f) for f in a.__slots__}, "clean": a.clean[:n], "noisy": a.noisy[:n]})
-            for a in answer_sets()
-        )
-        if (n, point["score"]) == (1, "se"):
-            assert point["estimate"]["reason"] == "every document has the same score"
-        else:
-            assert point["estimate"]["value"] == pytest.approx(reference(cut, point["score"]))
-    rows = list(csv.DictReader(out.open()))
-    told = [p["estimate"]["value"] for p in points if p["estimate"]["value"] is not None]
-    assert [float(row["auroc"]) for row in rows if row["auroc"]] == [pytest.approx(value) for value in told]
-    assert len(told) == len(points) - 1
-    assert all(float(row["low"]) <= float(row["auroc"]) <= float(row["high"]) for row in rows if row["low"])
-    assert plot.read_text().startswith("<?xml")
-
-
-@pytest.mark.slow
-def test_sweep_of_many_detectors_has_a_row_each(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sweep = ["sweep", str(run), "--by", "draws", "--n", "2,4", "--detectors"]
-    assert main([*sweep, "se,radflag,vase"]) == 0
-    header = capsys.readouterr().out.splitlines()[3]
-    rarer = ["rarer", "class"]
-    assert header.split() == ["at", "most", "draws", "se", *rarer, "draws", "radflag", *rarer, "draws", "vase", *rarer]
-    assert main([*sweep, "se,radflag,vase,msp,lexical,kle", "--json"]) == 0
-    [vase] = [p for p in json.loads(capsys.readouterr().out)["points"] if (p["score"], p["n"]) == ("vase", 4)]
-    assert main([*sweep, "se,radflag,vase,msp,lexical,kle"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert max(len(line) for line in lines if not line.startswith(("undefined: ", "An interval ", "Labels: "))) < 100
-    [told, _] = [line.split() for line in lines if line.startswith("vase")]  # its row, and the share of its draws
-    labels = [answers.label for answers in answer_sets()]
-    fewest = min(labels.count(0), labels.count(1))
-    assert told[4:] == [f"{vase['estimate']['value']:.4f}", "(4;", f"{fewest})"]
-    assert any(line.startswith("undefined: ") and "kle" in line for line in lines)
-
-
-def test_sweep_of_one_answer_has_no_entropy_to_tell_by(run: Path, hedge: Callable[..., Any]) -> None:
-    [se] = [p for p in hedge("sweep", run, "--n", "1")["points"] if p["score"] == "se"]
-    # Every entropy is 0. HEDGE's Table 3 has the 0.5 of its definition in the first column.
-    assert (se["estimate"]["value"], se["estimate"]["reason"]) == (None, "every document has the same score")
-
-
-@pytest.mark.slow
-def test_a_figure_is_the_same_file_every_time(run: Path, tmp_path: Path) -> None:
-    for name in ("one.svg", "two.svg"):
-        assert main(["sweep", str(run), "--plot", str(tmp_path / name)]) == 0
-    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("text", "sizes"),
-    [
-        ("1,2,...,6", [1, 2, 3, 4, 5, 6]),
-        ("1,2,…,4,8", [1, 2, 3, 4, 8]),
-        ("3", [3]),
-        ("2-4, 9", [2, 3, 4, 9]),
-        ("5,5", [5]),
-    ],
-)
-def test_sizes_are_read(text: str, sizes: list[int]) -> None:
-    assert parse_sizes(text) == sizes
-
-
-@pytest.mark.parametrize("text", ["", "a", "1,,2", "1-", "-3", "1.5", "...", "1-999999999999", "1,...", "3-1"])
-def test_sizes_that_make_no_sense_are_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="--n"):
-        parse_sizes(text)
-
-
 def test_show_marks_where_every_answer_comes_from(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(run), "--id", "q3"]) == 0
     printed = capsys.readouterr().out
@@ -237,9 +157,9 @@ def test_what_a_terminal_would_obey_is_escaped() -> None:
         (["rescore", "RUN", "--rule", "strict"], "--rule: only with --clustering"),
         (["rescore", "RUN", "--filter", "exact", "--clustering", "nli"], "choose one of --filter and --clustering"),
         (["rescore", "RUN", "--task", "hedge_dem"], "did you mean 'hedge_demo'"),
-        (["sweep", "RUN", "--n", "7"], "there are 1 to 6 clean answers"),
-        (["sweep", "RUN", "--plot", "x.bmp"], "must end with .png, .svg, .pdf"),
-        (["sweep", "RUN", "--plot", "nowhere/x.png"], "cannot write nowhere/x.png"),
+        (["detectors", "RUN", "--sweep", "n", "--n", "7"], "there are 1 to 6 clean answers"),
+        (["detectors", "RUN", "--sweep", "n", "--n", "x"], "--n: expected numbers"),
+        (["detectors", "RUN", "--thresholds"], "only the clustering 'embed' has a threshold"),
         (["show", "RUN", "--id", "q99"], "unknown question"),
     ],
 )
@@ -258,25 +178,6 @@ def test_two_runs_in_a_folder_need_a_choice(run: Path, capsys: pytest.CaptureFix
     assert main(["rescore", str(run)]) == 2
     assert "holds 2 runs, choose one by its task or file" in capsys.readouterr().err
     assert load_run(sorted(run.rglob("run-*.jsonl"))[0]).task == "hedge_demo"
-
-
-@pytest.mark.slow
-def test_tune_shows_every_way_of_choosing(tmp_path: Path, hedge: Callable[..., Any]) -> None:
-    save(tmp_path, filters={"embed": {"with_question": False, "backend": "embed", "threshold": 0.9, "alpha": 1.0}})
-    out = tmp_path / "curve.csv"
-    facts = hedge("tune", tmp_path, "--search", "exact", "--low", "0.2", "--out", out)
-    assert set(facts["ways"]) == {"tuned", "cross-fit", "label-free", "oracle"}
-    assert facts["ways"]["oracle"]["auroc"]["value"] == pytest.approx(facts["best"]["auroc"])
-    gap = facts["ways"]["oracle"]["auroc"]["value"] - facts["ways"]["cross-fit"]["auroc"]["value"]
-    assert facts["overstatement"] == pytest.approx(gap)
-    assert facts["ways"]["tuned"]["auroc"]["n"] == 40 - facts["ways"]["tuned"]["held_out"]
-    assert max(auroc for _, _, auroc in facts["curve"]) == facts["best"]["auroc"]
-    assert len(out.read_text().splitlines()) == 1 + len(facts["curve"])
-
-
-def test_tune_needs_embeddings(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tune", str(run)]) == 2
-    assert "only the clustering 'embed' has a threshold to tune" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -100,7 +100,9 @@ def test_a_run_is_scored_again_by_the_detectors_that_cost_nothing(
 
 @pytest.mark.slow
 @pytest.mark.framework
-@pytest.mark.parametrize("command", [["sweep"], ["sweep", "--cost"], ["tune"], ["plot", "threshold"], ["plot", "n"]])
+@pytest.mark.parametrize(
+    "command", [["detectors", "--sweep", "n"], ["detectors", "--thresholds"], ["plot", "threshold"], ["plot", "n"]]
+)
 def test_what_needs_samples_says_that_there_are_none(
     run: Run, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

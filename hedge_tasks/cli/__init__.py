@@ -29,16 +29,13 @@ from hedge_tasks.cli import (
     make,
     paper,
     plot,
-    probes,
     question,
     report,
     rescore,
     score,
     serve,
     store,
-    sweep,
     tasks,
-    tune,
     view,
 )
 from hedge_tasks.errors import HedgeError
@@ -49,7 +46,7 @@ from hedge_tasks.llm.secrets import Redactor
 COMMANDS = {
     "start here (tasks, data and answers of your own)": (init, tasks, score, doctor, completion),
     "look (what finished runs say)": (health, rescore, question, claims, plot, report, view),
-    "compare (detectors, runs, settings)": (detectors, probes, compare, sweep, tune),
+    "compare (detectors, runs, settings)": (detectors, compare),
     "decide (label answers, and say which are safe to use)": (judge, audit, calibrate, ask, serve),
     "publish (a leaderboard)": (leaderboard,),
     "data (data sets, answers and runs from elsewhere)": (data, make, store, import_),

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hedge_tasks.io.commands import say, show
+
 if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
 
 RUN_HELP = "lmms-eval's output folder, a run file, or a JSONL file of answers"
@@ -156,6 +159,25 @@ def add_clustering(
     parser.add_argument("--threshold", help=f"cosine threshold{threshold}")
     parser.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
     parser.add_argument("--alpha", type=float, help="weight of the clean-noisy gap in VASE (default: 1)")
+
+
+def add_csv(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--csv", action="store_true", help="print the table as CSV")
+
+
+def show_table(
+    arguments: argparse.Namespace, table: Table, facts: object, *parts: object, only_parts: bool = False
+) -> None:
+    """Print a command's table as text, as CSV or, with all facts, as JSON.
+
+    Args:
+        parts: further texts and tables of the text.
+        only_parts: whether they are all of the text.
+    """
+    if arguments.csv:
+        say(table.to_csv().rstrip("\n"))
+    else:
+        show(arguments, facts, *([] if only_parts else [table]), *parts)
 
 
 def add_detectors(parser: argparse._ActionsContainer, default: str) -> None:

@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.claim_probes import ClaimProbes
-    from hedge_tasks.measures.kept_claims import KeptNumbers
-    from hedge_tasks.measures.unit_table import UnitTable
+    from hedge_tasks.measures.unit_table import KeptNumbers, UnitTable
     from hedge_tasks.numbers import Cell, Table
-    from hedge_tasks.runs.claim_agreement import JointAgreement
     from hedge_tasks.runs.claims import ScoredClaims
 
 _LISTED = 10
@@ -30,24 +27,9 @@ def block_of(scored: ScoredClaims, measured: UnitTable | None, why: str) -> tupl
     Args:
         why: Why there are no numbers, where there are none.
     """
-    heading = f"claims ({_method(scored)}, {scored.price})"
-    if measured is None:
-        return f"{heading}: {why}", {"claims": claim_facts(scored, None)}
-    from hedge_tasks.measures.detector_columns import numbers_table
-
-    counted = f"{measured.n_labelled} labelled by {scored.labelled_by}, {measured.counted.n_positive} hallucinated"
-    notes = [_best_blind(measured), *_left_out(measured.left_out)]
-    table = numbers_table(measured.rows, against="blind", brief=True, title=f"{heading}; {counted}", notes=notes)
-    return str(table), {"claims": claim_facts(scored, measured)}
-
-
-def _method(scored: ScoredClaims) -> str:
-    return f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}"
-
-
-def _best_blind(measured: UnitTable) -> str:
-    blind = [f"{name} ({which})" for name, which in zip(measured.best_blind, ("all", "within"), strict=True) if name]
-    return f"best blind baseline: {', '.join(blind)}; * turned round" if blind else "no blind baseline"
+    facts = {"claims": claim_facts(scored, measured)}
+    text = f"claims ({_method(scored)}, {scored.price}): {why}" if measured is None else _numbers(measured, brief=True)
+    return str(text), facts
 
 
 def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, Any]:
@@ -79,123 +61,73 @@ def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, A
     }
 
 
-def joint_facts(agreed: JointAgreement) -> dict[str, Any]:
-    """Return the agreement of joint calls with single ones, for JSON."""
-    differ = [{"joint": a, "single": b, "n": n} for (a, b), n in sorted(agreed.differ.items())]
-    names = ("calls", "verdicts", "unknown", "same", "kappa")
-    return {**{name: getattr(agreed, name) for name in names}, "differ": differ}
+def claim_tables(measured: UnitTable, left_out: Mapping[str, str], *, brief: bool) -> list[Table]:
+    """Return the detectors of claims, whole answers by their claims, and ROC-AUCs by the number of draws.
 
+    Args:
+        left_out: fitted detector -> why it has no scores.
+        brief: without numbers within answers and without the flagged claims.
+    """
+    from hedge_tasks.numbers import Column, Table
 
-def claim_text(measured: UnitTable) -> str:
-    from hedge_tasks.measures.detector_columns import numbers_table
-    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
-
-    scored, counted, n = measured.scored, measured.counted, measured.n_labelled
-    lines = [
-        f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}",
-        f"{len(counted.units)} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {n} of them labelled "
-        f"by {scored.labelled_by}, {counted.n_positive} hallucinated ({PERCENT(counted.n_positive / n)})",
+    answers: list[dict[str, Cell]] = [
+        {"detector": row.detector, "auroc": row.estimate, "spearman": row.spearman} for row in measured.answers
     ]
-    left_out = {
+    columns = [Column("detector"), Column("auroc", "ROC-AUC", interval=True), Column("spearman", "Spearman")]
+    title = f"whole answers: against {measured.answer_label}; rank correlation with the share of wrong claims"
+    sizes = sorted({point.n for point in measured.curve})
+    rows: dict[str, dict[str, Cell]] = {}
+    for point in measured.curve:
+        for name, number in ((point.detector, point.estimate), (f"{point.detector} within", point.within)):
+            rows.setdefault(name, {"detector": name})[str(point.n)] = number.value
+    by_draws = Table([*map(Column, ("detector", *map(str, sizes)))], [*rows.values()], "ROC-AUC by number of draws")
+    curve = [by_draws] if len(sizes) > 1 else []
+    return [_numbers(measured, left_out=left_out, brief=brief), Table(columns, answers, title), *curve]
+
+
+def _method(scored: ScoredClaims) -> str:
+    return f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}"
+
+
+def _numbers(measured: UnitTable, *, left_out: Mapping[str, str] | None = None, brief: bool = False) -> Table:
+    from hedge_tasks.measures.detector_table import numbers_table
+    from hedge_tasks.numbers import WHOLE_PERCENT, reason_lines
+
+    scored, counted = measured.scored, measured.counted
+    title = (
+        f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}\n"
+        f"{len(counted.units)} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {measured.n_labelled} "
+        f"of them labelled by {scored.labelled_by}, {counted.n_positive} hallucinated"
+    )
+    lost = {
         "the reference is silent on": counted.n_silent,
         "claims of unknown support, left out:": counted.n_unknown,
         "labelled spans that lie over no claim:": counted.n_unused,
         "claims that could not be located:": measured.unlocated,
     }
-    lines += [f"{words} {n}" for words, n in left_out.items() if n]
-    lines.append(str(numbers_table(measured.rows, against="blind", notes=[_best_blind(measured)])))
-    for table in (_curve(measured), _whole_answers(measured)):
-        lines += ["", str(table)] if table else []
-    return "\n".join([*lines, *_left_out(measured.left_out)])
+    blind = [f"{name} ({which})" for name, which in zip(measured.best_blind, ("all", "within"), strict=True) if name]
+    notes = [f"blind: {', '.join(blind)}; * turned round" if blind else "no blind baseline"]
+    notes += [f"{words} {n}" for words, n in lost.items() if n]
+    notes += reason_lines("left out", {**measured.left_out, **(left_out or {})}.items())
+    return numbers_table(measured.rows, against="blind", brief=brief, title=title, notes=notes)
 
 
-def probe_controls(probes: ClaimProbes) -> tuple[dict[str, Any], list[str]]:
-    """Return the controls of fitted detectors, which have to be near 0.5, for JSON and in words; and label prices."""
-    from hedge_tasks.numbers import FOUR_DIGITS, Column, Table
-
-    if probes.fitted_on:
-        return {}, ["", f"fitted detectors: on {probes.fitted_on}", *_left_out(probes.left_out)]
-    facts: dict[str, dict[str, Any]] = {
-        name: {
-            "shuffled": control.mean,
-            "foreign": probes.foreign[name],
-            **{f"at_{n}": area for n, area in probes.prices.get(name, {}).items()},
-        }
-        for name, control in probes.shuffled.items()
-    }
-    prices = sorted({n for by_size in probes.prices.values() for n in by_size})
-    columns = [
-        Column("detector"),
-        Column("shuffled", "shuffled labels", format=FOUR_DIGITS),
-        Column("foreign", "another image's states", format=FOUR_DIGITS),
-        *(Column(f"at_{n}", f"{n} labels", format=FOUR_DIGITS) for n in prices),
-    ]
-    rows = [{"detector": name, **controls} for name, controls in facts.items()]
-    table = Table(columns, rows, "controls, near 0.5 where all is well")
-    missing = [f"{probes.missing} labelled claims are no sentence with states"] if probes.missing else []
-    return facts, ["", str(table), *missing, *_left_out(probes.left_out)]
-
-
-def _whole_answers(measured: UnitTable) -> Table | str:
-    from hedge_tasks.numbers import Column, Table
-
-    rows = [
-        {"detector": row.detector, "auroc": row.estimate, "spearman": row.spearman}
-        for row in measured.answers
-        if row.estimate.defined or row.spearman is not None
-    ]
-    title = f"whole answers: AUROC against {measured.answer_label}"
-    if not rows:
-        reasons = dict.fromkeys(str(row.estimate.reason) for row in measured.answers)
-        return f"{title}: undefined: {'; '.join(reasons)}" if reasons else ""
-    columns = [
-        Column("detector"),
-        Column("auroc", "AUROC"),
-        Column("interval", "95 %", show="interval", of="auroc"),
-        Column("spearman", "Spearman"),
-    ]
-    return Table(columns, rows, f"{title}; rank correlation with the share of wrong claims")
-
-
-def _left_out(left_out: Mapping[str, str]) -> list[str]:
-    from hedge_tasks.numbers import reason_lines
-
-    return reason_lines("left out", left_out.items())
-
-
-def _curve(measured: UnitTable) -> Table | None:
-    from hedge_tasks.numbers import Column, Table
-
-    sizes = sorted({point.n for point in measured.curve})
-    if len(sizes) < 2:
-        return None
-    rows: dict[str, dict[str, Cell]] = {}
-    for point in measured.curve:
-        for name, number in ((point.detector, point.estimate), (f"{point.detector} within", point.within)):
-            rows.setdefault(name, {"detector": name})[str(point.n)] = number.value
-    columns = [Column("detector"), *(Column(str(n)) for n in sizes)]
-    return Table(columns, list(rows.values()), "AUROC by number of draws")
-
-
-def unlabelled_text(scored: ScoredClaims) -> str:
+def suspicious_table(scored: ScoredClaims) -> Table:
     """Return the most suspicious claims, where none has a label."""
-    from hedge_tasks.numbers import Column, Table
+    from hedge_tasks.numbers import Column, Table, reason_lines
 
     names = list(dict.fromkeys(name for answer in scored.answers for name in answer.scores))
     name = next((n for n in ("claim_luq", *names) if n in names), None)
-    lines = [
-        f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}",
-        "no claim is labelled: give --labels, or answers with a field claims",
-    ]
-    if name is None:
-        return "\n".join([*lines, *_left_out(scored.left_out)])
     ranked = sorted(
         (-score, claim.answer, claim.text)
         for answer in scored.answers
-        if name in answer.scores
-        for claim, score in zip(answer.claims, answer.scores[name].tolist(), strict=True)
+        for claim, score in zip(answer.claims, answer.scores.get(name or "", ()), strict=False)
         if score == score
     )[:_LISTED]
-    rows = [{"answer": answer, "score": -score, "claim": text} for score, answer, text in ranked]
-    table = Table([Column("answer"), Column("score"), Column("claim")], rows, f"most suspicious by {name}:")
-    return "\n".join([*lines, str(table)])
+    rows: list[dict[str, Cell]] = [
+        {"answer": answer, "score": float(-score), "claim": text} for score, answer, text in ranked
+    ]
+    title = f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}"
+    notes = ["no claim is labelled: give --labels, or answers with a field claims"]
+    notes += [] if name else reason_lines("left out", scored.left_out.items())
+    return Table([*map(Column, ("answer", "score", "claim"))], rows, f"{title}\nmost suspicious by {name}:", notes)

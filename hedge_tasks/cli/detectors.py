@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.choices import (
     RUN_HELP,
     add_budget,
+    add_csv,
     add_detectors,
     add_scorer,
     add_task,
     add_trust,
+    chosen_detectors,
     chosen_scorer,
     listed,
+    show_table,
+    takes_all_filters,
     with_fitted,
 )
 from hedge_tasks.evaluation import evaluation_commands
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, command
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
@@ -27,133 +31,189 @@ if TYPE_CHECKING:
     from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
 
+_SHOWN = 10
+"""Rows of the best detectors that are shown without --all."""
+
 
 def add(commands: Parser) -> None:
     parser = command(commands, "detectors", run, "compare all detectors on the same answers, with their price")
     parser.add_argument("runs", type=Path, metavar="RUN", nargs="*", help=f"{RUN_HELP}; several: mean ranks as well")
+    parser.add_argument("--all", action="store_true", help="all rows and columns, not the ten best and the free ones")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--sweep", choices=("n", "draws"), help="ROC-AUC against the number of answers, or their price")
+    ways.add_argument("--thresholds", action="store_true", help="ROC-AUC by the way embed's threshold is chosen")
+    ways.add_argument("--seeds", action="store_true", help="runs that differ in the seed alone; the draws' share")
+    ways.add_argument("--probes", action="store_true", help="detectors fitted on the inside of the model alone")
+    ways.add_argument("--needs", action="store_true", help="what each detector costs and needs to be kept; no RUN")
+    parser.add_argument("--n", metavar="1,2,5", help="sizes of --sweep (default: all)")
     parser.add_argument(
-        "--needs", action="store_true", help="say what each detector costs and what a run has to keep for it; no RUN"
-    )
-    parser.add_argument(
-        "--arena",
-        type=Path,
-        metavar="FOLDER",
-        help="rank on the runs of this folder as well, as benchmarks/arena makes them",
+        "--search", default="plateau", help="of --thresholds: plateau (default) or optuna (the paper's)"
     )
     add_detectors(parser, "all that need nothing of a model which the run does not keep")
     parser.add_argument("--against", metavar="NAME", help="what they are compared with (default: se)")
     add_budget(parser)
     parser.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page, a leaderboard of detectors")
-    parser.add_argument("--plot", type=Path, metavar="PRICE.png", help="draw ROC-AUC against draws (or .csv)")
     parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="ask models for what further detectors need, such as NLI probabilities of all pairs of answers, and write "
-        "it into the run files, so that the next time nothing is asked",
+        "--keep", action="store_true", help="ask models for what further detectors need, and write it into the run"
     )
     add_trust(parser)
     add_task(parser)
     add_scorer(parser)
+    add_csv(parser)
     for add_command in evaluation_commands("detectors"):
         add_command(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.cli.claim_text import claim_block
-    from hedge_tasks.detectors.pipeline import REFERENCE
-    from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.io.files import write_whole
-    from hedge_tasks.io.progress import progress
-    from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-    from hedge_tasks.measures.kept_claims import kept_numbers
-    from hedge_tasks.measures.run_finding import finding_of
-    from hedge_tasks.report.detector_page import build_detector_page
-    from hedge_tasks.report.plots import check_format, draw, price_chart
-    from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
+    from hedge_tasks.runs.run_files import load_runs
 
     if arguments.needs:
-        needs = _needs()
-        show(arguments, {"detectors": needs}, needs)
+        needs = needs_table()
+        show_table(arguments, needs, {"detectors": needs})
         return 0
-    if not (arguments.runs or arguments.arena):
+    if not arguments.runs:
         raise ConfigError("RUN: say which run; --needs alone says what each detector needs")
-    everything = [name for name in names() if not get(name).experimental]
-    options: dict[str, Any] = {"against": get(arguments.against or REFERENCE).name, "budget": arguments.budget}
-    # Whoever names a detector wants it, whatever has to be asked for it.
-    only_kept = arguments.detectors is None and not arguments.keep
-    if arguments.plot:
-        check_format(arguments.plot, table=True)
-    finished = [run for path in arguments.runs for run in load_runs(path, arguments.task, trust=arguments.trust_run)]
-    if arguments.arena:  # of all its sets, whatever the task of the run is
-        finished += load_runs(arguments.arena, None, trust=False)
-    if arguments.keep:
-        for run in finished:
-            file_of(run)  # before anything is asked for nothing
-    if arguments.plot and len(finished) > 1:
-        raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
-    chosen = [_chosen(arguments, run, everything) for run in finished]
-    tables = [
-        detector_table(
-            run,
-            chosen_scorer(arguments, run),
-            detectors,
-            fitted=fitted,
-            **options,
-            only_kept=only_kept,
-            # Who names detectors gets no others.
-            blind=arguments.detectors is None,
-        )
-        for run, (detectors, fitted) in progress(
-            zip(finished, chosen, strict=True), total=len(finished), name="Scoring", unit="run"
-        )
-    ]
-    ranks = mean_ranks(tables) if len(tables) > 1 else []
-    files = [keep_evidence(run) for run in finished] if arguments.keep else []
-    claim_numbers = [kept_numbers(run) for run in finished]
-    findings = [finding_of(run) for run in finished]
-    if arguments.html:
-        sections: dict[str, Any] = {"findings": findings, "claims": claim_numbers}
-        write_whole(arguments.html, build_detector_page(tables, ranks, budget=arguments.budget, **sections))
-    if arguments.plot:
-        draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
-    claims = [claim_block(numbers) for numbers in claim_numbers]
-    rank_table = _ranks(ranks, len(tables)) if len(tables) > 1 else None
-    facts = {
-        **options,
-        "runs": [
-            {**_facts(table), **claim_facts, **finding.to_dict()}
-            for table, (_, claim_facts), finding in zip(tables, claims, findings, strict=True)
-        ],
-        "ranks": rank_table or [],
-    }
-    parts: list[object] = []
-    for table, (claim_text, _), finding in zip(tables, claims, findings, strict=True):
-        parts += ["\n".join(finding.lines()), _table(table), claim_text]
-    lines = [f"{path}: written" for path in (*files, arguments.html, arguments.plot) if path]
-    show(arguments, facts, *parts, rank_table or "", "\n".join(lines))
+    runs = [r for path in arguments.runs for r in load_runs(path, arguments.task, trust=arguments.trust_run)]
+    if arguments.sweep or arguments.thresholds or arguments.seeds:
+        way = _sweep if arguments.sweep else _thresholds if arguments.thresholds else _seeds
+        return way(arguments, runs)
+    return _compare(arguments, runs)
+
+
+def _sweep(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
+    from hedge_tasks.detectors.pipeline import main_detectors
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.measures.sweep import check_samples, sweep, sweep_draws, sweep_table
+
+    finished = _only(runs)
+    check_samples(finished.answer_sets)
+    scorer = chosen_scorer(arguments, finished)
+    most = min(len(a.clean) + len(a.noisy) * (arguments.sweep == "draws") for a in finished.answer_sets)
+    sizes = listed(arguments.n) if arguments.n else [str(n) for n in range(1, most + 1)]
+    if wrong := [size for size in sizes if not size.isdecimal()]:
+        raise ConfigError(f"--n: expected numbers such as 1,2,5, got {wrong[0]!r}")
+    detectors = chosen_detectors(arguments, main_detectors(scorer.detectors))
+    points = (sweep_draws if arguments.sweep == "draws" else sweep)(
+        finished.answer_sets, scorer, [int(size) for size in sizes], detectors
+    )
+    table = sweep_table(list(points), arguments.sweep)
+    about = {"task": finished.task, "by": arguments.sweep, "clustering": scorer.settings()}
+    show_table(arguments, table, {**about, "points": table})
     return 0
 
 
-def _chosen(
-    arguments: argparse.Namespace, run: Run, everything: Sequence[str]
-) -> tuple[tuple[str, ...], Sequence[FittedDetector]]:
+def _thresholds(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
+    from hedge_tasks.detectors.thresholds import ThresholdChoice
+    from hedge_tasks.measures.sweep import check_samples
+    from hedge_tasks.measures.threshold_report import threshold_table
+    from hedge_tasks.runs.scorers import scorers_of
+
+    finished = _only(runs)
+    check_samples(finished.answer_sets)
+    if takes_all_filters(arguments, finished):  # the first of a run's filters is NLI, which has no threshold
+        tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")
+        arguments.filter = next(tunable, None)
+    scorer = chosen_scorer(arguments, finished)
+    table = threshold_table(finished.answer_sets, scorer, ThresholdChoice(search=arguments.search))
+    show_table(arguments, table, {"task": finished.task, "clustering": scorer.settings(), "ways": table})
+    return 0
+
+
+def _seeds(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+    from hedge_tasks.measures.audited import whose_labels
+    from hedge_tasks.measures.seed_spread import by_seed, draws_shares, shares_table, spread_table, spreads
+
+    first, detectors = runs[0], chosen_detectors(arguments, SCORE_NAMES)
+    seeds = by_seed(first, runs[1:]) or {0: first}
+    scorers = {seed: chosen_scorer(arguments, r).with_detectors(detectors) for seed, r in seeds.items()}
+    scores = {seed: {scorers[seed].name: scorers[seed].score(r.answer_sets)} for seed, r in seeds.items()}
+    table = spread_table(spreads(scores, detectors), list(seeds), first.title, whose_labels(first, None))
+    shares = shares_table(draws_shares(first.answer_sets, next(iter(scorers.values())), detectors))
+    show_table(arguments, table, {"task": first.task, "seeds": table, "draws": shares}, shares)
+    return 0
+
+
+def _only(runs: Sequence[Run]) -> Run:
+    from hedge_tasks.errors import ConfigError
+
+    if len(runs) != 1:
+        raise ConfigError(f"RUN: one run, and there are {len(runs)}; --task says which")
+    return runs[0]
+
+
+def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
+    from hedge_tasks.cli.claim_text import claim_block
+    from hedge_tasks.detectors.pipeline import REFERENCE
+    from hedge_tasks.detectors.registry import get
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.progress import progress
+    from hedge_tasks.measures.detector_table import detector_table, mean_ranks
+    from hedge_tasks.measures.run_finding import finding_of
+    from hedge_tasks.measures.unit_table import kept_numbers
+    from hedge_tasks.report.detector_page import build_detector_page
+    from hedge_tasks.runs.run_files import file_of, keep_evidence
+
+    options: dict[str, Any] = {"against": get(arguments.against or REFERENCE).name, "budget": arguments.budget}
+    if arguments.keep:
+        for finished in runs:
+            file_of(finished)  # before anything is asked for nothing
+    tables = []
+    for finished in progress(runs, name="Scoring", unit="run"):
+        names, fitted = _chosen(arguments, finished)
+        # Whoever names a detector wants it, whatever has to be asked for it, and gets no others.
+        named = arguments.detectors is not None
+        only: dict[str, Any] = {"only_kept": not named and not arguments.keep, "blind": not named}
+        scorer = chosen_scorer(arguments, finished)
+        tables.append(detector_table(finished, scorer, names, fitted=fitted, **options, **only))
+    ranks = mean_ranks(tables) if len(tables) > 1 else []
+    files = [keep_evidence(finished) for finished in runs] if arguments.keep else []
+    findings, claims = [finding_of(finished) for finished in runs], [kept_numbers(finished) for finished in runs]
+    if arguments.html:
+        page = build_detector_page(tables, ranks, budget=arguments.budget, findings=findings, claims=claims)
+        write_whole(arguments.html, page)
+        files.append(arguments.html)
+    facts: dict[str, Any] = {**options, "runs": [], "ranks": ranks_table(ranks, len(tables)) if ranks else []}
+    parts: list[object] = []
+    for table, finding, kept in zip(tables, findings, claims, strict=True):
+        text, of_claims = claim_block(kept)
+        about: dict[str, Any] = {
+            "task": table.run.task,
+            "model": table.run.model,
+            "clustering": table.scorer.settings(),
+        }
+        about |= {
+            "left_out": table.left_out,
+            "labels": table.labels,
+            "blind": table.blind.sentence if table.blind else "",
+        }
+        facts["runs"].append({**about, "detectors": table_of(table), **of_claims, **finding.to_dict()})
+        parts += ["\n".join(finding.lines()), table_of(table, everything=arguments.all), text]
+    parts += [facts["ranks"] or "", "\n".join(f"{path}: written" for path in files)]
+    show_table(arguments, table_of(tables[0]), facts, *parts, only_parts=True)
+    return 0
+
+
+def _chosen(arguments: argparse.Namespace, run: Run) -> tuple[tuple[str, ...], Sequence[FittedDetector]]:
     """Return detectors for a run, and fitted ones: those that are named, or all that it keeps evidence for."""
     from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
+    from hedge_tasks.detectors.pipeline import FREE, REFERENCE
     from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.runs.kept_inside import bytes_kept
 
     if arguments.detectors is not None:
         return with_fitted(listed(arguments.detectors))
-    arrays_kept = bytes_kept(run).keys()
-    met = {need for need, arrays in INSIDE_ARRAYS.items() if arrays_kept >= arrays}
-    inside = [name for name in names() if name not in everything and get(name).needs & met]
-    fitted = [detector for detector in fitted_detectors().values() if detector.array in arrays_kept]
-    return (*everything, *inside), fitted
+    kept_arrays = bytes_kept(run).keys()
+    if arguments.probes:
+        return (REFERENCE, *FREE), [*fitted_detectors().values()]
+    met = {need for need, arrays in INSIDE_ARRAYS.items() if kept_arrays >= arrays}
+    shown = tuple(name for name in names() if not get(name).experimental or get(name).needs & met)
+    return shown, [detector for detector in fitted_detectors().values() if detector.array in kept_arrays]
 
 
-def _needs() -> Table:
+def needs_table() -> Table:
     """Return a table with the price of every detector, and the way to have a run keep its evidence."""
     from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, names
@@ -164,23 +224,11 @@ def _needs() -> Table:
         {"detector": d.name, "draws": d.draws(n, n), "passes": d.passes(n), "labels": "no", "kept": d.kept_by}
         for d in map(get, names())
     ]
-    rows += [
-        {
-            "detector": f"{detector.name} (fitted)",
-            "draws": 0,
-            "passes": 1,
-            "labels": "yes" if detector.target == "labels" else "no, draws",
-            "kept": f"--gen_kwargs inside={detector.part}",
-        }
-        for detector in (*fitted_detectors().values(), *fitted_detectors("claim").values())
-    ]
-    columns = [
-        Column("detector"),
-        Column("draws"),
-        Column("passes"),
-        Column("labels"),
-        Column("kept", "a run keeps it with"),
-    ]
+    for detector in (*fitted_detectors().values(), *fitted_detectors("claim").values()):
+        labels, kept = "yes" if detector.target == "labels" else "no, draws", f"--gen_kwargs inside={detector.part}"
+        row: dict[str, Cell] = {"detector": f"{detector.name} (fitted)", "draws": 0, "passes": 1, "labels": labels}
+        rows.append({**row, "kept": kept})
+    columns = [*map(Column, ("detector", "draws", "passes", "labels")), Column("kept", "a run keeps it with")]
     notes = [
         f"draws: of {n} clean and {n} noisy ones; passes: prompts that the model reads once more",
         "HEDGE_DETECTORS=NAME of an evaluation keeps the parts of inside, too, that a formula needs",
@@ -189,55 +237,34 @@ def _needs() -> Table:
     return Table(columns, rows, "detectors, their price, and what they need", notes)
 
 
-def _facts(table: DetectorTable) -> dict[str, Any]:
-    facts: dict[str, Any] = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
-    facts |= {"detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
-    return facts | {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
-
-
-def _table(table: DetectorTable) -> Table:
-    from hedge_tasks.measures.detector_columns import numbers_table
+def table_of(table: DetectorTable, *, everything: bool = True) -> Table:
+    """Return the detectors of a run: all of them, or the ten best, those that are free, and the blind baselines."""
+    from hedge_tasks.measures.detector_table import numbers_table
     from hedge_tasks.numbers import Cell, reason_lines
-    from hedge_tasks.runs.kept_inside import bytes_kept
 
-    blind = table.blind
+    rows = [row for i, row in enumerate(table.rows) if everything or i < _SHOWN or not row.draws]
     baselines: list[dict[str, Cell]] = [
-        {
-            "detector": f"{row.name}{'*' if row.reversed else ''} (blind)",
-            "title": row.title,
-            "draws": 0,
-            "estimate": row.estimate,
-        }
-        for row in (blind.rows if blind else ())
+        {"detector": f"{row.name}{'*' if row.reversed else ''} (blind)", "draws": 0, "estimate": row.estimate}
+        for row in (table.blind.rows if table.blind else ())
     ]
-    seconds = "seconds: of the evidence (looked up where it was kept) and the score, for all questions"
-    notes = [*([seconds] if table.rows or baselines else []), *reason_lines("left out", table.left_out.items())]
-    if any(row.passes or row.fitted for row in table.rows):
-        notes.append("passes: prompts that the model read once more; labels: documents a fitted detector learnt from")
-    if sizes := bytes_kept(table.run):
-        notes.append(
-            f"bytes a document, kept from inside the model: {', '.join(f'{k} {round(v):,}' for k, v in sizes.items())}"
-        )
-    if any(row.fitted for row in table.rows):
-        notes.append(
-            "fitted: on other images than it scores; the fitting is in intervals and p; controls: `hedge probes`"
-        )
-    if blind:
-        notes += ["* turned round"] if any(row.reversed for row in blind.rows) else []
-        notes += reason_lines("left out", blind.left_out.items())
-    notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
-    parts: dict[str, Any] = {"experts": table.experts, "baselines": baselines}
-    parts |= {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes, "within": "within types"}
-    return numbers_table(table.rows, against=table.against, **parts)
+    notes = [table.blind.sentence] if table.blind and table.blind.sentence else []
+    notes += [table.labels]
+    if (hidden := len(table.rows) - len(rows)) or (table.left_out and not everything):
+        notes.append(f"--all: {hidden} more rows, their numbers within types, and {len(table.left_out)} left out")
+    if everything:
+        left_out = {**table.left_out, **(table.blind.left_out if table.blind else {})}
+        notes += reason_lines("left out", left_out.items())
+    title = f"{table.run.title}; filter {table.scorer.name}"
+    shown: dict[str, Any] = {"experts": table.experts, "baselines": baselines, "title": title, "notes": notes}
+    return numbers_table(rows, against=table.against, brief=not everything, **shown)
 
 
-def _ranks(ranks: Sequence[Rank], n_runs: int) -> Table:
+def ranks_table(ranks: Sequence[Rank], n_runs: int) -> Table:
     from hedge_tasks.numbers import Cell, Column, Format, Number, Table
 
     title = f"mean rank over {n_runs} runs of the {len(ranks)} detectors that all of them have; 95 % by resampling runs"
     columns = [
-        Column("detector"),
-        Column("rank", format=Format(digits=2)),
+        *(Column("detector"), Column("rank", format=Format(digits=2))),
         Column("interval", "95 %", show="interval", of="rank"),
     ]
     rows: list[dict[str, Cell]] = [

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.kept_claims import kept_numbers
+    from hedge_tasks.measures.unit_table import kept_numbers
     from hedge_tasks.runs.from_store import run_from_store
     from hedge_tasks.runs.scorers import scorers_of
 

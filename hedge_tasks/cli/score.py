@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import USUAL, cluster_open, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
-    from hedge_tasks.measures.kept_claims import measured_claims
+    from hedge_tasks.measures.unit_table import measured_claims
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.runs.scorers import chosen_models
 

@@ -14,11 +14,11 @@ The functions behind them take arrays:
     0.0
 """
 
-from hedge_tasks.detectors.base import NEEDS, Detector, all_draws, clean_draws, no_draws, noisy_draws
+from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.builtin.radflag import radflag, radflag_of_counts
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy, semantic_entropy
 from hedge_tasks.detectors.builtin.vase import vase
-from hedge_tasks.detectors.evidence import Evidence, cosine_matrices, evidence_of, relation_matrices
+from hedge_tasks.detectors.evidence import Evidence, evidence_of, placed_cosines, relation_matrices
 from hedge_tasks.detectors.registry import get, names, register
 
 __all__ = [
@@ -26,15 +26,11 @@ __all__ = [
     "Evidence",
     "evidence_of",
     "relation_matrices",
-    "cosine_matrices",
+    "placed_cosines",
     "register",
     "names",
     "get",
     "NEEDS",
-    "no_draws",
-    "clean_draws",
-    "noisy_draws",
-    "all_draws",
     "semantic_entropy",
     "discrete_semantic_entropy",
     "radflag",

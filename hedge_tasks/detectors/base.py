@@ -1,6 +1,6 @@
 """A detector: a name, what it needs, what it costs, and one function from the evidence to a number.
 
-    @register("radflag", title="RadFlag", needs=("clean", "clusters"), draws=clean_draws, source="Zhang et al. 2024")
+    @register("radflag", "RadFlag", needs=("clean", "clusters"), source="Zhang et al. 2024")
     def radflag_score(evidence: Evidence) -> float: ...
 
 Detectors are compared on the same answers at the same price, so that each says what it needs and how many draws it
@@ -23,7 +23,7 @@ from hedge_tasks.data.inside import ARRAYS
 from hedge_tasks.detectors.evidence import INSIDE_ARRAYS, Evidence
 from hedge_tasks.errors import unknown
 
-__all__ = ["NEEDS", "Detector", "all_draws", "clean_draws", "no_draws", "noisy_draws"]
+__all__ = ["NEEDS", "Detector"]
 
 NEEDS: Mapping[str, str] = {
     "clean": "answers sampled on the clean image",
@@ -95,6 +95,10 @@ LEVELS = ("answer", "claim")
 
 _DRAWS = frozenset({"clean", "noisy"})
 _TOKENS = frozenset(f"{draws}_{what}" for draws in ("clean", "noisy") for what in ("logprobs", "tokens"))
+_NOISY = frozenset(need for need in NEEDS if need.startswith("noisy"))
+_CLEAN = frozenset(need for need in NEEDS if need.startswith(("clean", "draw_"))) | {"claim_graph"}
+"""Evidence that takes samples of one kind."""
+
 _NEEDS_OF_LEVEL: Mapping[str, frozenset[str]] = {
     "object": frozenset({"clusters"}),
     "story": frozenset({"clusters"}),
@@ -106,26 +110,6 @@ known which draws mention it; a verdict has lost its words, and kept the log-pro
 _DIGITS = 12
 
 
-def no_draws(n: int, m: int) -> int:
-    """Price of a detector that looks at the baseline answer alone."""
-    return 0
-
-
-def clean_draws(n: int, m: int) -> int:
-    """Price of a detector that looks at the clean samples."""
-    return n
-
-
-def noisy_draws(n: int, m: int) -> int:
-    """Price of a detector that looks at the noisy samples and not at the clean ones."""
-    return m
-
-
-def all_draws(n: int, m: int) -> int:
-    """Price of a detector that looks at clean and noisy samples."""
-    return n + m
-
-
 @dataclass(frozen=True)
 class Detector:
     """A number that should be the higher, the more likely the baseline answer is hallucinated.
@@ -135,7 +119,6 @@ class Detector:
         title: in figures and reports.
         function: from the evidence, and the options by keyword, to the number; None or NaN where it is undefined.
         needs: which of `NEEDS` have to be there.
-        draws: what it costs besides the baseline answer, from the numbers of clean and noisy samples.
         unit: of the number; empty for a share or an index without one.
         source: paper, and equation where it has one.
         options: keyword arguments that differ from the function's defaults.
@@ -149,7 +132,6 @@ class Detector:
     title: str
     function: Callable[..., Any] = field(repr=False)
     needs: frozenset[str]
-    draws: Callable[[int, int], int] = field(repr=False)
     unit: str = ""
     source: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -175,6 +157,10 @@ class Detector:
             raise unknown("level of units", level, (*LEVELS, *_NEEDS_OF_LEVEL))
         looked_at = self.needs - _DRAWS
         return self.level == "answer" and bool(looked_at) and looked_at <= _NEEDS_OF_LEVEL[level]
+
+    def draws(self, n: int, m: int) -> int:
+        """Return what it costs besides the baseline answer, of n clean and m noisy samples: those that it looks at."""
+        return n * bool(self.needs & _CLEAN) + m * bool(self.needs & _NOISY)
 
     def passes(self, n: int) -> int:
         """Return how many prompts the model reads once more for it, after all draws.

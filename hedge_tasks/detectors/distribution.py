@@ -22,23 +22,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "ClusterIds",
-    "FloatArray",
-    "LogProbs",
-    "as_ids",
-    "as_logprobs",
-    "distinct",
-    "entropy",
-    "mean",
-    "negative",
-    "relative_weights",
-    "semantic_distribution",
-    "significant",
-    "shares",
-    "softmax",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 DIGITS = 12
@@ -159,25 +142,13 @@ def as_ids(values: ClusterIds, name: str) -> list[Hashable]:
     ids: list[Any] = list(values.tolist() if hasattr(values, "tolist") else values)
     if all(type(value) is int for value in ids):  # what a clustering gives: nothing to convert, nothing to refuse
         return ids
-    ids = [_as_id(value) for value in ids]
+    ids = [value.item() if hasattr(value, "item") else value for value in ids]
     for i, value in enumerate(ids):
-        if not _hashable(value):
+        if not isinstance(value, Hashable):
             raise ValueError(f"{name}[{i}] is not hashable: {value!r}")
         if value != value:
             raise ValueError(f"{name}[{i}] is NaN: it would be equal to no cluster, not even to its own")
     return ids
-
-
-def _as_id(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
-
-def _hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _layout(ids: list[Hashable], support: ClusterIds | None) -> dict[Hashable, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import permutations
 from typing import Any, TypeVar, cast
 
@@ -26,7 +26,6 @@ __all__ = [
     "NEUTRAL",
     "INSIDE_ARRAYS",
     "Evidence",
-    "cosine_matrices",
     "evidence_of",
     "placed_cosines",
     "relation_matrices",
@@ -38,9 +37,6 @@ Result = TypeVar("Result")
 
 # Pairs of texts -> probabilities of contradiction, neutral and entailment, shape (pairs, 3).
 Probabilities = Callable[[Sequence[Pair]], npt.ArrayLike]
-
-# Texts -> embeddings, shape (texts, d), of any norm.
-Embed = Callable[[list[str]], npt.ArrayLike]
 
 # Distinct texts of each question -> cosine similarities of all pairs of them, shape (u, u) each.
 Cosines = Callable[[Sequence[Sequence[str]]], Sequence[npt.NDArray[np.float64]]]
@@ -175,35 +171,38 @@ class Evidence:
     @cached_property
     def offers(self) -> frozenset[str]:
         """Which of `hedge_tasks.detectors.base.NEEDS` are met."""
-        logprobs, tokens = np.isnan(self.mean_logprobs).tolist(), np.isnan(self.n_tokens).tolist()
-        first = 1 + self.n_clean
-        flags = (
-            self.n_clean > 0,
-            first < len(self.texts),
-            self.cluster_ids is not None,
-            not logprobs[0],
-            not tokens[0],
-            not any(logprobs[1:first]),
-            not any(tokens[1:first]),
-            not any(logprobs[first:]),
-            not any(tokens[first:]),
-            self.relations is not None,
-            self.cosines is not None,
-            self.question is not None,
-            self.token_logprobs is not None,
-            self.token_entropies is not None,
-            self.relevances is not None and self.relevances[0] is not None,
-            self.relevances is not None and None not in self.relevances[self.clean] and self.n_clean > 0,
-        )
-        needs = _offered(flags, frozenset(self.forced))
-        if self.inside:
-            # Of the answer's tokens it is known already: `evidence_of` has taken that from the logits.
-            met = {need for need, names in INSIDE_ARRAYS.items() if need not in _FLAGS and self.inside.keys() >= names}
-            pictured = "heads" in self.inside and not np.isnan(self.inside["heads"]).any()
-            needs |= met if pictured else met - {"image_attention"}
-        if self.claims is not None and self.claims.claims:
-            needs |= {"claims", "contradictions"} if self.claims.contradicts else {"claims"}
-        return needs
+        first, known, counted = 1 + self.n_clean, ~np.isnan(self.mean_logprobs), ~np.isnan(self.n_tokens)
+        relevances, options = self.relevances, [name for name in self.forced if name.startswith(OPTION)]
+        met = {
+            "clean": self.n_clean > 0,
+            "noisy": self.n_noisy > 0,
+            "clusters": self.cluster_ids is not None,
+            "baseline_logprob": known[0],
+            "baseline_tokens": counted[0],
+            "clean_logprobs": known[1:first].all(),
+            "clean_tokens": counted[1:first].all(),
+            "noisy_logprobs": known[first:].all(),
+            "noisy_tokens": counted[first:].all(),
+            "relations": self.relations is not None,
+            "cosines": self.cosines is not None,
+            "question": self.question is not None,
+            "baseline_token_logprobs": self.token_logprobs is not None,
+            "baseline_token_entropies": self.token_entropies is not None,
+            "baseline_relevance": relevances is not None and relevances[0] is not None,
+            "clean_relevance": relevances is not None and self.n_clean > 0 and None not in relevances[self.clean],
+            "forced_blank": "blank" in self.forced,
+            "forced_reworded": "reworded" in self.forced,
+            "forced_truth": {"true", "false"} <= self.forced.keys(),
+            "forced_options": len(options) > 1,
+            "forced_noisy": len(options) > 1 and any(name.startswith(NOISY) for name in self.forced),
+            "claims": self.claims is not None and bool(self.claims.claims),
+            "contradictions": self.claims is not None and bool(self.claims.claims) and self.claims.contradicts,
+        }
+        # Of the answer's tokens it is known already: `evidence_of` has taken that from the logits.
+        met |= {need: self.inside.keys() >= names for need, names in INSIDE_ARRAYS.items() if need not in met}
+        if met["image_attention"]:
+            met["image_attention"] = not np.isnan(self.inside["heads"]).any()
+        return frozenset(need for need, is_met in met.items() if is_met)
 
     def inside_column(self, array: str, column: str) -> FloatArray:
         """Return one column of an array from inside the model, in double precision.
@@ -231,27 +230,6 @@ class Evidence:
         return self.cluster_ids
 
 
-_FLAGS = (
-    *("clean", "noisy", "clusters", "baseline_logprob", "baseline_tokens", "clean_logprobs", "clean_tokens"),
-    *("noisy_logprobs", "noisy_tokens", "relations", "cosines", "question"),
-    *("baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"),
-)
-
-
-@lru_cache(maxsize=256)
-def _offered(flags: tuple[bool, ...], forced: frozenset[str]) -> frozenset[str]:
-    """Return the needs that are met; one set for all questions of a run that meet the same."""
-    forced_flags = {
-        "forced_blank": "blank" in forced,
-        "forced_reworded": "reworded" in forced,
-        "forced_truth": {"true", "false"} <= forced,
-        "forced_options": (offered := sum(name.startswith(OPTION) for name in forced)) > 1,
-        "forced_noisy": offered > 1 and any(name.startswith(NOISY) for name in forced),
-    }
-    needs = {**dict(zip(_FLAGS, flags, strict=True)), **forced_flags}
-    return frozenset(need for need, is_met in needs.items() if is_met)
-
-
 def evidence_of(
     answer_set: AnswerSet,
     *,
@@ -264,7 +242,7 @@ def evidence_of(
     """Return the evidence of an answer set, with its cluster ids where it has any.
 
     Args:
-        relations, cosines: Of its answers; see `relation_matrices` and `cosine_matrices`.
+        relations, cosines: Of its answers; see `relation_matrices` and `placed_cosines`.
         claims: Of its baseline answer, with their support by at least these draws.
         relevances: Of the tokens of its answers.
         inside: Arrays from inside the model; those of clean answers that the set no longer has are cut off. Where the
@@ -342,40 +320,16 @@ def relation_matrices(answers: Sequence[Sequence[str]], probabilities: Probabili
     return [_relations(texts, rows, place) for texts in answers]
 
 
-def cosine_matrices(answers: Sequence[Sequence[str]], embed: Embed) -> list[Matrix]:
+def placed_cosines(answers: Sequence[Sequence[str]], cosines: Cosines) -> list[Matrix]:
     """Return cosine similarities of all pairs of answers to each question.
 
     Args:
         answers: The texts of each question.
-        embed: Called once with all different non-empty texts. An empty answer has similarity 1 to itself and to other
-            empty ones, 0 to all others.
+        cosines: Called once with the different non-empty texts of each question. An empty answer has similarity 1 to
+            itself and to other empty ones, 0 to all others.
 
     Returns:
         For each question an array of shape (k, k), float32; exactly 1 for equal texts.
-
-    Example:
-        >>> [matrix] = cosine_matrices([["a", "bb", "a"]], lambda texts: [[len(t) == 1, len(t)] for t in texts])
-        >>> matrix.round(3).tolist()
-        [[1.0, 0.707..., 1.0], [0.707..., 1.0, 0.707...], [1.0, 0.707..., 1.0]]
-    """
-    texts = list(dict.fromkeys(text for own in answers for text in own if text.strip()))
-    vectors = np.asarray(embed(texts), dtype=np.float64) if texts else np.empty((0, 1))
-    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    place = {text: i for i, text in enumerate(texts)}
-
-    def cosines(sets: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
-        rows = [vectors[[place[text] for text in own]] for own in sets]
-        return [own @ own.T for own in rows]
-
-    return placed_cosines(answers, cosines)
-
-
-def placed_cosines(answers: Sequence[Sequence[str]], cosines: Cosines) -> list[Matrix]:
-    """Return the same as `cosine_matrices`, from a clustering that knows cosines and not vectors.
-
-    Args:
-        answers: The texts of each question.
-        cosines: Called once with the different non-empty texts of each question.
     """
     different = list(map(_different, answers))
     matrices = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -14,7 +14,6 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
 from hedge_tasks.detectors.builtin.lexical import samples_pairs
-from hedge_tasks.detectors.clock import Clock, on
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
 from hedge_tasks.detectors.units import UnitsOfAnswer, shared_groups
 from hedge_tasks.errors import ConfigError, DataError
@@ -29,6 +28,9 @@ BASELINE_NAMES = ("discrete_se", "n_clusters", "baseline_nll", "clean_nll", "lex
 
 USUAL = (*SCORE_NAMES, *BASELINE_NAMES)
 """Detectors computed of every question; the others where they are named."""
+
+FREE = ("msp", "baseline_nll")
+"""Detectors that cost nothing beyond the answer; of a run the first that it has: the best would be a choice."""
 
 REFERENCE = SCORE_NAMES[0]
 """The detector that others are compared with, where nobody says otherwise."""
@@ -125,7 +127,6 @@ def score_clustered(
     alpha: float = 1.0,
     detectors: Sequence[str] = USUAL,
     evidence: Evidence | None = None,
-    clock: Clock | None = None,
 ) -> Scores:
     """Score an answer set that has cluster ids.
 
@@ -136,7 +137,6 @@ def score_clustered(
         alpha: weight of the clean-noisy gap in VASE; handed to every detector with an option of this name.
         detectors: names of those that are asked.
         evidence: of this answer set, where more is known than the set holds: relations or cosines.
-        clock: counts the time of each detector, which then shares nothing with the others.
 
     Raises:
         ConfigError: there is no such detector; names the nearest one.
@@ -148,10 +148,8 @@ def score_clustered(
     numbers: dict[str, float | None] = {}
     left_out: dict[str, str] = {}
     for name, detector in _chosen(tuple(detectors), alpha):
-        own = evidence if clock is None else replace(evidence)
         try:
-            with on(clock, name):
-                numbers[name] = detector.score(own)
+            numbers[name] = detector.score(evidence)
         except ValueError as error:
             raise DataError(f"{answer_set.id}: {error}") from error
         if numbers[name] is None:
@@ -274,6 +272,11 @@ def main_detectors(names: Iterable[str]) -> tuple[str, ...]:
     """Return the detectors that figures show: all but the simple baselines, unless there is nothing else."""
     detectors = tuple(dict.fromkeys(names))
     return tuple(name for name in detectors if name not in BASELINE_NAMES) or detectors
+
+
+def free_detector(names: Collection[str]) -> str | None:
+    """Return the detector that costs nothing and that the others are compared with; None without any."""
+    return next((name for name in FREE if name in names), None)
 
 
 def name_of(detector: str) -> str:

@@ -46,10 +46,9 @@ _loaded = False
 
 def register(
     name: str,
-    *,
     title: str,
+    *,
     needs: Collection[str],
-    draws: Callable[[int, int], int],
     unit: str = "",
     source: str = "",
     experimental: bool = False,
@@ -76,7 +75,7 @@ def register(
         if name in _detectors:
             raise ConfigError(f"two detectors are called {name!r}")
         described: dict[str, Any] = {"experimental": experimental, "short": short, "level": level, "blind": blind}
-        _detectors[name] = Detector(name, title, function, frozenset(needs), draws, unit, source, **described)
+        _detectors[name] = Detector(name, title, function, frozenset(needs), unit, source, **described)
         return function
 
     return add

@@ -16,7 +16,6 @@ from hedge_tasks.clustering.model_outputs import ModelOutputs, ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.clock import RELEVANCE, Clock, on
 from hedge_tasks.detectors.evidence import (
     INSIDE_ARRAYS,
     Evidence,
@@ -36,6 +35,8 @@ _NOT_OPTIONS = frozenset(
     {"backend", "with_question", "question_position", "alpha", "source", "embedding_source", "normalisation"}
     | {"chosen", "detectors"}
 )
+
+_RELEVANCE = {"baseline_relevance", "clean_relevance"}
 
 _AT_A_TIME = 512
 
@@ -199,16 +200,10 @@ class Scorer:
         ]
         self.backend.cluster([answers.texts for answers in cut], self.questions(cut))
 
-    def score(self, answer_sets: Sequence[AnswerSet], *, clock: Clock | None = None) -> list[Scores]:
-        """Cluster and score.
-
-        Args:
-            clock: counts the time of clustering, evidence and detectors.
-        """
-        with on(clock, "clusters"):
-            clustered = self.cluster(answer_sets)
+    def score(self, answer_sets: Sequence[AnswerSet]) -> list[Scores]:
+        """Cluster and score."""
         options: dict[str, Any] = {"alpha": self.alpha, "claims": self.claims, "inside": self.inside}
-        return score_all(clustered, self.backend, self.detectors, clock=clock, **options)
+        return score_all(self.cluster(answer_sets), self.backend, self.detectors, **options)
 
 
 def score_all(
@@ -217,7 +212,6 @@ def score_all(
     detectors: Sequence[str] = USUAL,
     *,
     alpha: float = 1.0,
-    clock: Clock | None = None,
     claims: ClaimSource | None = None,
     inside: InsideSource | None = None,
 ) -> list[Scores]:
@@ -231,9 +225,9 @@ def score_all(
         claims: what is known of the answers' claims.
         inside: what is known of the model from inside.
     """
-    evidence = evidence_for(clustered, backend, detectors, clock=clock, claims=claims, inside=inside)
+    evidence = evidence_for(clustered, backend, detectors, claims=claims, inside=inside)
     steps = progress(zip(clustered, evidence, strict=True), total=len(clustered), name="Scoring", unit="question")
-    return [score_clustered(a, alpha=alpha, detectors=detectors, evidence=e, clock=clock) for a, e in steps]
+    return [score_clustered(a, alpha=alpha, detectors=detectors, evidence=e) for a, e in steps]
 
 
 def evidence_for(
@@ -241,7 +235,6 @@ def evidence_for(
     backend: ClusteringBackend | None,
     detectors: Sequence[str],
     *,
-    clock: Clock | None = None,
     claims: ClaimSource | None = None,
     inside: InsideSource | None = None,
 ) -> Iterator[Evidence]:
@@ -254,7 +247,7 @@ def evidence_for(
     all_needs = frozenset(need for name in detectors for need in registry.get(name).needs)
     needs = all_needs if related else all_needs & {"baseline_relevance", *INSIDE_ARRAYS}
     embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
-    token_embedder = backend if needs & set(RELEVANCE) and isinstance(backend, GivesCosines) else None
+    token_embedder = backend if needs & _RELEVANCE and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:
         nli = None
@@ -265,30 +258,25 @@ def evidence_for(
         block = answer_sets[start : start + _AT_A_TIME]
         texts = [answer_set.texts for answer_set in block]
         nothing = [None] * len(block)
-        with on(clock, "cosines"):
-            cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
-        with on(clock, "relations"):
-            relations = relation_matrices(texts, nli.probabilities) if nli else nothing
-        relevances = _relevances(block, token_embedder, needs, clock) if token_embedder else nothing
+        cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
+        relations = relation_matrices(texts, nli.probabilities) if nli else nothing
+        relevances = _relevances(block, token_embedder, needs) if token_embedder else nothing
         for answer_set, cosine, relation, relevance in zip(block, cosines, relations, relevances, strict=True):
             own: dict[str, Any] = {"claims": claims_by_id.get(answer_set.id), "inside": inside_by_id.get(answer_set.id)}
             yield evidence_of(answer_set, relations=relation, cosines=cosine, relevances=relevance, **own)
 
 
 def _relevances(
-    block: Sequence[AnswerSet], embedder: GivesCosines, needs: frozenset[str], clock: Clock | None
+    block: Sequence[AnswerSet], embedder: GivesCosines, needs: frozenset[str]
 ) -> list[tuple[Relevances | None, ...]]:
     """Return the relevances of the tokens of baseline answers, clean ones, or both; None for all other answers."""
-    by_need: list[list[list[Relevances | None]]] = []
-    for need in RELEVANCE:
-        answers = [((a.baseline,) if need == "baseline_relevance" else a.clean) for a in block]
-        if need in needs:
-            questions = [(a.question, own) for a, own in zip(block, answers, strict=True)]
-            with on(clock, need):
-                by_need.append(token_relevances(questions, embedder.cosines))
-        else:
-            by_need.append([[None] * len(own) for own in answers])
-    return [(*baseline, *clean, *[None] * len(a.noisy)) for a, baseline, clean in zip(block, *by_need, strict=True)]
+    chosen = [("baseline_relevance" in needs) * [a.baseline] + ("clean_relevance" in needs) * [*a.clean] for a in block]
+    by_answer = token_relevances([(a.question, own) for a, own in zip(block, chosen, strict=True)], embedder.cosines)
+    first = 0 if "baseline_relevance" in needs else 1
+    return [
+        (*[None] * first, *known, *[None] * (len(a.answers) - first - len(known)))
+        for a, known in zip(block, by_answer, strict=True)
+    ]
 
 
 def _installed(settings: Mapping[str, Any]) -> list[str]:

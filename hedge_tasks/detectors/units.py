@@ -98,22 +98,6 @@ class _Scored(Protocol):
 
 
 @dataclass(frozen=True)
-class Inflation:
-    """How many times as large the variance of a ROC-AUC is as its scores show, because they were fitted on these units.
-
-    Attributes:
-        pooled, within: over all units, and within strata; at least 1.
-    """
-
-    pooled: float = 1.0
-    within: float = 1.0
-
-
-NOT_FITTED = Inflation()
-"""Of a score that knows none of the labels."""
-
-
-@dataclass(frozen=True)
 class Labelled:
     """Units with a label and a score, as columns of one length.
 
@@ -123,7 +107,8 @@ class Labelled:
         groups: of the units; None where there is nothing to resample by.
         strata: of the units; None where a unit has none.
         ids: of the units.
-        inflation: of the variance of a ROC-AUC by fitting the score on these units.
+        inflation: how many times as large the variance of a ROC-AUC is as the scores show, because they were fitted on
+            these units (`hedge_tasks.detectors.probes.crossfit.INFLATION`); 1 of a score that knows none of the labels.
     """
 
     values: FloatArray
@@ -131,7 +116,7 @@ class Labelled:
     groups: tuple[Hashable, ...] | None
     strata: tuple[Hashable, ...] | None
     ids: tuple[str, ...] = ()
-    inflation: Inflation = NOT_FITTED
+    inflation: float = 1.0
 
     @property
     def both_classes(self) -> bool:
@@ -154,22 +139,21 @@ class Labelled:
 
     def auroc(self) -> Number:
         """Return the ROC-AUC over all units; its interval is clustered by group."""
-        return estimate_auroc(self.values, self.labels, groups=self.groups, inflation=self.inflation.pooled)
+        return estimate_auroc(self.values, self.labels, groups=self.groups, inflation=self.inflation)
 
     def within(self) -> StratifiedAuroc:
         """Return the ROC-AUC that compares only units of one stratum."""
         strata = self.strata or (None,) * len(self.values)
         return stratified_auroc(
-            self.values, self.labels, strata, groups=self.groups, inflation=self.inflation.within, each=False
+            self.values, self.labels, strata, groups=self.groups, inflation=self.inflation, each=False
         )
 
     def fitting_variance(self, *, within: bool) -> float:
         """Return what fitting adds to the variance of the ROC-AUC."""
-        factor = self.inflation.within if within else self.inflation.pooled
-        if factor == 1:
+        if self.inflation == 1:
             return 0.0
         stderr = (self.within() if within else self.auroc()).stderr or 0.0
-        return (1 - 1 / factor) * stderr**2
+        return (1 - 1 / self.inflation) * stderr**2
 
     def only(self, positions: Sequence[int]) -> Labelled:
         """Return the units at some positions."""

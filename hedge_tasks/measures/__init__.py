@@ -6,20 +6,18 @@ standard_measures  measures of every task: ROC-AUC of each detector, rates of la
 run_measures       measures of run files, and paired differences between runs
 forced_options     measures of the distribution over the offered answers
 
-Detectors of answers:
-detector_table     detectors side by side on a run; detector_columns: their columns as a printed table
+Detectors:
+detector_table     detectors of answers side by side, and the one printed table of detectors of any unit
+unit_table         detectors of claims side by side, also of those kept with a run; unit_numbers: their further numbers
 priced_scores      scores with what they cost, under a budget; sweep: AUROC against the number of answers
-blind              baselines that see neither image nor draws; folds: cross-fitting
-probe_table        fitted detectors; claim_probes: those of sentences
-curves, threshold_report, cost    curves behind figures; effects of tuning; seconds and memory
-
-Detectors of claims:
-kept_claims        claims kept with a run, scored and measured
-unit_table         detectors of claims side by side; unit_numbers: their numbers besides the ROC-AUC
+blind              baselines that see neither image nor draws; folds: their cross-fitting
+fitted             fitted detectors of answers and of sentences
+threshold_report   ways of choosing the threshold of embedding clustering
+curves, cost       curves behind figures; seconds and memory
 
 Runs:
-comparisons        two scores, or two runs on the same questions; run_variants: runs that differ in one setting
-seed_spread        spread over seeds, and the draws' share of a variance
+comparisons        two scores, or two runs on the same questions
+seed_spread        runs that differ in the seed alone, their spread, and the draws' share of a variance
 audited            numbers against experts
 run_finding        the finding of a run in sentences; claim_finding: of its claims; trust_state: how far to trust them
 

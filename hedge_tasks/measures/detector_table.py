@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
+from scipy.stats import rankdata
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
-from hedge_tasks.detectors.advice import DrawingGain, free_detector, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.probes.base import FittedDetector
+from hedge_tasks.detectors.probes.crossfit import INFLATION
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
+from hedge_tasks.measures.fitted import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
 from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
-from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
 from hedge_tasks.measures.unit_numbers import Flagged, Top
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Number, Table
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.evidence import incomplete_sources
 from hedge_tasks.runs.kept_inside import inside_source
-from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, estimate_mean, max_t
-from hedge_tasks.statistics.base import midranks
 
 _FEWEST_RUNS = 3
 
@@ -46,8 +43,6 @@ class DetectorNumbers:
         difference: its ROC-AUC less that of the detector it is compared with; None for that one itself.
         p_adjusted: of the difference, adjusted for all rows that are compared.
         difference_within, p_adjusted_within: the same of ROC-AUCs within answers; of parts only.
-        seconds: that evidence and score took here, for all questions; what was kept with the run is looked up. None
-            where they are not counted.
         blind: whether it sees neither image nor draws.
         reversed: whether a blind baseline's sign is turned because its ROC-AUC is below 0.5.
         top, flagged: of parts only; None where they are undefined.
@@ -65,7 +60,6 @@ class DetectorNumbers:
     p_adjusted: float | None = None
     difference_within: Comparison | None = None
     p_adjusted_within: float | None = None
-    seconds: float | None = None
     blind: bool = False
     reversed: bool = False
     top: Top | None = None
@@ -84,8 +78,6 @@ class DetectorTable:
         against: name of the detector that the others are compared with.
         rows: those with a ROC-AUC, the highest first.
         left_out: detector -> why it has none.
-        advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
-        scores: of all questions by the detectors with a row.
         blind: baselines that see neither picture nor draws, beside the detectors; None where they were not measured.
         experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
         labels: whose labels all others rest on.
@@ -96,8 +88,6 @@ class DetectorTable:
     against: str
     rows: tuple[DetectorNumbers, ...]
     left_out: Mapping[str, str]
-    advice: str = ""
-    scores: Sequence[Scores] = ()
     blind: AgainstBlind | None = None
     experts: Mapping[str, Number] = field(default_factory=dict)
     labels: str = ""
@@ -182,7 +172,6 @@ def detector_table(
             passes=detectors[name].passes(n) if name in detectors else 1,
             labels=columns[name].labels,
             fitted=name in of_fitted,
-            seconds=columns[name].seconds,
             estimate=estimates[name],
             within=_NOT_WITHIN if name in of_fitted else auroc_within(columns[name].scores, name),
             difference=compared[name][0],
@@ -190,22 +179,15 @@ def detector_table(
         )
         for name in ranked
     )
-    # Scores that are fitted to the labels are nothing that a fusion may be fitted on.
-    plain = [name for name in ranked if name not in of_fitted]
-    joined = [
-        replace(first, numbers={name: columns[name].scores[i][name] for name in plain})
-        for i, first in enumerate(columns[plain[0]].scores if plain else ())
-    ]
     audit = audit_of(run)
+    counted = next((column.scores for name, column in columns.items() if name not in of_fitted), None)
     return DetectorTable(
         run,
         scorer,
         against,
         rows,
         left_out,
-        _advice(rows, scores, detectors, one_spelling=_options_imported(run)),
-        joined,
-        against_blind(run.answer_sets, scores, joined) if blind and joined else None,
+        against_blind(run.answer_sets, scores, counted) if blind and counted is not None else None,
         {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in ranked},
         whose_labels(run, audit),
     )
@@ -241,20 +223,24 @@ def _fitted_columns(
         return {}, {}
     scores = columns.get(SEMANTIC_ENTROPY, next(iter(columns.values()))).scores
     try:
-        data = ProbeData.of(run.answer_sets, scores, inside_source(run)(LOOKED_AT))
+        data = ProbeData.of(scores, inside_source(run)(LOOKED_AT))
     except DataError as error:
         return {}, {probe.name: str(error) for probe in fitted}
-    priced: dict[str, PricedScores] = {}
-    left_out: dict[str, str] = {}
-    for probe in fitted:
-        start = time.perf_counter()
-        try:
-            scored = fitted_scores(data, probe)
-        except DataError as error:
-            left_out[probe.name] = str(error)
-            continue
-        seconds = time.perf_counter() - start
-        priced[probe.name] = PricedScores(scored.scores, 0, seconds, scored.labels, scored.inflation)
+    by_name, left_out = fitted_scores(data, fitted)
+    priced = {
+        probe.name: PricedScores(
+            [
+                replace(s, numbers={probe.name: by_name[probe.name][s.id]}, choice_errors={})
+                for s in data.units
+                if isinstance(s, Scores)
+            ],
+            0,
+            data.trained_on(probe),
+            INFLATION,
+        )
+        for probe in fitted
+        if probe.name in by_name
+    }
     return priced, left_out
 
 
@@ -271,63 +257,92 @@ def _not_kept(run: Run, scorer: Scorer, detectors: Mapping[str, Detector]) -> di
     }
 
 
-def _options_imported(run: Run) -> bool:
-    """Return whether the answers are options of multiple-choice questions, imported as such."""
-    judge = judge_of(run)
-    return isinstance(judge, Mapping) and judge.get("judge") == "options"
-
-
-def _advice(
-    rows: Sequence[DetectorNumbers],
-    columns: Mapping[str, Labelled],
-    detectors: Mapping[str, Detector],
-    *,
-    one_spelling: bool,
-) -> str:
-    """Return advice on what the draws gain over the log-probability of the answer, by paired tests."""
-    values = {row.detector: row.estimate.value or 0.0 for row in rows}
-    drawing = [row for row in rows if row.draws]
-    free = free_detector(list(values))
-    if free is None:
-        if free_detector(list(detectors)) is None:
-            return ""  # no detector without draws was chosen
-        gains = {d.detector: DrawingGain(d.title, d.draws, values[d.detector], 0.0, None, None) for d in drawing}
-        return price_advice(None, gains)
-    compared = differences(columns, [row.detector for row in drawing], free)
-    gains = {
-        row.detector: DrawingGain(row.title, row.draws, values[row.detector], pair.difference, pair.interval, p)
-        for row in drawing
-        for pair, p in [compared[row.detector]]
-        if pair is not None and pair.difference is not None
-    }
-    return price_advice((detectors[free].title, values[free]), gains, one_spelling=one_spelling)
-
-
 def mean_ranks(tables: Sequence[DetectorTable]) -> list[Rank]:
-    """Return the mean rank over runs of every detector that all of them have, the best first; see `ranks_of`."""
-    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
-    return ranks_of(values, range(len(values)))
-
-
-def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable]) -> list[Rank]:
     """Return the mean rank over runs of every detector that all of them have, the best first.
 
-    The interval is Student's between runs, or groups of them: it shows how far other runs like these would have
-    another order, and is rough with few of them.
-
-    Args:
-        values: by run, the ROC-AUC of each detector.
-        groups: what runs share that are drawn together, such as a model on several tasks, length as `values`.
+    The interval is Student's between runs: it shows how far other runs like these would have another order, and is
+    rough with few of them.
     """
+    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
     names = [name for name in values[0] if all(name in by_detector for by_detector in values)] if values else []
     if not names:
         return []
-    ranks = np.array([midranks([-by_detector[name] for name in names]) for by_detector in values])
-    mean_by_detector = []
-    for name, of_runs in zip(names, ranks.T, strict=True):
-        mean = estimate_mean(of_runs, groups)
-        low, high = mean.interval or (1.0, float(len(names)))
-        interval = max(1.0, low), min(float(len(names)), high)
-        enough = len(set(groups)) >= _FEWEST_RUNS
-        mean_by_detector.append(Rank(name, float(of_runs.mean()), interval if enough else None))
-    return sorted(mean_by_detector, key=lambda rank: (rank.mean, rank.detector))
+    ranks = rankdata([[-by_detector[name] for name in names] for by_detector in values], axis=1)
+    intervals = [
+        interval if len(ranks) >= _FEWEST_RUNS and (interval := estimate_mean(of_runs, range(len(of_runs))).interval) else None
+        for of_runs in ranks.T
+    ]
+    means = map(Rank, names, ranks.mean(axis=0).tolist(), intervals)
+    return sorted(means, key=lambda rank: (rank.mean, rank.detector))
+
+
+_COLUMNS = (
+    *(Column("detector"), Column("draws"), Column("passes"), Column("labels")),
+    Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
+    Column("interval", "95 %", show="interval", of="estimate"),
+    Column("experts", "against experts", format=FOUR_DIGITS, interval=True),
+    Column("within", format=FOUR_DIGITS),
+    Column("within_interval", "95 %", show="interval", of="within"),
+    *(Column("top"), Column("chance", "(chance)"), Column("flagged"), Column("precision"), Column("recall")),
+)
+
+
+def numbers_table(
+    rows: Sequence[DetectorNumbers],
+    *,
+    against: str,
+    experts: Mapping[str, Number] | None = None,
+    baselines: Sequence[Mapping[str, Cell]] = (),
+    brief: bool = False,
+    title: str = "",
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return a table of detectors of any unit, without the columns that no row has anything in.
+
+    Args:
+        against: what the differences are to.
+        experts: by detector, its ROC-AUC against experts' labels.
+        baselines: further rows, below the others.
+        brief: without numbers within strata, and without the most suspicious and the flagged units: as wide as a
+            terminal.
+    """
+    columns = list(_COLUMNS[:7] if brief else _COLUMNS)
+    for key, p, heading in (
+        ("difference", "p_adjusted", against),
+        ("difference_within", "p_adjusted_within", f"{against} within"),
+    ):
+        columns.append(Column(key, f"- {heading}", format=SIGNED_FOUR))
+        columns.append(Column(f"{key}_interval", "95 %", format=SIGNED, show="interval", of=key))
+        columns.append(Column(p, "p (max-T)", show="p"))
+    cells = [_cells(row) | ({"experts": experts[row.detector]} if experts else {}) for row in rows]
+    cells += [dict(baseline) for baseline in baselines]
+    filled = [
+        column
+        for column in (columns[:-3] if brief else columns)
+        if any(row.get(column.source) is not None for row in cells)
+    ]
+    return Table(filled, cells, title, notes)
+
+
+def _cells(row: DetectorNumbers) -> dict[str, Cell]:
+    kind = " (blind)" if row.blind else " (fitted)" if row.fitted else ""
+    cells: dict[str, Cell] = {
+        "detector": row.detector + ("*" if row.reversed else "") + kind,
+        "title": row.title,
+        "draws": row.draws,
+        # Most detectors cost neither: the columns are there where one does.
+        "passes": row.passes or None,
+        "labels": row.labels or None,
+        "estimate": row.estimate,
+        "within": row.within,
+    }
+    if row.top is not None:
+        cells |= {"top": row.top.rate, "chance": row.top.chance}
+    if row.flagged is not None:
+        cells |= {"flagged": row.flagged.share, "precision": row.flagged.precision, "recall": row.flagged.recall}
+    # A difference without a value has no reason here where the ROC-AUC has one.
+    if (over_all := row.difference) is not None and row.estimate.defined:
+        cells |= {"a": over_all.a, "b": over_all.b, "difference": over_all.number, "p_value": over_all.p_value}
+    if row.difference_within is not None and row.within.defined:
+        cells["difference_within"] = row.difference_within.number
+    return {**cells, "p_adjusted": row.p_adjusted, "p_adjusted_within": row.p_adjusted_within}

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.base import Detector
-from hedge_tasks.detectors.clock import Clock
 from hedge_tasks.detectors.pipeline import Scores, prices_of
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import NOT_FITTED, Inflation
 from hedge_tasks.errors import ConfigError
 
 
@@ -21,16 +19,14 @@ class PricedScores:
     Attributes:
         scores: of all questions; other detectors may be in them.
         draws: answers a question besides the baseline answer.
-        seconds: that evidence and score took here, for all questions; what was kept with the run is looked up.
         labels: documents that it was fitted on.
         inflation: of the variance of a ROC-AUC by fitting.
     """
 
     scores: Sequence[Scores]
     draws: int
-    seconds: float
     labels: int = 0
-    inflation: Inflation = NOT_FITTED
+    inflation: float = 1.0
 
 
 def truncated(answer_set: AnswerSet, n: int, n_noisy: int | None = None) -> AnswerSet:
@@ -58,10 +54,9 @@ def priced_columns(
     """
     n, m = (min(len(getattr(a, name)) for a in answer_sets) for name in ("clean", "noisy"))
     if budget is None:
-        clock = Clock()
-        scores = replace(scorer, detectors=tuple(detectors)).score(answer_sets, clock=clock)
+        scores = replace(scorer, detectors=tuple(detectors)).score(answer_sets)
         prices = prices_of(scores)
-        return {name: PricedScores(scores, round(prices[name].mean), clock.of(d)) for name, d in detectors.items()}, {}
+        return {name: PricedScores(scores, round(prices[name].mean)) for name in detectors}, {}
     if budget < 0:
         raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
     sizes: dict[tuple[int, int], list[str]] = {}
@@ -79,9 +74,8 @@ def priced_columns(
     columns: dict[str, PricedScores] = {}
     for (clean, noisy), names in sizes.items():
         prefixes = [truncated(answer_set, clean, noisy) for answer_set in answer_sets]
-        clock = Clock()
-        scores = replace(scorer, detectors=tuple(names)).score(prefixes, clock=clock)
-        columns |= {n: PricedScores(scores, detectors[n].draws(clean, noisy), clock.of(detectors[n])) for n in names}
+        scores = replace(scorer, detectors=tuple(names)).score(prefixes)
+        columns |= {name: PricedScores(scores, detectors[name].draws(clean, noisy)) for name in names}
     return columns, left_out
 
 
@@ -92,10 +86,9 @@ def affordable_answers(detector: Detector, n: int, m: int, budget: int) -> tuple
         n, m: clean and noisy answers that there are.
         budget: most draws a question.
     """
-    looks_at = (detector.draws(1, 0) > 0, detector.draws(0, 1) > 0)
-    most = [count if looks else 0 for count, looks in zip((n, m), looks_at, strict=True)]
+    most = detector.draws(n, 0), detector.draws(0, m)
     for k in range(max(most), 0, -1):
         clean, noisy = min(k, most[0]), min(k, most[1])
-        if detector.draws(clean, noisy) <= budget:
+        if clean + noisy <= budget:
             return clean, noisy
-    return None if any(looks_at) else (0, 0)
+    return None if detector.draws(1, 1) else (0, 0)

@@ -13,11 +13,12 @@ from typing import Any
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.advice import FREE, free_detector
 from hedge_tasks.detectors.pipeline import (
+    FREE,
     Scores,
     detection_auroc,
     detectors_of,
+    free_detector,
     main_detectors,
     name_of,
     prices_of,

@@ -18,9 +18,46 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.numbers import FOUR_DIGITS, Column, Format, Number, Table
+from hedge_tasks.runs.run_files import Run
 
 _ENOUGH = 0.1
 """Share of the variance that draws have when more of them are not worth their price."""
+
+
+_CHOSEN = "chosen"
+"""Setting of a filter: the threshold that it found on the draws, which differs with the seed."""
+
+
+def by_seed(run: Run, others: Iterable[Run]) -> dict[int, Run]:
+    """Return a run and those that differ from it in the seed alone, by seed; the newest of each.
+
+    Task, model, documents, prompt, filters, sampling and judge are the same. Empty where the run records no seed.
+    """
+    if _seed(run) is None:
+        return {}
+    settings = _without_seed(run)
+    alike = [r for r in (run, *others) if _seed(r) is not None and _without_seed(r) == settings]
+    runs = {seed: r for r in sorted(alike, key=lambda r: r.created) if (seed := _seed(r)) is not None}
+    return dict(sorted(runs.items()))
+
+
+def _seed(run: Run) -> int | None:
+    seed = (run.settings.get("sampling") or {}).get("seed")
+    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
+
+
+def _without_seed(run: Run) -> dict[str, Any]:
+    filters, sampling = ({**(run.settings.get(name) or {})} for name in ("filters", "sampling"))
+    sampling.pop("seed", None)
+    return {
+        "task": run.task,
+        "model": run.model,
+        "documents": {(answers.id, answers.question) for answers in run.answer_sets},
+        "judges": {(str(verdict.get("judge")), str(verdict.get("version"))) for verdict in run.verdicts.values()},
+        "sampling": sampling,
+        "filters": {name: {k: v for k, v in own.items() if k != _CHOSEN} for name, own in filters.items()},
+        **{key: run.settings.get(key) for key in ("prompt", "documents")},
+    }
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from hedge_tasks.clustering import EmbeddingClustering, HybridClustering, NliClustering
-from hedge_tasks.clustering.embedding import EmbeddingCache
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc, prices_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.io import tables
-from hedge_tasks.measures.cost import Cost, measured
 from hedge_tasks.measures.priced_scores import priced_columns, truncated
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import FOUR_DIGITS, Column, Number, Table
 
 
 @dataclass(frozen=True)
@@ -110,58 +106,17 @@ def _check_sizes(answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None
         raise ConfigError(f"n = {wrong[0]}: there are 1 to {most} clean answers for every question")
 
 
-@dataclass(frozen=True)
-class ScoringPrice:
-    """Cost of clustering and scoring with n clean and n noisy answers a question: HEDGE Figure 3."""
+def sweep_table(points: Sequence[Point], by: str) -> Table:
+    """Return a row for each size and detector, with its price, since VASE at n costs twice as much as SE at n.
 
-    n: int
-    clustering: str
-    cost: Cost
-
-
-def prices(
-    answer_sets: Sequence[AnswerSet], scorers: Mapping[str, Scorer], sizes: Sequence[int]
-) -> Iterator[ScoringPrice]:
-    """Cluster and score every prefix from nothing: no relation and no embedding is taken from an earlier one.
-
-    Raises:
-        ConfigError: a size is not from 1 to the number of clean answers that every document has.
+    Args:
+        by: "n" or "draws": what the sizes are.
     """
-    _check_sizes(answer_sets, sizes)
-    for name, scorer in scorers.items():
-        # Loading the model and warming it up is no part of the price.
-        _without_memory(scorer).score([truncated(answer_set, 1) for answer_set in answer_sets[:2]])
-        for n in sizes:
-            sets = [truncated(answer_set, n) for answer_set in answer_sets]
-            with measured() as cost:
-                _without_memory(scorer).score(sets)
-            yield ScoringPrice(n, name, cost)
-
-
-def _without_memory(scorer: Scorer) -> Scorer:
-    """Return the scorer with a backend that knows nothing of earlier texts."""
-    backend = scorer.backend
-    if isinstance(backend, EmbeddingClustering):
-        return replace(scorer, backend=replace(backend, cache=EmbeddingCache()))
-    if isinstance(backend, (NliClustering, HybridClustering)):
-        return replace(scorer, backend=replace(backend, cache=False))
-    return scorer
-
-
-def prices_as_csv(measurements: Sequence[ScoringPrice]) -> str:
-    """Return one line a price: n, clustering, seconds, cpu_seconds, peak_mb, gpu_peak_mb, gpu_added_mb."""
-    names = [field.name for field in fields(Cost)]
-    rows = ([price.n, price.clustering, *(getattr(price.cost, name) for name in names)] for price in measurements)
-    return tables.as_csv([["n", "clustering", *names], *rows])
-
-
-def as_csv(points: Sequence[Point]) -> str:
-    """Return one line a point: n, score, draws, auroc, stderr, low, high, n_documents, reason."""
-    header = ["n", "score", "draws", "auroc", "stderr", "low", "high", "n_documents", "reason"]
-    return tables.as_csv([header, *map(_row, points)])
-
-
-def _row(point: Point) -> list[object]:
-    estimate = point.estimate
-    low, high = estimate.interval or (None, None)
-    return [point.n, point.score, point.draws, estimate.value, estimate.stderr, low, high, estimate.n, estimate.reason]
+    columns = [
+        *(Column("n", "n" if by == "n" else "at most"), Column("score", "detector"), Column("draws")),
+        Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
+        Column("interval", "95 %", show="interval", of="estimate"),
+        Column("rarer", "rarer class", show="n_rarer", of="estimate"),
+    ]
+    rows = [{name: getattr(point, name) for name in ("n", "score", "draws", "estimate")} for point in points]
+    return Table(columns, rows)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from hedge_tasks.detectors.pipeline import auroc_of_pairs
+from hedge_tasks.detectors.probes.crossfit import INFLATION
 from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, labelled
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.measures.detector_table import DetectorNumbers, differences
 from hedge_tasks.measures.unit_numbers import (
     TEXT,
@@ -28,7 +30,9 @@ from hedge_tasks.measures.unit_numbers import (
     with_text,
 )
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
+from hedge_tasks.runs.claim_files import label_options, support_of_run
+from hedge_tasks.runs.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, score_claims, with_draws
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import StratifiedAuroc
 from hedge_tasks.statistics.base import FloatArray
 
@@ -112,6 +116,7 @@ class UnitTable:
 def unit_table(
     scored: ScoredClaims,
     *,
+    probes: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
     silent: str = "unlabelled",
     errors: str = "all",
     flag: float = FLAGGED,
@@ -123,6 +128,7 @@ def unit_table(
         silent, errors: see `hedge_tasks.claims.labels.label_of`.
         flag: share of the units that is flagged, in (0, 1).
         seed: of the folds of the text classifier.
+        probes: scores of fitted detectors by the id of the claim.
 
     Raises:
         ConfigError: a value makes no sense.
@@ -137,23 +143,29 @@ def unit_table(
             f"{scored.title}: none of {len(counted.units)} claims has a label that counts and known support"
         )
     units, why_no_text = with_text(units, seed)
+    units = tuple(
+        replace(unit, numbers={**unit.numbers, **{name: values.get(unit.id) for name, values in probes.items()}})
+        for unit in units
+    )
     columns, left_out = columns_of(units, detectors_in(units))
     if why_no_text:
         left_out[TEXT] = why_no_text
     else:  # also where it says the same of every unit: that is a finding about the wording
         columns[TEXT] = labelled(units, TEXT)
         left_out.pop(TEXT, None)
-    for name in scored.fitted.keys() & columns.keys():
-        columns[name] = replace(columns[name], inflation=scored.fitted[name])
+    for name in probes.keys() & columns.keys():
+        columns[name] = replace(columns[name], inflation=INFLATION)
     rows, best = detector_rows(columns, {name: about_detector(name, *draws_of(scored)) for name in columns}, flag=flag)
-    answer_rows, answer_label = _answer_rows(scored, units, columns)
+    answer_rows, answer_label = _answer_rows(scored, units, [name for name in columns if name not in probes])
     weights = [answer.covered for answer in scored.decomposed]
     return UnitTable(
         scored,
         counted,
         columns,
         tuple(
-            replace(row, passes=1, labels=scored.fitted_on, fitted=True) if row.detector in scored.fitted else row
+            replace(row, passes=1, labels=round(len(probes[row.detector]) * 0.8), fitted=True)
+            if row.detector in probes
+            else row
             for row in rows
         ),
         {**scored.left_out, **left_out},
@@ -227,7 +239,7 @@ def draws_of(scored: ScoredClaims) -> tuple[int, int]:
 
 
 def _answer_rows(
-    scored: ScoredClaims, units: Sequence[Unit], columns: Mapping[str, Labelled]
+    scored: ScoredClaims, units: Sequence[Unit], names: Sequence[str]
 ) -> tuple[tuple[AnswerRow, ...], str]:
     """Measure the mean and maximum over all units of an answer, labelled or not, against the answer's label."""
     from scipy.stats import spearmanr
@@ -245,9 +257,8 @@ def _answer_rows(
     if len(labels) < len(sets):
         labels, label_source = [int(share > 0) for share in shares], "whether any labelled claim is hallucinated"
     rows = []
-    for name in columns:
-        # A fitted score is of the answer's own image, but its error is not known of means.
-        if is_blind(name) or name in scored.fitted:
+    for name in names:
+        if is_blind(name):
             continue
         for how, function in (("mean", np.mean), ("max", np.max)):
             values = np.array([function(_known(answer, name)) for answer in scored_answers], dtype=np.float64)
@@ -283,3 +294,55 @@ def _curve(scored: ScoredClaims, units: Sequence[Unit]) -> list[CurvePoint]:
             if len(column.values) == len(units)
         ]
     return points
+
+
+def score_kept_claims(run: Run) -> ScoredClaims | None:
+    """Score the claims that are kept with a run; None where nothing is kept, or it cannot be used.
+
+    The support that counts is that of `support_of_run`.
+
+    Raises:
+        DataError: labels in the run are none of its answers.
+    """
+    kept = support_of_run(run)
+    return None if kept is None else score_claims(run, kept.supported, kept, kept.price, kept.settings)
+
+
+def measured_claims(claims: ScoredClaims, run: Run) -> tuple[UnitTable | None, str]:
+    """Measure claims, with labels counted as in their run's settings; None with the reason where there are none."""
+    if not has_labels(claims):
+        return None, "no claim is labelled"
+    try:
+        return unit_table(claims, **label_options(run)), ""
+    except DataError as error:
+        return None, str(error)
+
+
+@dataclass(frozen=True)
+class KeptNumbers:
+    """The scores and numbers of the claims that are kept with a run.
+
+    Attributes:
+        scored: with all their scores; None where they cannot be.
+        table: their numbers; None where there are none.
+        why: there are no numbers.
+    """
+
+    scored: ScoredClaims | None
+    table: UnitTable | None
+    why: str = ""
+
+
+def kept_numbers(run: Run) -> KeptNumbers | None:
+    """Score and measure the claims kept with a run; None where nothing is kept. Faults are given as `why`."""
+    try:
+        claims = score_kept_claims(run)
+    except HedgeError as error:  # no reason to have no numbers of the answers
+        return KeptNumbers(None, None, str(error))
+    return None if claims is None else KeptNumbers(claims, *measured_claims(claims, run))
+
+
+def has_labels(claims: ScoredClaims) -> bool:
+    """Return whether any claim has a label, or a reference that is silent on it."""
+    labels = (label for answer in claims.answers for label in answer.labels.labels)
+    return any(label is not None and (label.label is not None or label.silent) for label in labels)

@@ -7,7 +7,7 @@ from typing import Any
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.claim_finding import claim_finding
-from hedge_tasks.measures.kept_claims import measured_claims, score_kept_claims
+from hedge_tasks.measures.unit_table import measured_claims, score_kept_claims
 from hedge_tasks.report.claim_page import default_detector, threshold_of, worst_answers
 from hedge_tasks.report.pictures import NONE, Thumbnails
 from hedge_tasks.runs.run_files import Run

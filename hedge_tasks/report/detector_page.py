@@ -10,8 +10,8 @@ from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.detector_table import DetectorTable, Rank
-from hedge_tasks.measures.kept_claims import KeptNumbers
 from hedge_tasks.measures.run_finding import RunFinding
+from hedge_tasks.measures.unit_table import KeptNumbers
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.plots.charts import Chart
 from hedge_tasks.report.plots.figures import detectors_chart, price_chart, ranks_chart

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.measures.kept_claims import score_kept_claims
 from hedge_tasks.measures.run_finding import RunFinding
+from hedge_tasks.measures.unit_table import score_kept_claims
 from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
 from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within
 from hedge_tasks.report.plots import (

@@ -10,8 +10,7 @@ from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import audited_numbers, whose_labels
 from hedge_tasks.measures.blind import against_blind
-from hedge_tasks.measures.run_variants import by_seed
-from hedge_tasks.measures.seed_spread import COVERED, spreads
+from hedge_tasks.measures.seed_spread import COVERED, by_seed, spreads
 from hedge_tasks.numbers import THREE_DIGITS, format_number
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.texts import clean

@@ -23,7 +23,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
-from hedge_tasks.detectors.units import Inflation, Unit
+from hedge_tasks.detectors.units import Unit
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.claim_labels import labelled_spans
 from hedge_tasks.runs.run_files import Run
@@ -303,8 +303,6 @@ class ScoredClaims:
         settings: of decomposition and engine.
         left_out: detector -> why no answer has its scores.
         labelled_by: where the labels come from.
-        fitted: fitted detector -> what fitting makes of the variance of its ROC-AUC.
-        fitted_on: claims that these are fitted on, the mean over folds.
     """
 
     title: str
@@ -314,8 +312,6 @@ class ScoredClaims:
     settings: Mapping[str, Any]
     left_out: Mapping[str, str] = field(default_factory=dict)
     labelled_by: str = ""
-    fitted: Mapping[str, Inflation] = field(default_factory=dict)
-    fitted_on: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from loguru import logger
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.score_columns import ScoreColumns
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.progress import progress
@@ -29,7 +28,7 @@ _AT_A_TIME = 512
 class ScoredPart:
     """Scores of a part, and how many of its documents lack answers."""
 
-    scores: ScoreColumns
+    scores: Sequence[Scores]
     n_incomplete: int
 
 
@@ -78,15 +77,15 @@ def score_part(part: Part, scorer: Scorer) -> ScoredPart:
     """Load, label and score a part."""
     if isinstance(part, StoredBlock):
         run, n_incomplete = part.load()
-        return ScoredPart(ScoreColumns(scorer.score(run.answer_sets)), n_incomplete)
-    return ScoredPart(ScoreColumns(scorer.score(part)), 0)
+        return ScoredPart(scorer.score(run.answer_sets), n_incomplete)
+    return ScoredPart(scorer.score(part), 0)
 
 
-def _gathered(scored: Iterator[ScoredPart]) -> ScoreColumns:
-    columns, incomplete = ScoreColumns(), 0
+def _gathered(scored: Iterator[ScoredPart]) -> list[Scores]:
+    scores, incomplete = list[Scores](), 0
     for part in scored:
-        columns.extend(part.scores)
+        scores.extend(part.scores)
         incomplete += part.n_incomplete
     if incomplete:
         logger.warning("partial: {} documents have not all their answers yet and are left out", incomplete)
-    return columns
+    return scores

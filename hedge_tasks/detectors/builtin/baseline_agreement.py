@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.builtin.luq import entailed_share
 from hedge_tasks.detectors.distribution import FloatArray, mean
 from hedge_tasks.detectors.evidence import CONTRADICTION, Evidence
@@ -12,10 +11,9 @@ from hedge_tasks.detectors.similarity import cosine, entailment, relations_of
 
 @register(
     "baseline_cosine",
-    title="Distance to the baseline answer",
+    "Distance to the baseline answer",
     short="distance to baseline",
     needs=("clean", "cosines"),
-    draws=clean_draws,
     source="Bouchard and Chauhan 2025 (cosine scorer of uqlm)",
 )
 def baseline_cosine(evidence: Evidence) -> float:
@@ -43,10 +41,9 @@ def baseline_cosine(evidence: Evidence) -> float:
 
 @register(
     "baseline_entailment",
-    title="Samples not entailing the baseline answer",
+    "Samples not entailing the baseline answer",
     short="samples not entailing",
     needs=("clean", "relations"),
-    draws=clean_draws,
     source="Bouchard and Chauhan 2025 (entailment scorer of uqlm)",
 )
 def baseline_entailment(evidence: Evidence) -> float:
@@ -75,9 +72,8 @@ def baseline_entailment(evidence: Evidence) -> float:
 
 @register(
     "selfcheck_nli",
-    title="SelfCheck-NLI",
+    "SelfCheck-NLI",
     needs=("clean", "relations"),
-    draws=clean_draws,
     source="Manakul et al. 2023 (SelfCheckGPT with NLI, arXiv:2303.08896)",
 )
 def selfcheck_nli(evidence: Evidence) -> float:
@@ -107,10 +103,9 @@ def selfcheck_nli(evidence: Evidence) -> float:
 
 @register(
     "contradiction",
-    title="Samples contradicting the baseline answer",
+    "Samples contradicting the baseline answer",
     short="samples contradicting",
     needs=("clean", "relations"),
-    draws=clean_draws,
     source="Chen and Mueller 2024 (non-contradiction)",
 )
 def contradiction(evidence: Evidence) -> float:

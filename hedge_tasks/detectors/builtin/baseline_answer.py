@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.distribution import as_logprobs, negative
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -35,10 +34,9 @@ def negative_baseline_logprob(baseline_logprob: float) -> float:
 
 @register(
     "baseline_nll",
-    title="Negative log-probability a token",
+    "Negative log-probability a token",
     short="baseline NLL",
     needs=("baseline_logprob",),
-    draws=no_draws,
     unit="nats a token",
     source="Malinin and Gales 2021",
 )
@@ -63,9 +61,8 @@ def baseline_nll(evidence: Evidence) -> float:
 
 @register(
     "msp",
-    title="Sequence probability",
+    "Sequence probability",
     needs=("baseline_logprob", "baseline_tokens"),
-    draws=no_draws,
     unit="nats",
     source="Fadeeva et al. 2023",
 )
@@ -91,9 +88,8 @@ def msp(evidence: Evidence) -> float:
 
 @register(
     "length",
-    title="Length of the answer",
+    "Length of the answer",
     needs=("baseline_tokens",),
-    draws=no_draws,
     unit="tokens",
     source="Janiak et al. 2025 (arXiv:2508.08285): with ROUGE labels length rivals semantic entropy",
 )

@@ -5,20 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from hedge_tasks.claims.base import ClaimEvidence, FloatArray
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.registry import register
 
 _SOURCE = "Jiang et al. 2024 (2410.20783)"
 
 
-@register(
-    "claim_degree",
-    title="Degree of claims",
-    needs=("claim_graph",),
-    draws=clean_draws,
-    source=_SOURCE,
-    level="claim",
-)
+@register("claim_degree", "Degree of claims", needs=("claim_graph",), source=_SOURCE, level="claim")
 def claim_degree(evidence: ClaimEvidence, *, threshold: float = 0.5) -> FloatArray:
     r"""One minus the mean weight of the claim's edges to the answers, the baseline among them.
 
@@ -45,14 +37,7 @@ def claim_degree(evidence: ClaimEvidence, *, threshold: float = 0.5) -> FloatArr
     return np.asarray(1.0 - np.where(weights >= threshold, weights, 0.0).mean(axis=1))
 
 
-@register(
-    "claim_closeness",
-    title="Closeness of claims",
-    needs=("claim_graph",),
-    draws=clean_draws,
-    source=_SOURCE,
-    level="claim",
-)
+@register("claim_closeness", "Closeness of claims", needs=("claim_graph",), source=_SOURCE, level="claim")
 def claim_closeness(evidence: ClaimEvidence, *, threshold: float = 0.5) -> FloatArray:
     r"""One minus the closeness of the claim to all other claims and answers, along edges of any weight.
 

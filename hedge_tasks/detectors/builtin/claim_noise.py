@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from hedge_tasks.claims.base import ClaimEvidence, FloatArray
-from hedge_tasks.detectors.base import all_draws, noisy_draws
 from hedge_tasks.detectors.builtin.claim_support import entailed, entropy, mean_distribution, mean_entailment
 from hedge_tasks.detectors.registry import register
 
 
 @register(
     "claim_radflag_noisy",
-    title="RadFlag of claims, noisy draws",
+    "RadFlag of claims, noisy draws",
     needs=("noisy_support",),
-    draws=noisy_draws,
     short="RadFlag, noisy",
     level="claim",
 )
@@ -23,26 +21,13 @@ def claim_radflag_noisy(evidence: ClaimEvidence) -> FloatArray:
     return 1.0 - entailed(evidence.noisy).mean(axis=1)
 
 
-@register(
-    "claim_luq_noisy",
-    title="LUQ of claims, noisy draws",
-    needs=("noisy_support",),
-    draws=noisy_draws,
-    short="LUQ, noisy",
-    level="claim",
-)
+@register("claim_luq_noisy", "LUQ of claims, noisy draws", needs=("noisy_support",), short="LUQ, noisy", level="claim")
 def claim_luq_noisy(evidence: ClaimEvidence) -> FloatArray:
     """`claim_luq` on the noisy draws."""
     return 1.0 - mean_entailment(evidence.noisy)
 
 
-@register(
-    "claim_contrast",
-    title="Clean against noisy support",
-    needs=("clean_support", "noisy_support"),
-    draws=all_draws,
-    level="claim",
-)
+@register("claim_contrast", "Clean against noisy support", needs=("clean_support", "noisy_support"), level="claim")
 def claim_contrast(evidence: ClaimEvidence, *, alpha: float = 1.0) -> FloatArray:
     r"""LUQ, less what the support loses under noise: a claim that rests on the image loses it, one of habit does not.
 
@@ -69,9 +54,8 @@ def claim_contrast(evidence: ClaimEvidence, *, alpha: float = 1.0) -> FloatArray
 
 @register(
     "claim_vase",
-    title="VASE of claims",
+    "VASE of claims",
     needs=("clean_support", "noisy_support"),
-    draws=all_draws,
     unit="nats",
     source="after Liao et al. 2025 (VASE, 2503.20504)",
     short="VASE",

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, ClaimEvidence, FloatArray, Matrix
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.builtin.luq import entailed_share
 from hedge_tasks.detectors.registry import register
 
 
 @register(
     "claim_radflag",
-    title="RadFlag of claims",
+    "RadFlag of claims",
     needs=("clean_support",),
-    draws=clean_draws,
     source="Zhang et al. 2024 (RadFlag, 2411.00299)",
     short="RadFlag",
     level="claim",
@@ -46,9 +44,8 @@ def claim_radflag(evidence: ClaimEvidence) -> FloatArray:
 
 @register(
     "claim_luq",
-    title="LUQ of claims",
+    "LUQ of claims",
     needs=("clean_support",),
-    draws=clean_draws,
     source="Zhang et al. 2024 (LUQ, 2403.20279)",
     short="LUQ",
     level="claim",
@@ -72,9 +69,8 @@ def claim_luq(evidence: ClaimEvidence) -> FloatArray:
 
 @register(
     "claim_luq_contrasted",
-    title="LUQ of claims, neutral set aside",
+    "LUQ of claims, neutral set aside",
     needs=("clean_support", "contradictions"),
-    draws=clean_draws,
     source="Zhang et al. 2024 (LUQ, 2403.20279)",
     short="LUQ, contrasted",
     level="claim",
@@ -92,9 +88,8 @@ def claim_luq_contrasted(evidence: ClaimEvidence) -> FloatArray:
 
 @register(
     "claim_contradiction",
-    title="Contradiction by the draws",
+    "Contradiction by the draws",
     needs=("clean_support", "contradictions"),
-    draws=clean_draws,
     source="after Manakul et al. 2023 (SelfCheckGPT, 2303.08896)",
     level="claim",
 )
@@ -114,9 +109,8 @@ def claim_contradiction(evidence: ClaimEvidence) -> FloatArray:
 
 @register(
     "claim_frequency",
-    title="Frequency scoring",
+    "Frequency scoring",
     needs=("clean_support", "contradictions"),
-    draws=clean_draws,
     source="Mohri & Hashimoto 2024 (2402.10978)",
     level="claim",
 )
@@ -131,14 +125,7 @@ def claim_frequency(evidence: ClaimEvidence) -> FloatArray:
     return np.asarray((likeliest(evidence.clean, CONTRADICTION) - entailed(evidence.clean)).mean(axis=1))
 
 
-@register(
-    "claim_entropy",
-    title="Entropy of support",
-    needs=("clean_support",),
-    draws=clean_draws,
-    unit="nats",
-    level="claim",
-)
+@register("claim_entropy", "Entropy of support", needs=("clean_support",), unit="nats", level="claim")
 def claim_entropy(evidence: ClaimEvidence) -> FloatArray:
     r"""Entropy of what the clean draws say of the claim: entailed, neutral or contradicted.
 

@@ -8,18 +8,10 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.claims.base import ClaimEvidence, FloatArray
-from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.registry import register
 
 
-@register(
-    "claim_nll",
-    title="NLL of claims, mean",
-    needs=("claim_logprobs",),
-    draws=no_draws,
-    unit="nats per token",
-    level="claim",
-)
+@register("claim_nll", "NLL of claims, mean", needs=("claim_logprobs",), unit="nats per token", level="claim")
 def claim_nll(evidence: ClaimEvidence) -> FloatArray:
     r"""Mean negative log-probability of the claim's tokens, :math:`-\frac{1}{T} \sum_t \ln p_t`; NaN without any.
 
@@ -35,14 +27,7 @@ def claim_nll(evidence: ClaimEvidence) -> FloatArray:
     return _over_tokens(evidence, np.mean)
 
 
-@register(
-    "claim_nll_max",
-    title="NLL of claims, least likely token",
-    needs=("claim_logprobs",),
-    draws=no_draws,
-    unit="nats",
-    level="claim",
-)
+@register("claim_nll_max", "NLL of claims, least likely token", needs=("claim_logprobs",), unit="nats", level="claim")
 def claim_nll_max(evidence: ClaimEvidence) -> FloatArray:
     r"""Negative log-probability of the claim's least likely token, :math:`-\min_t \ln p_t`; NaN without any."""
     return _over_tokens(evidence, np.min)
@@ -50,9 +35,8 @@ def claim_nll_max(evidence: ClaimEvidence) -> FloatArray:
 
 @register(
     "claim_ccp",
-    title="Claim-conditioned probability",
+    "Claim-conditioned probability",
     needs=("claim_ccp",),
-    draws=no_draws,
     source="Fadeeva et al. 2024 (CCP, 2403.04696)",
     short="CCP",
     level="claim",

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import get, register
 
@@ -77,7 +76,7 @@ def _register(name: str, how: str) -> Callable[[Evidence], float | None]:
         words=words, name=name, meaning=meaning, formula=formula, how=how, number=numbers[how]
     )
     title, needs = f"{title} of claims, {aggregate}", ("clean", "claims", *further_needs)
-    return register(detector.__name__, title=title, needs=needs, draws=clean_draws, source=source)(detector)
+    return register(detector.__name__, title, needs=needs, source=source)(detector)
 
 
 for _name in _DETECTORS:

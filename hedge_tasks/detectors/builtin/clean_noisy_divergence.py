@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.detectors.base import all_draws
 from hedge_tasks.detectors.distribution import entropy, semantic_distribution
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -12,10 +11,9 @@ from hedge_tasks.detectors.registry import register
 
 @register(
     "clean_noisy_divergence",
-    title="Divergence of clean and noisy samples",
+    "Divergence of clean and noisy samples",
     short="clean–noisy divergence",
     needs=("clean", "noisy", "clusters"),
-    draws=all_draws,
     unit="nats",
     source="Jensen-Shannon divergence (Lin 1991) of clean and noisy meanings",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.builtin.baseline_agreement import baseline_cosine
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -10,9 +9,8 @@ from hedge_tasks.detectors.registry import register
 
 @register(
     "cocoa",
-    title="CoCoA",
+    "CoCoA",
     needs=("clean", "cosines", "baseline_logprob", "baseline_tokens"),
-    draws=clean_draws,
     unit="nats",
     source="Vashurin et al. 2025 (arXiv:2502.04964), CoCoA-MSP",
 )
@@ -42,9 +40,8 @@ def cocoa(evidence: Evidence) -> float:
 
 @register(
     "cocoa_nll",
-    title="CoCoA a token",
+    "CoCoA a token",
     needs=("clean", "cosines", "baseline_logprob"),
-    draws=clean_draws,
     unit="nats a token",
     source="Vashurin et al. 2025 (arXiv:2502.04964), CoCoA-PPL",
 )

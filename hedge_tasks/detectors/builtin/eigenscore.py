@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -33,9 +32,8 @@ def log_volume(gram: FloatArray, *, alpha: float = 1e-3) -> float:
 
 @register(
     "eigenscore",
-    title="EigenScore, black box",
+    "EigenScore, black box",
     needs=("clean", "cosines"),
-    draws=clean_draws,
     source="Chen et al. 2024 (INSIDE, arXiv:2402.03744), on sentence embeddings",
     experimental=True,
 )

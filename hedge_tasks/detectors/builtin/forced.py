@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from hedge_tasks.data.answers import NOISY, OPTION
-from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.distribution import entropy, softmax
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -15,9 +14,8 @@ from hedge_tasks.detectors.registry import register
 
 @register(
     "p_true",
-    title="p(true), one forced pass",
+    "p(true), one forced pass",
     needs=("forced_truth",),
-    draws=no_draws,
     source="Kadavath et al. 2022 (arXiv:2207.05221), without samples in the prompt",
     experimental=True,
 )
@@ -48,9 +46,8 @@ def p_true(evidence: Evidence) -> float:
 
 @register(
     "image_ratio",
-    title="Image ratio, one forced pass",
+    "Image ratio, one forced pass",
     needs=("baseline_logprob", "baseline_tokens", "forced_blank"),
-    draws=no_draws,
     unit="nats",
     source="pointwise mutual information with the image; for text Takayama and Arase 2019",
     experimental=True,
@@ -78,9 +75,8 @@ def image_ratio(evidence: Evidence) -> float:
 
 @register(
     "reworded_msp",
-    title="Sequence probability, reworded question",
+    "Sequence probability, reworded question",
     needs=("forced_reworded",),
-    draws=no_draws,
     unit="nats",
     source="the answer's part of VL-Uncertainty's rewording (arXiv:2411.11919), which clusters draws",
     experimental=True,
@@ -107,10 +103,9 @@ def reworded_msp(evidence: Evidence) -> float:
 
 @register(
     "option_entropy",
-    title="Entropy over the offered answers, forced passes",
+    "Entropy over the offered answers, forced passes",
     short="option entropy",
     needs=("forced_options",),
-    draws=no_draws,
     unit="nats",
     source="predictive entropy where all answers are known (Kadavath et al. 2022, arXiv:2207.05221)",
     experimental=True,
@@ -145,10 +140,9 @@ def option_entropy(evidence: Evidence) -> float:
 
 @register(
     "option_vase",
-    title="VASE over the offered answers, forced passes",
+    "VASE over the offered answers, forced passes",
     short="option VASE",
     needs=("forced_noisy",),
-    draws=no_draws,
     unit="nats",
     source="Liao et al. 2025 with the model's own distributions in place of sampled ones",
     experimental=True,

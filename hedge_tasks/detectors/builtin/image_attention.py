@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 
 
 @register(
     "image_attention",
-    title="Little attention to the image",
+    "Little attention to the image",
     needs=("image_attention",),
-    draws=no_draws,
     source="Jiang et al. 2025 (VOPE, section 4.6)",
     experimental=True,
 )
@@ -39,9 +37,8 @@ def image_attention(evidence: Evidence) -> float:
 
 @register(
     "image_attention_entropy",
-    title="Entropy of the attention to the image",
+    "Entropy of the attention to the image",
     needs=("image_attention",),
-    draws=no_draws,
     source="entropy over image tokens, as a share of the largest",
     experimental=True,
 )

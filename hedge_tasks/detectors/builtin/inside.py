@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -34,9 +33,8 @@ def state_volume(states: FloatArray, *, alpha: float = 1e-3) -> float:
 
 @register(
     "inside",
-    title="EigenScore, INSIDE",
+    "EigenScore, INSIDE",
     needs=("clean", "draw_states"),
-    draws=clean_draws,
     source="Chen et al. 2024 (INSIDE, arXiv:2402.03744), equations 4-6",
     experimental=True,
 )

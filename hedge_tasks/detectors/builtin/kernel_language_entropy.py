@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import ENTAILMENT, NEUTRAL, Evidence
 from hedge_tasks.detectors.registry import register
@@ -45,9 +44,8 @@ def kernel_language_entropy(weights: FloatArray, *, t: float = 0.3) -> float:
 
 @register(
     "kle",
-    title="Kernel language entropy",
+    "Kernel language entropy",
     needs=("clean", "relations"),
-    draws=clean_draws,
     unit="nats",
     source="Nikitin et al. 2024 (arXiv:2405.20003)",
 )
@@ -76,10 +74,9 @@ def kle(evidence: Evidence, *, t: float = 0.3) -> float:
 
 @register(
     "kle_cosine",
-    title="Kernel language entropy, cosine",
+    "Kernel language entropy, cosine",
     short="KLE, cosine",
     needs=("clean", "cosines"),
-    draws=clean_draws,
     unit="nats",
     source="Nikitin et al. 2024 (arXiv:2405.20003), over cosines",
 )

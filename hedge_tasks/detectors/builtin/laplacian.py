@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -129,27 +128,18 @@ def _register(kind: str, words: str, needs: tuple[str, ...], similarity: Callabl
     eigenvalue_score.__doc__ = eigenvalue_sum.__doc__
     eccentricity_score.__doc__ = eccentricity.__doc__
     all_needs = ("clean", *needs)
-    register(
-        f"degree_{kind}",
-        title=f"Degree, {words}",
-        needs=all_needs,
-        draws=clean_draws,
-        source="Lin et al. 2024 (arXiv:2305.19187)",
-    )(degree_score)
+    register(f"degree_{kind}", f"Degree, {words}", needs=all_needs, source="Lin et al. 2024 (arXiv:2305.19187)")(
+        degree_score
+    )
     register(
         f"eigv_{kind}",
-        title=f"Sum of eigenvalues, {words}",
+        f"Sum of eigenvalues, {words}",
         needs=all_needs,
-        draws=clean_draws,
         unit="meanings",
         source="Lin et al. 2024 (arXiv:2305.19187)",
     )(eigenvalue_score)
     register(
-        f"eccentricity_{kind}",
-        title=f"Eccentricity, {words}",
-        needs=all_needs,
-        draws=clean_draws,
-        source="Lin et al. 2024 (arXiv:2305.19187)",
+        f"eccentricity_{kind}", f"Eccentricity, {words}", needs=all_needs, source="Lin et al. 2024 (arXiv:2305.19187)"
     )(eccentricity_score)
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hedge_tasks.data.words import words
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 
@@ -101,10 +100,9 @@ def _lcs_length(a: Sequence[str], b: Sequence[str]) -> int:
 
 @register(
     "lexical",
-    title="Lexical disagreement",
+    "Lexical disagreement",
     short="lexical disagreement",
     needs=("clean",),
-    draws=clean_draws,
     source="Kuhn et al. 2023; Lin et al. 2024",
 )
 def lexical(evidence: Evidence) -> float:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 
 
 @register(
     "lookback",
-    title="Little looking back",
+    "Little looking back",
     needs=("attention",),
-    draws=no_draws,
     source="Chuang et al. 2024 (arXiv:2407.07071), the mean of its features",
     experimental=True,
 )

@@ -6,20 +6,13 @@ import math
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import CONTRADICTION, ENTAILMENT, Evidence
 from hedge_tasks.detectors.registry import register
 from hedge_tasks.detectors.similarity import relations_of, settled
 
 
-@register(
-    "luq",
-    title="LUQ",
-    needs=("clean", "relations"),
-    draws=clean_draws,
-    source="Zhang et al. 2024 (LUQ, EMNLP)",
-)
+@register("luq", "LUQ", needs=("clean", "relations"), source="Zhang et al. 2024 (LUQ, EMNLP)")
 def luq(evidence: Evidence) -> float:
     r"""One minus the mean probability of entailment among the clean answers, neutral set aside.
 

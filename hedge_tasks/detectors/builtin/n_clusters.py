@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import ClusterIds, as_ids
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -37,10 +36,9 @@ def number_of_clusters(clean_ids: ClusterIds) -> float:
 
 @register(
     "n_clusters",
-    title="Number of meanings",
+    "Number of meanings",
     short="number of clusters",
     needs=("clean", "clusters"),
-    draws=clean_draws,
     unit="meanings",
     source="Kuhn et al. 2023; Lin et al. 2024",
 )

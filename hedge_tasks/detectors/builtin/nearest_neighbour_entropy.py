@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -40,9 +39,8 @@ def nearest_neighbour_entropy(similarity: FloatArray, *, temperature: float = 1.
 
 @register(
     "snne",
-    title="Nearest neighbour entropy",
+    "Nearest neighbour entropy",
     needs=("clean", "relations"),
-    draws=clean_draws,
     source="Nguyen et al. 2025 (SNNE, arXiv:2506.00245), over entailment",
 )
 def snne(evidence: Evidence, *, temperature: float = 1.0) -> float:
@@ -69,10 +67,9 @@ def snne(evidence: Evidence, *, temperature: float = 1.0) -> float:
 
 @register(
     "snne_cosine",
-    title="Nearest neighbour entropy, cosine",
+    "Nearest neighbour entropy, cosine",
     short="SNNE, cosine",
     needs=("clean", "cosines"),
-    draws=clean_draws,
     source="Nguyen et al. 2025 (SNNE, arXiv:2506.00245), over cosines",
 )
 def snne_cosine(evidence: Evidence, *, temperature: float = 1.0) -> float:

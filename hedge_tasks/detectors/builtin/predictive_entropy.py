@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import LogProbs, as_logprobs, mean, negative
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -36,10 +35,9 @@ def negative_mean_clean_logprob(clean_logprobs: LogProbs) -> float:
 
 @register(
     "clean_nll",
-    title="Predictive entropy a token",
+    "Predictive entropy a token",
     short="mean NLL",
     needs=("clean", "clean_logprobs"),
-    draws=clean_draws,
     unit="nats a token",
     source="Malinin and Gales 2021; Farquhar et al. 2024 (naive entropy)",
 )
@@ -64,9 +62,8 @@ def clean_nll(evidence: Evidence) -> float:
 
 @register(
     "predictive_entropy",
-    title="Predictive entropy",
+    "Predictive entropy",
     needs=("clean", "clean_logprobs", "clean_tokens"),
-    draws=clean_draws,
     unit="nats",
     source="Malinin and Gales 2021",
 )

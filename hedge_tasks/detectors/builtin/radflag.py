@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import overload
 
-import numpy as np
-import numpy.typing as npt
-
-from hedge_tasks.detectors.base import all_draws, clean_draws, noisy_draws
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy
 from hedge_tasks.detectors.distribution import ClusterIds, as_ids
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 
 
-@overload
-def radflag_of_counts(n_agreeing: int, n: int) -> float: ...
-@overload
-def radflag_of_counts(n_agreeing: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.float64]: ...
-def radflag_of_counts(n_agreeing: int | npt.NDArray[np.int64], n: int) -> float | npt.NDArray[np.float64]:
-    """RadFlag of answers whose agreeing draws are counted already.
-
-    Args:
-        n_agreeing: draws that mean what the baseline answer means.
-        n: draws in all, at least 1.
-
-    Example:
-        >>> radflag_of_counts(2, 4), radflag_of_counts(np.array([0, 4]), 4).tolist()
-        (0.5, [1.0, 0.0])
-    """
+def radflag_of_counts(n_agreeing: int, n: int) -> float:
+    """RadFlag of answers whose agreeing draws are counted already, of n draws in all, at least 1."""
     return (n - n_agreeing) / n
 
 
@@ -63,13 +45,7 @@ def radflag(baseline_id: Hashable, clean_ids: ClusterIds) -> float:
     return radflag_of_counts(sum(i == baseline for i in ids), len(ids))
 
 
-@register(
-    "radflag",
-    title="RadFlag",
-    needs=("clean", "clusters"),
-    draws=clean_draws,
-    source="Zhang et al. 2024; HEDGE Eq. 4",
-)
+@register("radflag", "RadFlag", needs=("clean", "clusters"), source="Zhang et al. 2024; HEDGE Eq. 4")
 def radflag_score(evidence: Evidence) -> float:
     r"""The share of clean answers that do not mean what the baseline answer means.
 
@@ -90,10 +66,9 @@ def radflag_score(evidence: Evidence) -> float:
 
 @register(
     "radflag_dse",
-    title="RadFlag, ties by discrete SE",
+    "RadFlag, ties by discrete SE",
     short="RadFlag, ties by SE",
     needs=("clean", "clusters"),
-    draws=clean_draws,
     source="RadFlag (HEDGE Eq. 4) plus a share of discrete semantic entropy",
 )
 def radflag_dse(evidence: Evidence, *, weight: float = 0.25) -> float:
@@ -117,10 +92,9 @@ def radflag_dse(evidence: Evidence, *, weight: float = 0.25) -> float:
 
 @register(
     "radflag_noisy",
-    title="RadFlag, noisy samples",
+    "RadFlag, noisy samples",
     short="RadFlag, noisy",
     needs=("noisy", "clusters"),
-    draws=noisy_draws,
     source="RadFlag (HEDGE Eq. 4) on noisy samples",
 )
 def radflag_noisy(evidence: Evidence) -> float:
@@ -141,10 +115,9 @@ def radflag_noisy(evidence: Evidence) -> float:
 
 @register(
     "radflag_pooled",
-    title="RadFlag, clean and noisy samples",
+    "RadFlag, clean and noisy samples",
     short="RadFlag, clean + noisy",
     needs=("clean", "noisy", "clusters"),
-    draws=all_draws,
     source="RadFlag (HEDGE Eq. 4) on all samples",
 )
 def radflag_pooled(evidence: Evidence) -> float:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -41,9 +40,8 @@ def recurrent_uncertainty(logprobs: FloatArray, previous: FloatArray, *, alpha: 
 
 @register(
     "rauq",
-    title="RAUQ",
+    "RAUQ",
     needs=("attention", "token_logits"),
-    draws=no_draws,
     unit="nats",
     source="Vazhentsev et al. 2025 (arXiv:2505.20045), equations 3-5",
     experimental=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.builtin.sentence_sar import shifted_attention
 from hedge_tasks.detectors.builtin.token_sar import weighted_nll
 from hedge_tasks.detectors.evidence import Evidence
@@ -14,9 +13,8 @@ from hedge_tasks.detectors.similarity import clean_cosine
 
 @register(
     "sar",
-    title="SAR",
+    "SAR",
     needs=("clean", "cosines", "clean_relevance"),
-    draws=clean_draws,
     unit="nats",
     source="Duan et al. 2024 (arXiv:2307.01379)",
     experimental=True,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 
 
 @register(
     "self_certainty",
-    title="Lack of self-certainty",
+    "Lack of self-certainty",
     needs=("token_logits",),
-    draws=no_draws,
     unit="nats",
     source="Kang et al. 2025 (arXiv:2502.18581), equation 8",
     experimental=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.evidence import CONTRADICTION, NEUTRAL, Evidence
 from hedge_tasks.detectors.registry import register
 from hedge_tasks.detectors.similarity import relations_of
@@ -12,9 +11,8 @@ from hedge_tasks.detectors.similarity import relations_of
 
 @register(
     "semantic_density",
-    title="Semantic density",
+    "Semantic density",
     needs=("clean", "relations", "baseline_logprob", "clean_logprobs"),
-    draws=clean_draws,
     source="Qiu and Miikkulainen 2024 (arXiv:2405.13845)",
 )
 def semantic_density(evidence: Evidence) -> float:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 
-from hedge_tasks.detectors.base import clean_draws, no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 
 
 @register(
     "semantic_energy",
-    title="Semantic energy",
+    "Semantic energy",
     needs=("clean", "clusters", "draw_logits"),
-    draws=clean_draws,
     source="Ma et al. 2025 (arXiv:2508.14496)",
     experimental=True,
 )
@@ -45,9 +43,8 @@ def semantic_energy(evidence: Evidence) -> float:
 
 @register(
     "free_energy",
-    title="Free energy",
+    "Free energy",
     needs=("token_logits",),
-    draws=no_draws,
     source="Liu et al. 2020 (arXiv:2010.03759), equation 4, the mean over tokens",
     experimental=True,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import all_draws, clean_draws, noisy_draws
 from hedge_tasks.detectors.distribution import ClusterIds, LogProbs, entropy, semantic_distribution
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -63,10 +62,9 @@ def discrete_semantic_entropy(cluster_ids: ClusterIds) -> float:
 
 @register(
     "se",
-    title="Semantic entropy",
+    "Semantic entropy",
     short="SE",
     needs=("clean", "clusters"),
-    draws=clean_draws,
     unit="nats",
     source="Farquhar et al. 2024; HEDGE Eq. 3",
 )
@@ -95,10 +93,9 @@ def se(evidence: Evidence) -> float:
 
 @register(
     "se_sum",
-    title="Semantic entropy, sequence probabilities",
+    "Semantic entropy, sequence probabilities",
     short="SE, sequence probabilities",
     needs=("clean", "clusters", "clean_logprobs", "clean_tokens"),
-    draws=clean_draws,
     unit="nats",
     source="Kuhn et al. 2023",
 )
@@ -127,10 +124,9 @@ def se_sum(evidence: Evidence) -> float:
 
 @register(
     "discrete_se",
-    title="Discrete semantic entropy",
+    "Discrete semantic entropy",
     short="discrete SE",
     needs=("clean", "clusters"),
-    draws=clean_draws,
     unit="nats",
     source="Farquhar et al. 2024",
 )
@@ -155,10 +151,9 @@ def discrete_se(evidence: Evidence) -> float:
 
 @register(
     "discrete_se_noisy",
-    title="Discrete semantic entropy, noisy samples",
+    "Discrete semantic entropy, noisy samples",
     short="discrete SE, noisy",
     needs=("noisy", "clusters"),
-    draws=noisy_draws,
     unit="nats",
     source="Farquhar et al. 2024 on noisy samples",
 )
@@ -180,10 +175,9 @@ def discrete_se_noisy(evidence: Evidence) -> float:
 
 @register(
     "discrete_se_pooled",
-    title="Discrete semantic entropy, clean and noisy samples",
+    "Discrete semantic entropy, clean and noisy samples",
     short="discrete SE, clean + noisy",
     needs=("clean", "noisy", "clusters"),
-    draws=all_draws,
     unit="nats",
     source="Farquhar et al. 2024 on all samples",
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -41,9 +40,8 @@ def shifted_attention(similarity: FloatArray, logprobs: FloatArray, *, t: float 
 
 @register(
     "sentence_sar",
-    title="SentenceSAR",
+    "SentenceSAR",
     needs=("clean", "cosines", "clean_logprobs", "clean_tokens"),
-    draws=clean_draws,
     unit="nats",
     source="Duan et al. 2024 (arXiv:2307.01379)",
 )
@@ -75,9 +73,8 @@ def sentence_sar(evidence: Evidence, *, t: float = 0.001) -> float:
 
 @register(
     "sentence_sar_nli",
-    title="SentenceSAR, NLI",
+    "SentenceSAR, NLI",
     needs=("clean", "relations", "clean_logprobs", "clean_tokens"),
-    draws=clean_draws,
     unit="nats",
     source="Duan et al. 2024 (arXiv:2307.01379), over entailment",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.evidence import Evidence, Relevances
 from hedge_tasks.detectors.registry import register
 
@@ -32,9 +31,8 @@ def weighted_nll(tokens: Relevances) -> float:
 
 @register(
     "token_sar",
-    title="TokenSAR",
+    "TokenSAR",
     needs=("baseline_relevance",),
-    draws=no_draws,
     unit="nats",
     source="Duan et al. 2024 (arXiv:2307.01379)",
     experimental=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from hedge_tasks.detectors.base import clean_draws, no_draws
 from hedge_tasks.detectors.builtin.baseline_agreement import baseline_cosine
 from hedge_tasks.detectors.distribution import mean, negative
 from hedge_tasks.detectors.evidence import Evidence
@@ -13,9 +12,8 @@ from hedge_tasks.detectors.registry import register
 
 @register(
     "min_token_probability",
-    title="Least likely token",
+    "Least likely token",
     needs=("baseline_token_logprobs",),
-    draws=no_draws,
     unit="nats",
     source="Manakul et al. 2023 (2303.08896), Max(-log p)",
     experimental=True,
@@ -41,9 +39,8 @@ def min_token_probability(evidence: Evidence) -> float | None:
 
 @register(
     "mean_token_entropy",
-    title="Mean token entropy",
+    "Mean token entropy",
     needs=("baseline_token_entropies",),
-    draws=no_draws,
     unit="nats",
     source="Fomicheva et al. 2020; Malinin and Gales 2021",
     experimental=True,
@@ -70,9 +67,8 @@ def mean_token_entropy(evidence: Evidence) -> float | None:
 
 @register(
     "max_token_entropy",
-    title="Largest token entropy",
+    "Largest token entropy",
     needs=("baseline_token_entropies",),
-    draws=no_draws,
     unit="nats",
     source="Manakul et al. 2023 (2303.08896), Max(H)",
     experimental=True,
@@ -98,9 +94,8 @@ def max_token_entropy(evidence: Evidence) -> float | None:
 
 @register(
     "cocoa_mte",
-    title="CoCoA, token entropy",
+    "CoCoA, token entropy",
     needs=("clean", "cosines", "baseline_token_entropies"),
-    draws=clean_draws,
     unit="nats",
     source="Vashurin et al. 2025 (arXiv:2502.04964), CoCoA-MTE",
     experimental=True,
@@ -128,10 +123,9 @@ def cocoa_mte(evidence: Evidence) -> float | None:
 
 @register(
     "mc_probability",
-    title="Monte Carlo sequence probability",
+    "Monte Carlo sequence probability",
     short="Monte Carlo probability",
     needs=("clean", "clean_logprobs"),
-    draws=clean_draws,
     source="Kuhn et al. 2023; uqlm",
     experimental=True,
 )

@@ -8,7 +8,6 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from hedge_tasks.detectors.base import all_draws
 from hedge_tasks.detectors.distribution import (
     ClusterIds,
     FloatArray,
@@ -131,14 +130,7 @@ def _contrast(
         return s_clean + alpha * (s_clean - s_noisy)
 
 
-@register(
-    "vase",
-    title="VASE",
-    needs=("clean", "noisy", "clusters"),
-    draws=all_draws,
-    unit="nats",
-    source="Liao et al. 2025; HEDGE Eq. 5",
-)
+@register("vase", "VASE", needs=("clean", "noisy", "clusters"), unit="nats", source="Liao et al. 2025; HEDGE Eq. 5")
 def vase_score(evidence: Evidence, *, alpha: float = 1.0) -> float:
     r"""Vision-amplified semantic entropy.
 
@@ -161,9 +153,8 @@ def vase_score(evidence: Evidence, *, alpha: float = 1.0) -> float:
 
 @register(
     "vase_linear",
-    title="VASE without the softmax",
+    "VASE without the softmax",
     needs=("clean", "noisy", "clusters"),
-    draws=all_draws,
     unit="nats",
     source="Liao et al. 2025, without the outer softmax",
 )
@@ -187,10 +178,9 @@ def vase_linear(evidence: Evidence, *, alpha: float = 1.0) -> float:
 
 @register(
     "vase_no_contrast",
-    title="VASE without the contrast (α = 0)",
+    "VASE without the contrast (α = 0)",
     short="VASE, α = 0",
     needs=("clean", "noisy", "clusters"),
-    draws=all_draws,
     unit="nats",
     source="Liao et al. 2025 with α = 0",
 )

@@ -1,6 +1,6 @@
 """A fitted detector: `fit` turns labelled states into arrays, `score` turns these and other states into numbers.
 
-The arrays are the detector's whole state: they can be saved (never pickled), hashed, and used on another run.
+The arrays are the detector's whole state: they can be kept as numbers, hashed, and used on another run.
 """
 
 from __future__ import annotations
@@ -8,14 +8,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.data.inside import ARRAYS, HEADS, PLACES, SENTENCE_PLACES
-from hedge_tasks.errors import DataError
 
 FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.int64]
@@ -25,8 +23,6 @@ Arrays = Mapping[str, FloatArray]
 
 TARGETS = ("labels", "entropy")
 """The target of a detector: labels of documents, or the semantic entropy of their draws, which needs no label."""
-
-_LARGEST = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,6 @@ class FittedDetector:
         score: from these arrays and states of shape (m, layers, width) to numbers of shape (m,), the higher the more
             likely the answer is hallucinated.
         source: paper, and equation where it has one.
-        before: whether it can be told before the model has said anything.
         array: that it looks at, one of `hedge_tasks.data.inside.ARRAYS`: `states`, `sentence_states`, or `heads`, which
             are one layer as wide as there are heads in all.
     """
@@ -50,11 +45,10 @@ class FittedDetector:
     name: str
     title: str
     place: str
-    target: str
-    fit: Callable[[FloatArray, IntArray, IntArray], Arrays] = field(repr=False)
-    score: Callable[[Arrays, FloatArray], FloatArray] = field(repr=False)
-    source: str
-    before: bool = False
+    target: str = "labels"
+    fit: Callable[[FloatArray, IntArray, IntArray], Arrays] = field(repr=False, kw_only=True)
+    score: Callable[[Arrays, FloatArray], FloatArray] = field(repr=False, kw_only=True)
+    source: str = ""
     array: str = "states"
 
     @property
@@ -95,26 +89,3 @@ def digest(arrays: Arrays) -> str:
         whole.update(f"{name}{block.shape}".encode())
         whole.update(block.tobytes())
     return whole.hexdigest()
-
-
-def save(arrays: Arrays, path: Path) -> str:
-    """Write what a detector has learnt, as plain arrays; return its digest."""
-    plain: dict[str, Any] = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
-    with path.open("wb") as file:
-        np.savez(file, **plain)
-    return digest(arrays)
-
-
-def load(path: Path) -> Arrays:
-    """Read what `save` has written; nothing in the file is executed.
-
-    Raises:
-        DataError: it cannot be read, or holds something else than numbers.
-    """
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise DataError(f"{path}: larger than {_LARGEST >> 20} MB")
-        with np.load(path, allow_pickle=False) as file:
-            return {name: np.asarray(file[name], dtype=np.float64) for name in file.files}
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: no state of a fitted detector: {error}") from error

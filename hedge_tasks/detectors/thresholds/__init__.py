@@ -14,23 +14,19 @@ from hedge_tasks.detectors.thresholds.choice import (
     Part,
     ThresholdChoice,
     choose,
-    held_out_ids,
     with_errors,
 )
-from hedge_tasks.detectors.thresholds.profile import AurocCurve, DocumentProfile, auroc_curve, profile_documents
+from hedge_tasks.detectors.thresholds.profile import DocumentProfile, profile_documents
 from hedge_tasks.errors import ConfigError
 
 __all__ = [
     "METHODS",
-    "AurocCurve",
     "Chosen",
     "DocumentProfile",
     "Part",
     "ThresholdChoice",
-    "auroc_curve",
     "choose",
     "cluster_by_choice",
-    "held_out_ids",
     "profile_documents",
     "take_choice",
     "with_errors",

@@ -8,22 +8,22 @@ is named so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from loguru import logger
 
 from hedge_tasks.clustering.embedding import check_threshold
 from hedge_tasks.detectors.thresholds.plateau import Grid, choice_errors, plateau
-from hedge_tasks.detectors.thresholds.profile import TARGETS, AurocCurve, DocumentProfile, auroc_curve
+from hedge_tasks.detectors.thresholds.profile import TARGETS, DocumentProfile
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.statistics.base import midranks
+from hedge_tasks.statistics import auroc
 
 METHODS = ("cross-fit", "tuned", "label-free", "oracle")
-SEARCHES = ("plateau", "optuna", "exact")
+SEARCHES = ("plateau", "optuna")
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class ThresholdChoice:
         target: the score whose AUROC is made as large as possible: "se" (as the reference does), "radflag" or "vase".
         low, high: range that is searched; "label-free" stays in it as well.
         search: "plateau" (the middle of the range over which the AUROC, smoothed, is as good as its best; see
-            `plateau.py`), "optuna" (HEDGE §4.6: `trials` trials, TPE) or "exact" (the middle of the widest step among
-            the best, however narrow).
+            `plateau.py`) or "optuna" (HEDGE §4.6: `trials` trials, TPE).
         trials: number of trials of Optuna.
         share: of the documents that "tuned" holds out.
         folds: of "cross-fit".
@@ -181,8 +180,7 @@ def _cross_fit(
     for repeat in range(choice.repeats):
         # The first split is that of the seed itself.
         folds = _folds(profiles, f"{choice.seed}.{repeat}" if repeat else str(choice.seed), choice.folds)
-        others = [[p.id for p in labelled if folds[p.id] != fold] for fold in range(choice.folds)]
-        searches = _search_each(others, labelled, choice)
+        searches = [_search([p for p in labelled if folds[p.id] != k], choice) for k in range(choice.folds)]
         parts += searches
         for profile in profiles:
             thresholds[profile.id].append(searches[folds[profile.id]].threshold)
@@ -218,32 +216,9 @@ def _say_once(text: str) -> None:
     logger.warning("{}", text)
 
 
-class Grouped(Protocol):
-    """A document with what a split looks at; a profile, or scores."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def label(self) -> int | None: ...
-    @property
-    def group(self) -> str | None: ...
-
-
-Document = TypeVar("Document", bound=Grouped)
-
-
-def held_out_ids(documents: Sequence[Grouped], choice: ThresholdChoice) -> frozenset[str]:
-    """Return the documents that `tuned` holds out: whole groups of labelled documents, until they make up the share.
-
-    They follow from ids, groups, labels and the choice's settings, so that anybody can check them.
-    """
-    labelled = [document for document in documents if document.label is not None]
-    return frozenset(document.id for document in _held_out(labelled, choice))
-
-
-def _groups(profiles: Sequence[Document], seed: str) -> list[list[Document]]:
+def _groups(profiles: Sequence[DocumentProfile], seed: str) -> list[list[DocumentProfile]]:
     """Documents by group, the groups in an order that depends on the seed and their names alone."""
-    groups: dict[str, list[Document]] = {}
+    groups: dict[str, list[DocumentProfile]] = {}
     for profile in profiles:
         name = f"document {profile.id}" if profile.group is None else f"group {profile.group}"
         groups.setdefault(name, []).append(profile)
@@ -254,9 +229,9 @@ def _shuffled(seed: str, name: str) -> bytes:
     return hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
 
 
-def _held_out(labelled: Sequence[Document], choice: ThresholdChoice) -> list[Document]:
+def _held_out(labelled: Sequence[DocumentProfile], choice: ThresholdChoice) -> list[DocumentProfile]:
     """Return whole groups of documents, until they make up the share."""
-    chosen: list[Document] = []
+    chosen: list[DocumentProfile] = []
     for group in _groups(labelled, str(choice.seed)):
         if len(chosen) >= choice.share * len(labelled):
             break
@@ -275,43 +250,15 @@ def _folds(profiles: Sequence[DocumentProfile], seed: str, n_folds: int) -> dict
     return folds
 
 
-def _search_each(
-    parts: Sequence[Collection[str]], profiles: Sequence[DocumentProfile], choice: ThresholdChoice
-) -> list[Part]:
-    """Search on several parts of the documents, given by their ids."""
-    chosen = [[p for p in profiles if p.id in ids] for ids in map(frozenset, parts)]
-    if choice.search != "plateau" or any(why_not(part, choice.target, choice.per_class) for part in chosen):
-        return [_search(part, choice) for part in chosen]
-    # One table of scores for all of them: a document that is not in a part weighs nothing there.
-    grid = Grid.of(profiles, choice.target, choice.low, choice.high)
-    weights = np.array([[profile.id in ids for profile in profiles] for ids in map(frozenset, parts)], dtype=np.float64)
-    areas = grid.areas(weights)
-    return [
-        Part(round(float(grid.thresholds[at]), 6), float(area[at]), len(part))
-        for at, area, part in zip(plateau(areas), areas, chosen, strict=True)
-    ]
-
-
 def _search(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Part:
     if reason := why_not(profiles, choice.target, choice.per_class):
         return Part(choice.fallback, None, len(profiles), reason)
-    if choice.search == "plateau":
-        grid = Grid.of(profiles, choice.target, choice.low, choice.high)
-        area = grid.areas(np.ones((1, len(profiles))))
-        [at] = plateau(area)
-        return Part(round(float(grid.thresholds[at]), 6), float(area[0, at]), len(profiles))
-    if choice.search == "exact":
-        curve = auroc_curve(profiles, choice.target, choice.low)
-        threshold = best_of(curve)
-        return Part(threshold, curve.at(threshold), len(profiles))
-    scores = [(profile.thresholds, profile.scores[choice.target]) for profile in profiles]
-    positive = np.array([profile.label == 1 for profile in profiles])
-
-    def objective(threshold: float) -> float:
-        return _auroc(np.array([s[np.searchsorted(t, threshold)] for t, s in scores]), positive)
-
-    threshold = by_optuna(objective, choice)
-    return Part(threshold, objective(threshold), len(profiles))
+    if choice.search == "optuna":
+        return _by_optuna(profiles, choice)
+    grid = Grid.of(profiles, choice.target, choice.low, choice.high)
+    areas = grid.areas(np.ones((1, len(profiles))))
+    [at] = plateau(areas)
+    return Part(round(float(grid.thresholds[at]), 6), float(areas[0, at]), len(profiles))
 
 
 def why_not(profiles: Sequence[DocumentProfile], target: str, per_class: int = 1) -> str | None:
@@ -331,39 +278,28 @@ def why_not(profiles: Sequence[DocumentProfile], target: str, per_class: int = 1
     return None
 
 
-def best_of(curve: AurocCurve) -> float:
-    """Return the middle of the widest step on which the AUROC is largest; of equally wide ones the lowest."""
-    starts = np.concatenate([[curve.low], curve.thresholds[:-1]])
-    widths = np.where(curve.values == curve.values.max(), curve.thresholds - starts, -np.inf)
-    widest = int(np.round(widths, 12).argmax())
-    return float(np.round((starts[widest] + curve.thresholds[widest]) / 2, 6))
-
-
-def by_optuna(objective: Callable[[float], float], choice: ThresholdChoice) -> float:
+def _by_optuna(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Part:
     """Return the best of `trials` thresholds that Optuna's TPE sampler tries, to 6 digits as in the reference."""
     import optuna
+
+    scores = [(profile.thresholds, profile.scores[choice.target]) for profile in profiles]
+    labels = [int(profile.label == 1) for profile in profiles]
+
+    def rounded(threshold: float) -> float:
+        return min(max(round(threshold, 6), choice.low), choice.high)
+
+    def objective(threshold: float) -> float:
+        return auroc([s[np.searchsorted(t, threshold)] for t, s in scores], labels)
 
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # or every trial is a line in the user's log
     try:
         study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=choice.seed))
-
-        def trial(t: Any) -> float:
-            return objective(_rounded(t.suggest_float("threshold", choice.low, choice.high), choice))
-
-        study.optimize(trial, n_trials=choice.trials)
+        study.optimize(
+            lambda trial: objective(rounded(trial.suggest_float("threshold", choice.low, choice.high))),
+            n_trials=choice.trials,
+        )
     finally:
         optuna.logging.set_verbosity(before)
-    return _rounded(study.best_params["threshold"], choice)
-
-
-def _rounded(threshold: float, choice: ThresholdChoice) -> float:
-    return min(max(round(threshold, 6), choice.low), choice.high)
-
-
-def _auroc(scores: Any, positive: Any) -> float:
-    """Mann-Whitney from mid-ranks; both classes are there."""
-    n_positive = int(positive.sum())
-    n_negative = len(positive) - n_positive
-    ranks = midranks(scores)[positive].sum()
-    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+    threshold = rounded(study.best_params["threshold"])
+    return Part(threshold, objective(threshold), len(profiles))

@@ -23,9 +23,6 @@ TOLERANCE = 0.01
 """How much less AUROC, after averaging, is as good as the best."""
 RESAMPLES = 100
 
-# Weights in one go, as many as a fast cache holds.
-_AT_ONCE = 100_000
-
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -51,66 +48,30 @@ class Grid:
 
     def areas(self, weights: FloatArray) -> FloatArray:
         """AUROC at every threshold under each weighting of the documents, shapes `(r, n)` to `(r, g)`."""
-        hallucinated, supported = self.by_class(weights)
-        distinct, places = self._layouts
-        return np.stack([_areas(layout, hallucinated, supported) for layout in distinct], axis=1)[:, places]
-
-    def by_class(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weights of the hallucinated and of the supported documents, a column each."""
-        return weights[:, self.positive == 1], weights[:, self.positive == 0]
+        distinct, places = self._distinct
+        return np.stack([weighted_areas(scores, self.positive, weights) for scores in distinct], axis=1)[:, places]
 
     @cached_property
-    def _layouts(self) -> tuple[list[_Layout], IntArray]:
-        """Return how each distinct row of scores orders the documents, and which of them each threshold has."""
+    def _distinct(self) -> tuple[FloatArray, IntArray]:
+        """Return the distinct rows of scores, and which of them each threshold has."""
         distinct, places = np.unique(self.scores, axis=0, return_inverse=True)
-        return [_layout(scores, self.positive) for scores in distinct], places.reshape(-1)
+        return distinct, places.reshape(-1)
 
 
 def weighted_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray) -> FloatArray:
-    """AUROC (Mann-Whitney, ties half) of each row of scores under its weighting; nan where a class has none.
+    """AUROC (Mann-Whitney, ties half) under each weighting, shape `(r,)`; nan where a class has no weight.
 
     Args:
-        scores, weights: Shape `(r, n)`.
+        scores: Shape `(n,)`.
         positive: Whether hallucinated, shape `(n,)`.
+        weights: Of the documents, shape `(r, n)`.
     """
-    order = np.argsort(scores, axis=1, kind="stable")
-    ascending = np.take_along_axis(scores, order, axis=1)
-    hallucinated, supported = (
-        np.take_along_axis(weights * of_class, order, axis=1) for of_class in (positive, 1 - positive)
-    )
-    up_to = np.cumsum(supported, axis=1)
-    # Where the run of equal scores that each document is in begins and ends.
-    changes, places = ascending[:, 1:] != ascending[:, :-1], np.arange(scores.shape[1])
-    first = np.pad(changes, ((0, 0), (1, 0)), constant_values=True)
-    begins = np.maximum.accumulate(np.where(first, places, 0), axis=1)
-    last = np.where(np.pad(changes, ((0, 0), (0, 1)), constant_values=True), places, scores.shape[1])
-    ends = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
-    lower = np.take_along_axis(up_to - supported, begins, axis=1)
-    at_most = np.take_along_axis(up_to, ends, axis=1)
-    pairs = hallucinated.sum(axis=1) * supported.sum(axis=1)
-    won = (hallucinated * (lower + at_most)).sum(axis=1) / 2
-    areas: FloatArray = np.divide(won, pairs, out=np.full(len(won), np.nan), where=pairs > 0)
-    return areas
-
-
-_Layout = tuple[IntArray, IntArray, IntArray]
-"""Supported documents in the order of their scores; and of each hallucinated one, how many score lower, and at most the
-same."""
-
-
-def _layout(scores: FloatArray, positive: FloatArray) -> _Layout:
-    hallucinated, supported = scores[positive == 1], scores[positive == 0]
-    order = np.argsort(supported, kind="stable")
-    ascending = supported[order]
-    return order, np.searchsorted(ascending, hallucinated), np.searchsorted(ascending, hallucinated, side="right")
-
-
-def _areas(layout: _Layout, hallucinated: FloatArray, supported: FloatArray) -> FloatArray:
-    order, lower, at_most = layout
-    below = np.zeros((len(supported), len(order) + 1))
-    np.cumsum(supported[:, order], axis=1, out=below[:, 1:])
-    won = np.einsum("ri,ri->r", hallucinated, below[:, lower] + below[:, at_most]) / 2
-    pairs = hallucinated.sum(axis=1) * supported.sum(axis=1)
+    hallucinated, supported = weights[:, positive == 1], weights[:, positive == 0]
+    order = np.argsort(scores[positive == 0], kind="stable")
+    ascending, own = scores[positive == 0][order], scores[positive == 1]
+    below = np.pad(np.cumsum(supported[:, order], axis=1), ((0, 0), (1, 0)))
+    twice = below[:, np.searchsorted(ascending, own)] + below[:, np.searchsorted(ascending, own, side="right")]
+    won, pairs = (hallucinated * twice).sum(axis=1) / 2, hallucinated.sum(axis=1) * supported.sum(axis=1)
     areas: FloatArray = np.divide(won, pairs, out=np.full(len(won), np.nan), where=pairs > 0)
     return areas
 
@@ -166,42 +127,29 @@ def choice_errors(
         folds, repeats: of the cross-fitting.
         seed: of resamples and splits.
     """
-    grid = Grid.of(profiles, target, low, high)
     names = [name for name in profiles[0].names if all(name in profile.names for profile in profiles)]
-    tables = {name: Grid.of(profiles, name, low, high).scores for name in names}
-    fixed = {
-        name: _layout(np.array([p.at(name, t) for p, t in zip(profiles, thresholds, strict=True)]), grid.positive)
-        for name in names
-    }
+    tables = {name: Grid.of(profiles, name, low, high) for name in names}
+    fixed = {name: np.array([p.at(name, t) for p, t in zip(profiles, thresholds, strict=True)]) for name in names}
+    grid, documents = tables[target], np.arange(len(profiles))
     units = np.unique([p.group if p.group is not None else f"\0{p.id}" for p in profiles], return_inverse=True)[1]
-    n_units, documents = int(units.max()) + 1, np.arange(len(profiles))
+    n_units = int(units.max()) + 1
     rng = np.random.default_rng(seed)
     rechosen: dict[str, list[float]] = {name: [] for name in names}
     unchanged: dict[str, list[float]] = {name: [] for name in names}
-    at_once = max(1, _AT_ONCE // (folds * repeats * len(profiles)))
-    for start in range(0, RESAMPLES, at_once):
-        resamples = []
-        for _ in range(start, min(start + at_once, RESAMPLES)):
-            times = rng.multinomial(n_units, np.full(n_units, 1 / n_units))[units].astype(np.float64)
-            resamples.append((times, np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])))
-        others = [times * (fold[:, None, :] != np.arange(folds)[None, :, None]) for times, fold in resamples]
-        areas = grid.areas(np.concatenate(others).reshape(-1, len(profiles)))
-        resample_areas = areas.reshape(len(resamples), folds * repeats, -1)
-        # Without both classes in every fold nothing is chosen.
-        usable = [i for i, rows in enumerate(resample_areas) if not np.isnan(rows).any()]
-        if not usable:
+    for _ in range(RESAMPLES):
+        times = rng.multinomial(n_units, np.full(n_units, 1 / n_units))[units].astype(np.float64)
+        fold = np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])
+        areas = grid.areas((times * (fold[:, None, :] != np.arange(folds)[:, None])).reshape(-1, len(profiles)))
+        if np.isnan(areas).any():  # without both classes in every fold nothing is chosen
             continue
-        places = [plateau(resample_areas[i]).reshape(repeats, folds) for i in usable]
-        chosen = np.stack(
-            [
-                np.median(np.take_along_axis(place, resamples[i][1], axis=1), axis=0).astype(np.int64)
-                for i, place in zip(usable, places, strict=True)
-            ]
-        )
-        weights = np.stack([resamples[i][0] for i in usable])
+        places = np.take_along_axis(plateau(areas).reshape(repeats, folds), fold, axis=1)
+        chosen = np.median(places, axis=0).astype(np.int64)
         for name in names:
-            rechosen[name] += weighted_areas(tables[name][chosen, documents], grid.positive, weights).tolist()
-            unchanged[name] += _areas(fixed[name], *grid.by_class(weights)).tolist()
+            for values, scores in (
+                (rechosen[name], tables[name].scores[chosen, documents]),
+                (unchanged[name], fixed[name]),
+            ):
+                values += weighted_areas(scores, grid.positive, times[None]).tolist()
     if len(rechosen[target]) < 2:
         return {}
     added = {name: float(np.var(rechosen[name], ddof=1) - np.var(unchanged[name], ddof=1)) for name in names}

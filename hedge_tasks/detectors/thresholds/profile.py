@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ import numpy.typing as npt
 
 from hedge_tasks.clustering.dendrogram import Dendrogram, smallest_linked_cosine
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors.builtin.radflag import radflag_of_counts
 from hedge_tasks.detectors.distribution import relative_weights
 
 FloatArray = npt.NDArray[np.float64]
@@ -59,25 +57,6 @@ class DocumentProfile:
     def at(self, score: str, threshold: float) -> float:
         """Return the score at a threshold within the searched range."""
         return float(self.scores[score][np.searchsorted(self.thresholds, threshold)])
-
-
-@dataclass(frozen=True, eq=False)
-class AurocCurve:
-    """AUROC as an exact step function of the threshold.
-
-    Attributes:
-        thresholds: Ascending, shape `(e,)`; the i-th value holds in (`thresholds[i - 1]`, `thresholds[i]`].
-        values: AUROC, shape `(e,)`.
-        low: Lower end of the searched range, where the first step begins.
-    """
-
-    thresholds: FloatArray
-    values: FloatArray
-    low: float
-
-    def at(self, threshold: float) -> float:
-        """Return the AUROC at a threshold within the searched range."""
-        return float(self.values[np.searchsorted(self.thresholds, threshold)])
 
 
 def profile_documents(
@@ -140,62 +119,6 @@ def _profiles(
     return [profiles[i] for i in range(len(answer_sets))]
 
 
-def auroc_curve(profiles: Sequence[DocumentProfile], score: str, low: float) -> AurocCurve:
-    """AUROC of one score at every threshold, over documents that all have a label and the score, of both classes.
-
-    Twice the number of won comparisons (Mann-Whitney) is kept while the threshold falls from its upper end: a document
-    whose score changes is compared with the other class once before and once after.
-    """
-    positive = [profile.label == 1 for profile in profiles]
-    current = [float(_steps_of(profile, score)[-1]) for profile in profiles]
-    # The scores of each class, ascending: what a score wins is two binary searches in the other class.
-    ascending = {side: sorted(x for x, p in zip(current, positive, strict=True) if p is side) for side in (True, False)}
-    thresholds, documents, new = _changes(profiles, score)
-    twice = np.empty(1 + len(thresholds), dtype=np.int64)
-    twice[0] = sum(_twice_above(ascending[False], value) for value in ascending[True])
-    for i, document in enumerate(documents.tolist()):
-        side, before, value = positive[document], current[document], float(new[i])
-        mine, others = ascending[side], ascending[not side]
-        gained = _twice_above(others, value) - _twice_above(others, before)
-        twice[i + 1] = twice[i] + (gained if side else -gained)
-        del mine[bisect_left(mine, before)]
-        insort(mine, value)
-        current[document] = value
-    ends = np.append(profiles[0].thresholds[-1], thresholds)
-    # Of several changes at one threshold, what holds after the last one.
-    last = np.append(ends[1:] != ends[:-1], True)
-    pairs = 2 * len(ascending[True]) * len(ascending[False])
-    return AurocCurve(ends[last][::-1].copy(), twice[last][::-1] / pairs, low)
-
-
-def _twice_above(ascending: list[float], value: float) -> int:
-    """Twice the number of smaller values, plus the number of equal ones."""
-    return bisect_left(ascending, value) + bisect_right(ascending, value)
-
-
-def _steps_of(profile: DocumentProfile, score: str) -> FloatArray:
-    return profile.steps[1 + profile.names.index(score)]
-
-
-def _changing(column: FloatArray) -> npt.NDArray[np.bool_]:
-    return column[1:] != column[:-1]
-
-
-def _changes(profiles: Sequence[DocumentProfile], score: str) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Largest threshold, document, and score from there down of every change of a score, thresholds descending."""
-    counts = [int(np.count_nonzero(_changing(_steps_of(profile, score)))) for profile in profiles]
-    documents = np.repeat(np.arange(len(profiles)), counts)
-    thresholds, values = np.empty(len(documents)), np.empty(len(documents))
-    # Into place one by one: an array a document, for a few numbers each, would be mostly overhead.
-    ends = np.cumsum(counts)
-    for profile, start, end in zip(profiles, ends - counts, ends, strict=True):
-        column = _steps_of(profile, score)
-        places = _changing(column).nonzero()[0]
-        thresholds[start:end], values[start:end] = profile.thresholds[places], column[places]
-    order = np.argsort(-thresholds, kind="stable")
-    return thresholds[order], documents[order], values[order]
-
-
 def _states(tree: Dendrogram, low: float, high: float) -> tuple[FloatArray, IntArray]:
     """The largest threshold of each partition in the range, and the cluster of every answer then, shape `(k, t)`."""
     changes = tree.thresholds
@@ -220,7 +143,7 @@ def _scores(
     s_clean = _distributions(labels[:, 1 : 1 + n_clean], clean, int(labels.max()) + 1)
     scores = {
         "se": _entropies(s_clean),
-        "radflag": radflag_of_counts((labels[:, 1 : 1 + n_clean] == labels[:, :1]).sum(axis=1), n_clean),
+        "radflag": (n_clean - (labels[:, 1 : 1 + n_clean] == labels[:, :1]).sum(axis=1)) / n_clean,
     }
     if noisy is not None:
         s_noisy = _distributions(labels[:, 1 + n_clean :], noisy, s_clean.shape[1])

@@ -15,8 +15,8 @@ from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-from hedge_tasks.measures.kept_claims import kept_numbers, measured_claims, score_kept_claims
 from hedge_tasks.measures.run_finding import RunFinding, finding_of
+from hedge_tasks.measures.unit_table import kept_numbers, measured_claims, score_kept_claims
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.report.claim_page import build_claim_page
 from hedge_tasks.report.detector_page import build_detector_page

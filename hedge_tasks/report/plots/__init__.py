@@ -16,7 +16,6 @@ from hedge_tasks.report.plots.drawing import check_format, draw, svg_of
 from hedge_tasks.report.plots.figures import (
     calibration_chart,
     categories_chart,
-    cost_chart,
     detectors_chart,
     distribution_chart,
     price_chart,
@@ -38,7 +37,6 @@ __all__ = [
     "calibration_chart",
     "categories_chart",
     "check_format",
-    "cost_chart",
     "distribution_chart",
     "draw",
     "detectors_chart",

@@ -1,0 +1,132 @@
+"""`hedge detectors`, `compare` and `claims`: in every form, on every kind of run, the numbers of the functions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import EXACT, finished_run
+
+from hedge_tasks.cli import main
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
+from hedge_tasks.measures.comparisons import compare_two_scores
+from hedge_tasks.measures.detector_table import detector_table
+from hedge_tasks.measures.seed_spread import draws_shares
+from hedge_tasks.measures.sweep import sweep
+from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.scorers import scorer_of
+
+EMBED = {"embed": {"with_question": False, "backend": "embed", "threshold": 0.9, "alpha": 1.0}}
+RUNS = {
+    "plain": finished_run(30),
+    "one class": replace(
+        finished_run(20), answer_sets=tuple(replace(a, label=0) for a in finished_run(20).answer_sets)
+    ),
+    "unlabelled": replace(
+        finished_run(8), answer_sets=tuple(replace(a, label=None) for a in finished_run(8).answer_sets)
+    ),
+    "no log-probabilities": replace(
+        finished_run(30),
+        answer_sets=tuple(
+            replace(a, clean=tuple(replace(x, mean_logprob=None) for x in a.clean))
+            for a in finished_run(30).answer_sets
+        ),
+    ),
+    "two clusterings": finished_run(60, filters={**EXACT, **EMBED}),
+}
+COMMANDS = {
+    "detectors": ["detectors", "RUN"],
+    "all": ["detectors", "RUN", "--all"],
+    "budget": ["detectors", "RUN", "--budget", "6"],
+    "sweep": ["detectors", "RUN", "--sweep", "n"],
+    "draws": ["detectors", "RUN", "--sweep", "draws", "--n", "0,2,6"],
+    "seeds": ["detectors", "RUN", "--seeds"],
+    "compare": ["compare", "RUN"],
+    "against": ["compare", "RUN", "--against", "msp"],
+    "itself": ["compare", "RUN", "RUN"],
+    "claims": ["claims", "RUN"],
+    "needs": ["detectors", "--needs"],
+}
+
+
+def called(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main([*words]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def numbers(run: Run, command: str, facts: Any) -> None:
+    """Compare some numbers of a command's JSON with those of the functions."""
+    scorer = scorer_of(run, None)
+    if command in ("all", "budget"):
+        budget = 6 if command == "budget" else None
+        names = [row["detector"] for row in facts["runs"][0]["detectors"] if not row["detector"].endswith(")")]
+        for row, told in zip(detector_table(run, scorer, names, budget=budget).rows, names, strict=True):
+            [of_row] = [r for r in facts["runs"][0]["detectors"] if r["detector"] == told]
+            assert (row.detector, row.draws, row.estimate.value) == (told, of_row["draws"], of_row["estimate"]["value"])
+    if command == "sweep":
+        points = list(sweep(run.answer_sets, scorer, range(1, 7), SCORE_NAMES))
+        assert [p.estimate.value for p in points] == [p["estimate"]["value"] for p in facts["points"]]
+    if command == "seeds":
+        assert [s.share for s in draws_shares(run.answer_sets, scorer)] == [row["share"] for row in facts["draws"]]
+    if command == "compare":
+        scores = scorer.score(run.answer_sets)
+        told = facts["comparisons"][0]
+        expected = compare_two_scores(scores, "se", scores, "radflag")
+        assert told["metric"] == f"{scorer.name} se - {scorer.name} radflag"
+        if expected is not None:
+            assert (told["a"], told["difference"]["value"]) == (
+                detection_auroc(scores, "se").value,
+                expected.difference,
+            )
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_text_json_and_csv_of_every_command(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(save_run(RUNS[name], tmp_path))
+    for command, words in COMMANDS.items():
+        words = [path if word == "RUN" else word for word in words]
+        text, as_json, as_csv = (called(capsys, *words, *form) for form in ([], ["--json"], ["--csv"]))
+        numbers(RUNS[name], command, json.loads(as_json))
+        rows = list(csv.reader(io.StringIO(as_csv)))
+        assert text.strip()
+        assert all(len(row) == len(rows[0]) for row in rows)
+
+
+def test_the_ten_best_and_the_free_ones_fit_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(save_run(RUNS["plain"], tmp_path))
+    shown, everything = (called(capsys, "detectors", path, *more) for more in ([], ["--all"]))
+    header = next(i for i, line in enumerate(shown.splitlines()) if line.startswith("detector "))
+    rows = [line.split() for line in shown.splitlines()[header + 1 :] if "[" in line]
+    free = [row[0] for row in rows if row[1] == "0"]
+    assert len(rows) > 10
+    assert {"msp", "baseline_nll"} <= {*free}
+    assert len(everything.splitlines()) > len(shown.splitlines())
+    assert max(len(line) for line in shown.splitlines()[header : header + 1 + len(rows)]) <= 100
+
+
+def test_seeds_are_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in (0, 1):
+        run = finished_run(60, seed=seed, sampling={"n": 6, "seed": seed})
+        of_first = {a.id: a for a in finished_run(60).answer_sets}
+        sets = tuple(replace(a, question=of_first[a.id].question) for a in run.answer_sets)
+        save_run(replace(run, answer_sets=sets), tmp_path)
+    facts = json.loads(
+        called(capsys, "detectors", *map(str, sorted(tmp_path.rglob("run-*.jsonl"))), "--seeds", "--json")
+    )
+    assert {row["seeds"] for row in facts["seeds"]} == {2}
+
+
+@pytest.mark.slow
+def test_thresholds_by_every_way_of_choosing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(save_run(RUNS["two clusterings"], tmp_path))
+    for search in ("plateau", "optuna"):
+        facts = json.loads(called(capsys, "detectors", path, "--thresholds", "--search", search, "--json"))
+        ways = {row["way"]: row for row in facts["ways"]}
+        assert list(ways) == ["fixed", "cross-fit", "tuned", "label-free", "oracle"]
+        assert ways["tuned"]["auroc"]["n"] <= ways["oracle"]["auroc"]["n"] == 60
+        assert all(0.8 <= row["lowest"] <= row["highest"] <= 0.99 for row in ways.values())
