@@ -84,7 +84,7 @@ def together(tables: Sequence[DetectorTable]) -> Iterator[str]:
         clean, noisy = (min(len(getattr(a, name)) for a in table.run.answer_sets) for name in ("clean", "noisy"))
         about = f"{len(labels)} labelled, {sum(labels) / len(labels):.2f} of them hallucinated"
         yield f"{i}. {table.run.task} of {table.run.model}, clustering `{table.scorer.name}`: {about}; "
-        yield f"   {clean} clean and {noisy} noisy answers. {table.advice}"
+        yield f"   {clean} clean and {noisy} noisy answers."
     yield ""
     yield "| detector | draws | " + " | ".join(str(i) for i, _ in enumerate(tables, start=1)) + " |"
     yield "| --- " * (2 + len(tables)) + "|"

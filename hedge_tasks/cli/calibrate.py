@@ -80,8 +80,10 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.calibrate import calibrate
     from hedge_tasks.guard.fitted import fit_apart
     from hedge_tasks.guard.policy import save_policy
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.run_files import load_run
 
+    finding = headline(finished)
     detectors, to_fit, fused = _detectors(arguments)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
@@ -100,6 +102,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
         if calibration.policy is not None:
             save_policy(calibration.policy, arguments.out)
     facts: dict[str, Any] = {
+        "run": finding.to_dict(),
         "policy": calibration.policy.model_dump(mode="json") if calibration.policy else None,
         "tried": calibration.tried,
         "left_out": calibration.left_out,
@@ -107,7 +110,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     if (policy := calibration.policy) is not None:
         facts["watched"] = len(policy.sentinels)
         facts["policy"]["sentinels"] = f"{len(policy.sentinels)} questions"
-    text = _text(finished, calibration, arguments.out, without)
+    text = "\n".join([*finding.lines(), "", _text(finished, calibration, arguments.out, without)])
     if apart is not None:
         facts["fitted"] = {name: state.documents for name, state in apart.states.items()}
         n = max(state.documents for state in apart.states.values())

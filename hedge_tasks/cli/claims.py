@@ -84,8 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.llm import account
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.kept_claims import has_labels
-    from hedge_tasks.measures.run_finding import finding_of
     from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.runs.claim_agreement import joint_agreement
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         write_claim_scores(arguments.out, scored)
     if arguments.html:
-        write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=finding_of(finished)))
+        write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=headline(finished)))
     file_lines = [f"{path}: written" for path in (support.path, arguments.out, arguments.html) if path]
     text = claim_text(measured) if measured else unlabelled_text(scored)
     facts = claim_facts(scored, measured)

@@ -57,19 +57,24 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.run_files import load_run
 
     first = chosen_run(arguments)
     seeds = _same_but_seed(first, arguments)
     if arguments.other is None:
         heading, rows, by_experts, facts = _within(first, arguments)
+        finding = headline(first)
+        heading = "\n".join([*finding.lines(), heading, "p: exploratory, each of one test, unadjusted"])
+        facts |= finding.to_dict()
     else:
         heading, rows, by_experts, facts = _between(
             first, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
     seed_table = _seed_table(first, seeds, arguments) if len(seeds) > 1 else None
-    table = _table(rows, heading)
-    experts = _table(by_experts, "against experts") if by_experts else None
+    between = arguments.other is not None
+    table = _table(rows, heading, adjust=between)
+    experts = _table(by_experts, "against experts", adjust=between) if by_experts else None
     facts |= {"comparisons": table} | ({"by_experts": experts} if experts else {})
     facts |= {"seeds": seed_table} if seed_table else {}
     show(arguments, facts, seed_table or "", table, experts or "")
@@ -118,8 +123,9 @@ _Comparisons = tuple[str, _Rows, _Rows, dict[str, Any]]
 def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Comparisons:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import compare_rates_by_experts, compare_runs_by_experts, whose_labels
+    from hedge_tasks.measures.audited import compare_rates_by_experts, compare_runs_by_experts
     from hedge_tasks.measures.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.run_measures import compare_documents, documents_of
     from hedge_tasks.runs.audit_files import audit_of
 
@@ -167,7 +173,7 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Compari
         *_silence(silent),
     ]
     if rows:
-        heading += [f"a: {whose_labels(first, audits[0])}", f"b: {whose_labels(second, audits[1])}"]
+        heading += [f"{side}: {text}" for side, run in (("a", first), ("b", second)) for text in headline(run).lines()]
     facts = {
         "a": _facts(first, scorers[0] if scorers else None),
         "b": _facts(second, scorers[1] if scorers else None),
@@ -191,7 +197,7 @@ def _suite(run: Run) -> dict[str, Measure]:
 
 def _within(run: Run, arguments: argparse.Namespace) -> _Comparisons:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import compare_by_experts, whose_labels
+    from hedge_tasks.measures.audited import compare_by_experts
     from hedge_tasks.measures.comparisons import compare_two_scores
     from hedge_tasks.runs.audit_files import audit_of
     from hedge_tasks.runs.scorers import scorer_of
@@ -227,8 +233,8 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Comparisons:
             by_experts.append((rows[-1][0], compared))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
     facts = {"a": _facts(run, scorers[0]), "b": _facts(run, scorers[1])}
-    heading = [f"{run.title}; filter {filters}", *_silence(silent), *([whose_labels(run, audit)] if rows else [])]
-    return "\n".join(heading), rows, by_experts, facts
+    heading = "\n".join([f"{run.title}; filter {filters}", *_silence(silent)])
+    return heading, rows, by_experts, facts
 
 
 def _detectors_within(run: Run, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
@@ -285,7 +291,7 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Comparisons:
     """Compare every two detectors of a run that differ in one thing: in the score, or in the clustering."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import compare_by_experts, whose_labels
+    from hedge_tasks.measures.audited import compare_by_experts
     from hedge_tasks.measures.comparisons import compare_two_scores
     from hedge_tasks.runs.audit_files import audit_of
 
@@ -314,7 +320,7 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Comparisons:
             by_experts.append((rows[-1][0], compared))
     heading = f"{run.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
     return (
-        "\n".join([heading, *_silence(silent), *([whose_labels(run, audit)] if rows else [])]),
+        "\n".join([heading, *_silence(silent)]),
         rows,
         by_experts,
         {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}},
@@ -383,12 +389,17 @@ def _facts(run: Run, scorer: Scorer | None) -> dict[str, Any]:
     return {"task": run.task, "model": run.model, "created": run.created, **clustering}
 
 
-def _table(rows: _Rows, heading: str) -> Table:
-    """Return every comparison with its difference, p-value and, where there are several, the corrected one."""
+def _table(rows: _Rows, heading: str, *, adjust: bool) -> Table:
+    """Return every comparison with its difference, p-value and, where there are several, the adjusted one.
+
+    Args:
+        adjust: whether the table is a family of its own: between two runs. Those of one run are in its headline.
+    """
     from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Column, Number, Table
     from hedge_tasks.statistics import max_t
 
-    adjusted = max_t([comparison for _, comparison in rows])
+    comparisons = [comparison for _, comparison in rows]
+    adjusted = max_t(comparisons) if adjust else [None] * len(rows)
     records: list[dict[str, Cell]] = []
     notes = []
     for (name, compared), p in zip(rows, adjusted, strict=True):

@@ -73,8 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
     from hedge_tasks.measures.fusion import fuse
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.kept_claims import kept_numbers
-    from hedge_tasks.measures.run_finding import finding_of
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.report.plots import check_format, draw, price_chart
     from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     ranks = mean_ranks(tables) if len(tables) > 1 else []
     files = [keep_evidence(run) for run in finished] if arguments.keep else []
     claim_numbers = [kept_numbers(run) for run in finished]
-    findings = [finding_of(run) for run in finished]
+    findings = [headline(run) for run in finished]
     if arguments.html:
         sections: dict[str, Any] = {"findings": findings, "fusions": fusions, "claims": claim_numbers}
         write_whole(arguments.html, build_detector_page(tables, ranks, budget=arguments.budget, **sections))
@@ -137,7 +137,12 @@ def run(arguments: argparse.Namespace) -> int:
     }
     parts: list[object] = []
     for table, fusion, (claim_text, _), finding in zip(tables, fusions, claims, findings, strict=True):
-        parts += ["\n".join(finding.lines()), _table(table), _fusion(fusion) if fusion else "", claim_text]
+        parts += [
+            "\n".join([*finding.lines(), *finding.details]),
+            _table(table),
+            _fusion(fusion) if fusion else "",
+            claim_text,
+        ]
     lines = [f"{path}: written" for path in (*files, arguments.html, arguments.plot) if path]
     show(arguments, facts, *parts, rank_table or "", "\n".join(lines))
     return 0
@@ -199,8 +204,7 @@ def _needs() -> Table:
 
 def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
-    facts |= {"detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
-    facts |= {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
+    facts |= {"detectors": _table(table), "left_out": table.left_out}
     return facts | ({"fusion": fusion} if fusion else {})
 
 
@@ -239,7 +243,7 @@ def _table(table: DetectorTable) -> Table:
             "if independent: without the judge's errors, as `hedge judge --check` found them, if they have nothing to "
             "do with the score; in brackets bounds"
         )
-    notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
+    notes.append("p: of this table, exploratory; the run's family of comparisons stands above")
     parts: dict[str, Any] = {"experts": table.experts, "independent": table.independent, "baselines": baselines}
     parts |= {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes, "within": "within types"}
     return numbers_table(table.rows, against=table.against, **parts)

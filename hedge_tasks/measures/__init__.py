@@ -21,7 +21,7 @@ Runs:
 comparisons        two scores, or two runs on the same questions; run_variants: runs that differ in one setting
 seed_spread        spread over seeds, and the draws' share of a variance
 audited            numbers against experts
-run_finding        the finding of a run in sentences; claim_finding: of its claims; trust_state: how far to trust them
+headline           rate, lead and tests of a run, for every place; claim_finding: of claims; trust_state: of both
 fidelity           settings beside those of the HEDGE paper
 
 Papers:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
-from hedge_tasks.detectors.advice import DrawingGain, free_detector, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.probes.base import FittedDetector
@@ -17,7 +16,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent, whose_labels
+from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
@@ -26,7 +25,6 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.runs.audit_files import audit_of, check_of
 from hedge_tasks.runs.evidence import incomplete_sources
 from hedge_tasks.runs.kept_inside import inside_source
-from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 from hedge_tasks.statistics.base import midranks
@@ -84,15 +82,13 @@ class DetectorTable:
     Attributes:
         run, scorer: what was scored, and what the answers were clustered with.
         against: name of the detector that the others are compared with.
-        rows: those with a ROC-AUC, the highest first.
+        rows: those with a ROC-AUC, the highest first, by experts where there is an audit.
         left_out: detector -> why it has none.
-        advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
         scores: of all questions by the detectors with a row.
         blind: baselines that see neither picture nor draws, beside the detectors; None where they were not measured.
         experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
         independent: detector -> its ROC-AUC without the judge's errors, if these are independent of the score; where a
             check of the judge stands beside the run, and no audit.
-        labels: whose labels all others rest on.
     """
 
     run: Run
@@ -100,12 +96,10 @@ class DetectorTable:
     against: str
     rows: tuple[DetectorNumbers, ...]
     left_out: Mapping[str, str]
-    advice: str = ""
     scores: Sequence[Scores] = ()
     blind: AgainstBlind | None = None
     experts: Mapping[str, Number] = field(default_factory=dict)
     independent: Mapping[str, Number] = field(default_factory=dict)
-    labels: str = ""
 
 
 @dataclass(frozen=True)
@@ -176,7 +170,12 @@ def detector_table(
         for name, column in columns.items()
     }
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
-    ranked = sorted((n for n in titles if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
+    audit = audit_of(run)
+    experts: dict[str, Number] = {}
+    if audit is not None:
+        experts = {n: auroc_by_experts(columns[n].scores, n, audit) for n in columns if n not in left_out}
+    values = {n: e.value or 0.0 for n, e in {**estimates, **experts}.items()}
+    ranked = sorted((n for n in titles if n not in left_out), key=lambda n: (-values[n], n))
     scores = {name: scores[name] for name in ranked}
     compared = differences(scores, ranked, against)
     rows = tuple(
@@ -201,7 +200,6 @@ def detector_table(
         replace(first, numbers={name: columns[name].scores[i][name] for name in plain})
         for i, first in enumerate(columns[plain[0]].scores if plain else ())
     ]
-    audit = audit_of(run)
     check = check_of(run) if audit is None else None
     return DetectorTable(
         run,
@@ -209,12 +207,10 @@ def detector_table(
         against,
         rows,
         left_out,
-        _advice(rows, scores, detectors, one_spelling=_options_imported(run)),
         joined,
         against_blind(run.answer_sets, scores, joined) if blind and joined else None,
-        {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in ranked},
+        experts,
         {} if check is None else {name: auroc_if_independent(columns[name].scores, name, check) for name in ranked},
-        whose_labels(run, audit),
     )
 
 
@@ -276,38 +272,6 @@ def _not_kept(run: Run, scorer: Scorer, detectors: Mapping[str, Detector]) -> di
         for need, source in missing.items()
         if need in detector.needs
     }
-
-
-def _options_imported(run: Run) -> bool:
-    """Return whether the answers are options of multiple-choice questions, imported as such."""
-    judge = judge_of(run)
-    return isinstance(judge, Mapping) and judge.get("judge") == "options"
-
-
-def _advice(
-    rows: Sequence[DetectorNumbers],
-    columns: Mapping[str, Labelled],
-    detectors: Mapping[str, Detector],
-    *,
-    one_spelling: bool,
-) -> str:
-    """Return advice on what the draws gain over the log-probability of the answer, by paired tests."""
-    values = {row.detector: row.estimate.value or 0.0 for row in rows}
-    drawing = [row for row in rows if row.draws]
-    free = free_detector(list(values))
-    if free is None:
-        if free_detector(list(detectors)) is None:
-            return ""  # no detector without draws was chosen
-        gains = {d.detector: DrawingGain(d.title, d.draws, values[d.detector], 0.0, None, None) for d in drawing}
-        return price_advice(None, gains)
-    compared = differences(columns, [row.detector for row in drawing], free)
-    gains = {
-        row.detector: DrawingGain(row.title, row.draws, values[row.detector], pair.difference, pair.interval, p)
-        for row in drawing
-        for pair, p in [compared[row.detector]]
-        if pair is not None and pair.difference is not None
-    }
-    return price_advice((detectors[free].title, values[free]), gains, one_spelling=one_spelling)
 
 
 def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:

@@ -11,23 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, main_detectors, name_of
+from hedge_tasks.detectors.pipeline import Scores, name_of
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.judging.designed import ExpertAudit
+from hedge_tasks.measures.blind import SIGNIFICANT
 from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.numbers import Format
+from hedge_tasks.numbers import Format, Number, format_p
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.setting_verdicts import summary_of
-from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS
+from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS, codes_of, two_sided_p
+from hedge_tasks.statistics.placements import degrees_of_freedom, deleted_spread, whole_auroc, without_each_group
 
 FEW = 20
 """With fewer answers of one class an AUROC says little."""
-
-_NOTABLE = 0.05
-"""A pooled AUROC this much above the one within question types is partly about the type."""
-
-_MOST_NAMED = 6
 
 TrustLevel = Literal["green", "not checked", "yellow", "red"]
 WORDS: Mapping[TrustLevel, str] = {
@@ -118,6 +116,8 @@ def trust_of(
     scorers: Mapping[str, Scorer] | None = None,
     left_out: Mapping[str, str] | None = None,
     audit: ExpertAudit | None = None,
+    lead: tuple[Sequence[Scores], str] | None = None,
+    both: Sequence[tuple[Number | None, Number | None]] = (),
 ) -> TrustState:
     """Return how far a run's numbers can be trusted: by its health, classes, question types, labels and settings.
 
@@ -126,12 +126,14 @@ def trust_of(
         scorers: what the scores were made with, by clustering.
         left_out: clustering -> why there are no scores.
         audit: of the run's labels by experts, where there is one.
+        lead: scores and name of the detector that the headline is about.
+        both: the headline's numbers by the labels that it rests on, and by the judge's.
     """
     reasons = [
-        *_about_question_types(scores),
+        *_about_question_types(*lead or ((), "")),
         *_about_classes(run),
         *_about_health(run),
-        *_about_labels(run, audit),
+        *_about_labels(run, audit, both),
         *_about_samples(run),
         *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in (left_out or {}).items()),
         *_about_thresholds(run, scores, scorers or {}),
@@ -155,29 +157,35 @@ def _about_health(run: Run) -> Iterator[TrustReason]:
         yield TrustReason(f"Settings: {summary_of(health.setting_verdicts)}.", "note")
 
 
-def _about_question_types(scores: Mapping[str, Sequence[Scores]]) -> Iterator[TrustReason]:
-    """Yield which scores a pooled AUROC flatters, of all clusterings in one sentence each."""
-    explained, partly, two = [], [], Format(digits=2)
-    for name, by_document in scores.items():
-        for score in main_detectors(detectors_of(by_document)):
-            pooled, inside = detection_auroc(by_document, score), within_strata(by_document, score)
-            if inside is None or pooled.value is None or inside.value is None or pooled.interval is None:
-                continue
-            text = f"{name_of(score)} with {name} ({two(pooled.value)} pooled, {two(inside.value)} within)"
-            if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
-                explained.append(text)
-            elif pooled.value - inside.value >= _NOTABLE:
-                partly.append(text)
-    if explained:
+def _about_question_types(scores: Sequence[Scores], name: str) -> Iterator[TrustReason]:
+    """Yield whether the kind of question explains part of the lead's ROC-AUC, by a test of pooled minus within."""
+    inside = within_strata(scores, name) if scores else None
+    if inside is None or inside.value is None:
+        return
+    column = labelled(scores, name)
+    pooled, difference, p = pooled_less_within(column)
+    if p is not None and p < SIGNIFICANT and difference > 0:
+        two = Format(digits=2)
+        share = "All" if inside.low is not None and inside.low <= 0.5 else "Part"
         yield TrustReason(
-            "The pooled ROC-AUC may be explained by the question type. Pooled it is above chance, but among "
-            f"questions of the same type it cannot be told from chance: {_listed(explained)}."
+            f"{share} of the ROC-AUC of {name_of(name)} may come from the question type. It is {two(pooled)} pooled, "
+            f"and {two(inside.value)} among questions of the same type (p of the difference {format_p(p)})."
         )
-    if partly:
-        yield TrustReason(
-            "Part of the pooled ROC-AUC comes from the question type. It is lower when only questions of the same "
-            f"type are compared: {_listed(partly)}."
-        )
+
+
+def pooled_less_within(column: Labelled) -> tuple[float, float, float | None]:
+    """Return the pooled ROC-AUC, how much higher it is than the one within strata, and the p-value of that.
+
+    By the jackknife over groups of both at once; no p-value where without a group nothing is left to compare.
+    """
+    n, positive = len(column.values), column.labels == 1
+    groups = codes_of(column.groups or range(n), n, "groups")
+    strata = codes_of(column.strata or (None,) * n, n, "strata")
+    pooled, within = (whole_auroc(column.values, positive, codes) for codes in (None, strata))
+    left = [without_each_group(column.values, positive, groups, codes) for codes in (None, strata)]
+    spread = deleted_spread(left[0] - left[1] - (pooled - within))
+    degrees = degrees_of_freedom(positive, None if column.groups is None else groups)
+    return pooled, pooled - within, two_sided_p((pooled - within) / spread, degrees) if spread > 0 else None
 
 
 def _about_classes(run: Run) -> Iterator[TrustReason]:
@@ -192,14 +200,20 @@ def _about_classes(run: Run) -> Iterator[TrustReason]:
         )
 
 
-def _about_labels(run: Run, audit: ExpertAudit | None) -> Iterator[TrustReason]:
-    if audit is not None or not run.verdicts:
-        return
+def _about_labels(
+    run: Run, audit: ExpertAudit | None, both: Sequence[tuple[Number | None, Number | None]]
+) -> Iterator[TrustReason]:
     names = {str(verdict.get("judge")) for verdict in run.verdicts.values()}
     models = sorted(name for name in names if name.startswith(("llm", "hf")))
-    if models:
+    if audit is not None:
+        pairs = [(a.interval, b.interval) for a, b in both if a is not None and b is not None]
+        if any(a and b and (a[1] < b[0] or b[1] < a[0]) for a, b in pairs):
+            yield TrustReason(
+                "Experts contradict the judge: the intervals by their labels and by its do not meet.", "red"
+            )
+    elif models:
         yield TrustReason(f"The labels are a model's ({', '.join(models[:2])}), and no expert has checked any of them.")
-    else:
+    elif run.verdicts:
         yield TrustReason("No expert has checked the labels: `hedge audit plan` says what that would buy.", "note")
 
 
@@ -246,8 +260,3 @@ def _held_out(scores: Mapping[str, Sequence[Scores]]) -> dict[int, list[str]]:
         if count := sum(s.held_out for s in by_document):
             counts.setdefault(count, []).append(name)
     return counts
-
-
-def _listed(texts: Sequence[str]) -> str:
-    ending = f"; and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
-    return "; ".join(texts[:_MOST_NAMED]) + ending

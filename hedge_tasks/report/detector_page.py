@@ -11,8 +11,8 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.detector_table import DetectorTable, Rank
 from hedge_tasks.measures.fusion import Fusion
+from hedge_tasks.measures.headline import Headline
 from hedge_tasks.measures.kept_claims import KeptNumbers
-from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.plots.charts import Chart
 from hedge_tasks.report.plots.figures import detectors_chart, price_chart, ranks_chart
@@ -28,7 +28,7 @@ def build_detector_page(
     ranks: Sequence[Rank],
     *,
     budget: int | None = None,
-    findings: Sequence[RunFinding | None] = (),
+    findings: Sequence[Headline | None] = (),
     fusions: Sequence[Fusion | None] = (),
     claims: Sequence[KeptNumbers | None] = (),
     views: Sequence[View] = (),
@@ -85,7 +85,7 @@ def _rank(rank: Rank, tables: Sequence[DetectorTable]) -> dict[str, Any]:
 
 
 def _run(
-    name: str, table: DetectorTable, finding: RunFinding | None, fusion: Fusion | None, claims: KeptNumbers | None
+    name: str, table: DetectorTable, finding: Headline | None, fusion: Fusion | None, claims: KeptNumbers | None
 ) -> dict[str, Any]:
     first = table.rows[0].estimate if table.rows else None
     rows = [{**vars(row), "label": name_of(row.detector)} for row in table.rows]
@@ -99,7 +99,6 @@ def _run(
         "pictures": [picture(chart) for chart in _charts(table)],
         "rows": rows,
         "blind": table.blind.rows if table.blind else (),
-        "notes": [text for text in (table.blind.sentence if table.blind else "", table.labels) if text],
         "experts": table.experts,
         "fusion": fusion,
         "best": name_of(fusion.best[0]) if fusion else "",
