@@ -123,7 +123,7 @@ def test_scores_that_no_document_has_are_named_in_a_line(tmp_path: Path, capsys:
     run = replace(run, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in run.answer_sets))
     file, line = saved(run, tmp_path), "no document has a score of se, radflag, vase: left out"
     assert main(["compare", str(file)]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == [line]
+    assert capsys.readouterr().out.splitlines()[-1] == line
     assert main(["compare", str(file), str(file)]) == 0
     text = capsys.readouterr().out
     assert line in text
@@ -168,7 +168,7 @@ def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     told = compare(saved(run, tmp_path), "--metric", "se", "--against", "vase")["comparisons"][0]
     mine = rows["exact se - exact vase"]
     assert (mine["a"], mine["p_value"]) == (told["a"], told["p_value"])
-    assert mine["p_adjusted"] >= mine["p_value"]
+    assert mine["p_adjusted"] is None  # the family is the run's, and not the table's
     only = compare(saved(run, tmp_path), "--filter", "asked", "--metric", "se", "--metric", "vase")["comparisons"]
     assert [row["metric"] for row in only] == ["asked se - asked vase"]
 

@@ -642,9 +642,7 @@ def test_every_detector_explains_itself():
         assert detector.source, name
 
 
-@pytest.mark.parametrize(
-    "module", [f"hedge_tasks.detectors{m}" for m in ("", ".advice", ".distribution", ".evidence")] + BUILTIN
-)
+@pytest.mark.parametrize("module", [f"hedge_tasks.detectors{m}" for m in ("", ".distribution", ".evidence")] + BUILTIN)
 def test_docstring_examples(module):
     results = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert results.attempted >= 1

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.other is None:
         heading, rows, by_experts, facts = _within(first, arguments)
         finding = headline(first)
-        heading = "\n".join([*finding.lines(), heading, "p: exploratory, each of one test, unadjusted"])
+        heading = "\n".join([*finding.lines(), heading, *(["p: exploratory, each of one test"] if rows else [])])
         facts |= finding.to_dict()
     else:
         heading, rows, by_experts, facts = _between(

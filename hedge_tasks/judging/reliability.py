@@ -74,7 +74,12 @@ class Coverage:
     @classmethod
     def of(cls, verdicts: Iterable[Verdict | Mapping[str, Any] | None]) -> Coverage:
         """Count verdicts, as `Verdict` or as a run file has them; None for a document without."""
-        counts = Counter(map(coverage_of, verdicts))
+        return cls.of_parts(map(coverage_of, verdicts))
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[str]) -> Coverage:
+        """Count what `coverage_of` says of each answer."""
+        counts = Counter(parts)
         return cls(*(counts[part] for part in ("labelled", DECLINED, UNDECIDED, REQUEST_FAILED)))
 
     @property

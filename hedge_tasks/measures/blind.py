@@ -108,7 +108,7 @@ def blind_scores(
     makers: dict[str, Callable[[], list[float]]] = {
         BLIND_TEXT: lambda: text_scores([f"{a.question or ''}\n{a.baseline.text}" for a in sets], known_labels, groups),
         BLIND_QUESTION: lambda: text_scores([_question(a) for a in sets], known_labels, groups),
-        LENGTH: lambda: _lengths(sets),
+        LENGTH: lambda: lengths(sets),
     }
     scores: dict[str, list[float | None]] = {}
     left_out: dict[str, str] = {}
@@ -204,7 +204,8 @@ def _question(answers: AnswerSet) -> str:
     return answers.question
 
 
-def _lengths(sets: Sequence[AnswerSet]) -> list[float]:
+def lengths(sets: Sequence[AnswerSet]) -> list[float]:
+    """Return the length of each judged answer in tokens, or in words where the tokens of one are not known."""
     tokens = [answers.baseline.n_tokens for answers in sets]
     if all(tokens):
         return [float(n or 0) for n in tokens]

@@ -77,14 +77,14 @@ class TrustState:
         return next((level for level in ("red", "yellow", "not checked") if level in levels), "green")
 
     @property
-    def objections(self) -> list[str]:
-        """Texts of the reasons that are no notes."""
-        return [reason.text for reason in self.grave]
-
-    @property
     def grave(self) -> list[TrustReason]:
         """The reasons that are no notes."""
         return [reason for reason in self.reasons if reason.level != "note"]
+
+    @property
+    def objections(self) -> list[str]:
+        """Texts of the reasons that are no notes."""
+        return [reason.text for reason in self.grave]
 
     @property
     def notes(self) -> list[str]:
@@ -93,17 +93,15 @@ class TrustState:
     @property
     def short(self) -> str:
         """The state in a line: its colour, and the gravest reason."""
-        head = f"{self.level}, {WORDS[self.level]}"
-        if not self.objections:
-            return head
-        others = len(self.objections) - 1
-        return f"{head}: {self.reasons[0].head}{f' (and {others} more, see hedge health)' if others else ''}"
+        others = len(self.grave) - 1
+        more = f" (and {others} more, see hedge health)" if others > 0 else ""
+        return f"{self.level}, {WORDS[self.level]}" + (f": {self.reasons[0].head}{more}" if self.grave else "")
 
     @property
     def text(self) -> str:
         """The state and all its reasons, a line each."""
-        lines = [f"Trust: {self.level}, {WORDS[self.level]}"]
-        return "\n".join([*lines, *(f"  {reason.level}: {reason.text}" for reason in self.reasons)])
+        reasons = [f"  {reason.level}: {reason.text}" for reason in self.reasons]
+        return "\n".join([f"Trust: {self.level}, {WORDS[self.level]}", *reasons])
 
     def to_dict(self) -> dict[str, Any]:
         return {"level": self.level, "reasons": [asdict(reason) for reason in self.reasons]}
@@ -111,35 +109,30 @@ class TrustState:
 
 def trust_of(
     run: Run,
-    scores: Mapping[str, Sequence[Scores]],
-    *,
-    scorers: Mapping[str, Scorer] | None = None,
-    left_out: Mapping[str, str] | None = None,
-    audit: ExpertAudit | None = None,
-    lead: tuple[Sequence[Scores], str] | None = None,
-    both: Sequence[tuple[Number | None, Number | None]] = (),
+    scorers: Mapping[str, Scorer],
+    left_out: Mapping[str, str],
+    audit: ExpertAudit | None,
+    lead: tuple[Sequence[Scores], str],
+    both: Sequence[tuple[Number | None, Number | None]],
 ) -> TrustState:
     """Return how far a run's numbers can be trusted: by its health, classes, question types, labels and settings.
 
     Args:
-        scores: of every document, by clustering.
         scorers: what the scores were made with, by clustering.
         left_out: clustering -> why there are no scores.
         audit: of the run's labels by experts, where there is one.
-        lead: scores and name of the detector that the headline is about.
+        lead: scores and name of the detector that the headline is about; no scores where it has none.
         both: the headline's numbers by the labels that it rests on, and by the judge's.
     """
     reasons = [
-        *_about_question_types(*lead or ((), "")),
+        *_about_question_types(*lead),
         *_about_classes(run),
         *_about_health(run),
         *_about_labels(run, audit, both),
-        *_about_samples(run),
-        *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in (left_out or {}).items()),
-        *_about_thresholds(run, scores, scorers or {}),
+        *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in left_out.items()),
+        *_about_thresholds(run, scorers),
     ]
-    unique = dict.fromkeys(reasons)
-    return TrustState(tuple(sorted(unique, key=lambda reason: -_ORDER.index(reason.level))))
+    return TrustState(tuple(sorted(dict.fromkeys(reasons), key=lambda reason: -_ORDER.index(reason.level))))
 
 
 def _about_health(run: Run) -> Iterator[TrustReason]:
@@ -217,46 +210,10 @@ def _about_labels(
         yield TrustReason("No expert has checked the labels: `hedge audit plan` says what that would buy.", "note")
 
 
-def _about_samples(run: Run) -> Iterator[TrustReason]:
-    clean = min((len(a.clean) for a in run.answer_sets), default=0)
-    if run.answer_sets and not clean:
-        yield TrustReason("There is one draw a document (n: 0): detectors that look at samples have no number.", "note")
-    elif any(not a.noisy for a in run.answer_sets):
-        yield TrustReason("Some documents have no noisy answers, so VASE is undefined.", "note")
-
-
-def _about_thresholds(
-    run: Run, scores: Mapping[str, Sequence[Scores]], scorers: Mapping[str, Scorer]
-) -> Iterator[TrustReason]:
-    choices = {name: scorer.choice for name, scorer in scorers.items()}
-    oracle = [name for name, choice in choices.items() if choice is not None and choice.method == "oracle"]
-    if oracle:
-        yield TrustReason(
-            f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
-        )
-    for reason, names in _not_chosen(run).items():
-        yield TrustReason(f"The threshold of {', '.join(names)} could not be chosen ({reason}); a fixed one was used.")
-    for count, names in _held_out(scores).items():
-        yield TrustReason(
-            f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: "
-            "compare it with others by the paired differences below.",
-            "note",
-        )
-
-
-def _not_chosen(run: Run) -> dict[str, list[str]]:
-    """Clusterings by the reason why no threshold could be chosen for them."""
-    names: dict[str, list[str]] = {}
+def _about_thresholds(run: Run, scorers: Mapping[str, Scorer]) -> Iterator[TrustReason]:
+    for name, scorer in scorers.items():
+        if scorer.choice is not None and scorer.choice.method == "oracle":
+            yield TrustReason(f"The threshold of {name} was tuned on the reported documents, which is optimistic.")
     for name, outcome in run.settings.get("filters", {}).items():
-        if reasons := [part["reason"] for part in outcome.get("chosen", {}).get("parts", []) if part.get("reason")]:
-            names.setdefault(reasons[0], []).append(name)
-    return names
-
-
-def _held_out(scores: Mapping[str, Sequence[Scores]]) -> dict[int, list[str]]:
-    """Clusterings by the number of documents that their thresholds were tuned on."""
-    counts: dict[int, list[str]] = {}
-    for name, by_document in scores.items():
-        if count := sum(s.held_out for s in by_document):
-            counts.setdefault(count, []).append(name)
-    return counts
+        for reason in [part["reason"] for part in outcome.get("chosen", {}).get("parts", []) if part.get("reason")][:1]:
+            yield TrustReason(f"The threshold of {name} could not be chosen ({reason}); a fixed one was used.")

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of
+from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.judging.designed import ExpertAudit
-from hedge_tasks.measures.audited import auroc_by_experts
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.measures.headline import Headline, headline
+from hedge_tasks.measures.headline import Headline, auroc_by, headline
 from hedge_tasks.measures.measure import SumsMeasure
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
@@ -148,7 +147,7 @@ def _analyse(
     applied = {name: scorers[name] for name in scores}
     audit = _audit(run)
     estimates = {
-        name: {d: auroc_by_experts(s, d, audit) if audit else detection_auroc(s, d) for d in scorers[name].detectors}
+        name: {detector: auroc_by(s, detector, audit) for detector in scorers[name].detectors}
         for name, s in scores.items()
     }
     within = {

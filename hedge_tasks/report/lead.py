@@ -120,7 +120,7 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
             f"whatever the {coverage.missing} undecided answers are",
         )
     else:
-        value, note = PERCENT(rate.value), f"{_bounds(rate, PERCENT)}labels {finding.by}"
+        value, note = PERCENT(rate.value), f"{_bounds(rate, PERCENT)}labels {finding.labels}"
     yield {"name": f"{name} ↓", "value": value, "note": note, "about": about}
 
 
@@ -152,12 +152,10 @@ def detector_rows(analysis: Analysis) -> list[DetectorRow]:
 
 def _baselines(analysis: Analysis) -> list[tuple[str, str, Number]]:
     """Return what detectors have to beat: name, kind, and ROC-AUC."""
-    rivals = [(analysis.finding.free, "free"), (analysis.finding.wording, "blind")]
-    return [
-        (rival.name.removeprefix("the "), kind, rival.number)
-        for rival, kind in rivals
-        if rival is not None and rival.detector not in analysis.shown
-    ]
+    free = analysis.finding.free
+    if free is None or free.detector in analysis.shown:
+        return []
+    return [(free.name.removeprefix("the "), "free", free.number)]
 
 
 def axis_start(numbers: Sequence[Number]) -> float:
