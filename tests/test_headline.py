@@ -20,9 +20,9 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import labelled
 from hedge_tasks.judging.designed import ExpertSaid, plan_at_random
-from hedge_tasks.judging.reliability import Coverage
 from hedge_tasks.leaderboard.board import measured_run
 from hedge_tasks.lmms.carried import findings_in_results
+from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.measures.headline import auroc_bounds, headline, judge_in_words
 from hedge_tasks.measures.trust_state import pooled_less_within
 from hedge_tasks.report import ReportOptions, build_report

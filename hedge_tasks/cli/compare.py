@@ -63,21 +63,18 @@ def run(arguments: argparse.Namespace) -> int:
     first = chosen_run(arguments)
     seeds = _same_but_seed(first, arguments)
     if arguments.other is None:
-        heading, rows, by_experts, facts = _within(first, arguments)
+        heading, rows, facts = _within(first, arguments)
         finding = headline(first)
         heading = "\n".join([*finding.lines(), heading, *(["p: exploratory, each of one test"] if rows else [])])
         facts |= finding.to_dict()
     else:
-        heading, rows, by_experts, facts = _between(
+        heading, rows, facts = _between(
             first, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
     seed_table = _seed_table(first, seeds, arguments) if len(seeds) > 1 else None
-    between = arguments.other is not None
-    table = _table(rows, heading, adjust=between)
-    experts = _table(by_experts, "against experts", adjust=between) if by_experts else None
-    facts |= {"comparisons": table} | ({"by_experts": experts} if experts else {})
-    facts |= {"seeds": seed_table} if seed_table else {}
-    show(arguments, facts, seed_table or "", table, experts or "")
+    table = _table(rows, heading, adjust=arguments.other is not None)
+    facts |= {"comparisons": table} | ({"seeds": seed_table} if seed_table else {})
+    show(arguments, facts, seed_table or "", table)
     return 0
 
 
@@ -116,8 +113,8 @@ def _seed_table(first: Run, runs: Mapping[int, Run], arguments: argparse.Namespa
 
 
 _Rows = list[tuple[str, "Comparison | None"]]
-_Comparisons = tuple[str, _Rows, _Rows, dict[str, Any]]
-"""Heading, comparisons by the judge's labels and by experts', and facts for JSON."""
+_Comparisons = tuple[str, _Rows, dict[str, Any]]
+"""Heading, comparisons (by experts where there is an audit, else by the judge), and facts for JSON."""
 
 
 def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Comparisons:
@@ -142,7 +139,6 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Compari
     _warn_of_differences(first, second, scorers)
     columns = [_priced(s, e, detectors, arguments.budget) for s, e in zip(scorers, (first, second), strict=False)]
     rows: _Rows = []
-    by_experts: _Rows = []
     audits = audit_of(first), audit_of(second)
     silent = (
         [] if arguments.metric else [name for name in detectors if any(_is_silent(scores, name) for scores in columns)]
@@ -151,20 +147,21 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Compari
         if name in silent:
             continue
         if name == _RATE:
-            rows.append((name, compare_hallucination_rates(first.answer_sets, second.answer_sets)))
             if audits[0] is not None and audits[1] is not None:
                 compared = compare_rates_by_experts(first.answer_sets, audits[0], second.answer_sets, audits[1])
-                by_experts.append((name, compared))
+            else:
+                compared = compare_hallucination_rates(first.answer_sets, second.answer_sets)
+            rows.append((name, compared))
         elif name in own:
             sides = (documents_of(run, own[name]) for run in (first, second))
             rows.append((name, compare_documents(own[name], *sides)))
         else:
             a, b = (scores[name] for scores in columns)
-            label = f"{name}_auroc" + _at(a, arguments.budget)
-            rows.append((label, compare_two_runs(a.scores, b.scores, name)))
             if audits[0] is not None and audits[1] is not None:
                 compared = compare_runs_by_experts(a.scores, audits[0], b.scores, audits[1], name)
-                by_experts.append((label, compared))
+            else:
+                compared = compare_two_runs(a.scores, b.scores, name)
+            rows.append((f"{name}_auroc" + _at(a, arguments.budget), compared))
     clustered = f"filter {scorers[0].name}; " if scorers else ""
     heading = [
         f"a: {first.title}",
@@ -179,7 +176,7 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Compari
         "b": _facts(second, scorers[1] if scorers else None),
         "documents": overlap,
     }
-    return "\n".join(heading), rows, by_experts, facts
+    return "\n".join(heading), rows, facts
 
 
 def _shared_suite(first: Run, second: Run) -> dict[str, Measure]:
@@ -197,8 +194,7 @@ def _suite(run: Run) -> dict[str, Measure]:
 
 def _within(run: Run, arguments: argparse.Namespace) -> _Comparisons:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import compare_by_experts
-    from hedge_tasks.measures.comparisons import compare_two_scores
+    from hedge_tasks.measures.headline import compare_by
     from hedge_tasks.runs.audit_files import audit_of
     from hedge_tasks.runs.scorers import scorer_of
 
@@ -215,7 +211,6 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Comparisons:
     first = _priced(scorers[0], run, detectors, arguments.budget)
     second = first if arguments.against_filter is None else _priced(scorers[1], run, detectors, arguments.budget)
     rows: _Rows = []
-    by_experts: _Rows = []
     audit = audit_of(run)
     pairs = list(zip(names, against, strict=True))
     silent = [] if arguments.metric else [a for a, b in pairs if _is_silent(first, a) or _is_silent(second, b)]
@@ -226,15 +221,12 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Comparisons:
             raise ConfigError(f"{name}_auroc compared with itself; choose another with --against")
         sides = ((name, first), (reference, second))
         a, b = (f"{detector}_auroc{_at(columns[detector], arguments.budget)}" for detector, columns in sides)
-        compared = compare_two_scores(first[name].scores, name, second[reference].scores, reference)
+        compared = compare_by(first[name].scores, name, second[reference].scores, reference, audit)
         rows.append((a if name == reference else f"{a} - {b}", compared))
-        if audit is not None:
-            compared = compare_by_experts(first[name].scores, name, second[reference].scores, reference, audit)
-            by_experts.append((rows[-1][0], compared))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
     facts = {"a": _facts(run, scorers[0]), "b": _facts(run, scorers[1])}
     heading = "\n".join([f"{run.title}; filter {filters}", *_silence(silent)])
-    return heading, rows, by_experts, facts
+    return heading, rows, facts
 
 
 def _detectors_within(run: Run, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
@@ -291,8 +283,7 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Comparisons:
     """Compare every two detectors of a run that differ in one thing: in the score, or in the clustering."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import compare_by_experts
-    from hedge_tasks.measures.comparisons import compare_two_scores
+    from hedge_tasks.measures.headline import compare_by
     from hedge_tasks.runs.audit_files import audit_of
 
     names = list(dict.fromkeys(_metric_within(name, run) for name in arguments.metric or SCORE_NAMES))
@@ -306,7 +297,6 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Comparisons:
     if not pairs and not silent:
         raise ConfigError("there is only one detector; give a second run, or another --metric")
     rows: _Rows = []
-    by_experts: _Rows = []
     audit = audit_of(run)
     for pair in pairs:
         a, b = (columns[clustering][score] for clustering, score in pair)
@@ -314,15 +304,12 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Comparisons:
             f"{clustering} {score}{_at(column, arguments.budget)}"
             for (clustering, score), column in zip(pair, (a, b), strict=True)
         )
-        rows.append((f"{first} - {second}", compare_two_scores(a.scores, pair[0][1], b.scores, pair[1][1])))
-        if audit is not None:
-            compared = compare_by_experts(a.scores, pair[0][1], b.scores, pair[1][1], audit)
-            by_experts.append((rows[-1][0], compared))
+        compared = compare_by(a.scores, pair[0][1], b.scores, pair[1][1], audit)
+        rows.append((f"{first} - {second}", compared))
     heading = f"{run.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
     return (
         "\n".join([heading, *_silence(silent)]),
         rows,
-        by_experts,
         {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}},
     )
 

@@ -8,7 +8,7 @@ its p-value that of one test. With an audit every number is the experts'.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -19,21 +19,20 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import (
     Scores,
     detection_auroc,
-    detectors_of,
     main_detectors,
     name_of,
     prices_of,
     score_clustered,
 )
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import labelled
+from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.judging.outcomes import REQUEST_FAILED
-from hedge_tasks.judging.reliability import MISSING, Coverage, coverage_of
-from hedge_tasks.measures.audited import auroc_by_experts, compare_by_experts, rate_by_experts
+from hedge_tasks.measures.audited import auroc_by_experts, compare_by_experts, rate_by_experts, whose_labels
 from hedge_tasks.measures.blind import LENGTH, TITLES, beats, lengths
 from hedge_tasks.measures.comparisons import compare_two_scores
+from hedge_tasks.measures.coverage import MISSING, Coverage, parts_of
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.run_measures import numbers_of_run
 from hedge_tasks.measures.trust_state import TrustState, trust_of
@@ -50,26 +49,25 @@ FREE = ("msp", "baseline_nll")
 _FREE_NAMES = {**dict.fromkeys(FREE, "the model's own log-probability"), LENGTH: f"the {TITLES[LENGTH]}"}
 _VERSION = re.compile(r"^(?P<judge>[\w.-]+) (?P<version>\d+)$")
 
-Key = tuple[str, str]
-"""A detector and its clustering; no clustering where none has a say."""
-
 
 @dataclass(frozen=True)
 class Lead:
     """A detector of the run's family.
 
     Attributes:
-        detector, clustering: their names.
+        detector, clustering: their names; no clustering where none has a say.
         number: its ROC-AUC.
         draws: samples a question that it needs.
         bounds: of the ROC-AUC whatever the missing labels are; None where there are few.
+        scores: of every document.
     """
 
     detector: str
     clustering: str
     number: Number
-    draws: float = 0.0
-    bounds: tuple[float, float] | None = None
+    draws: float
+    bounds: tuple[float, float] | None
+    scores: Sequence[Scores] = field(repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -77,6 +75,11 @@ class Lead:
         if not self.clustering:
             return _FREE_NAMES[self.detector]
         return f"{name_of(self.detector)} ({self.clustering})"
+
+    @property
+    def column(self) -> Labelled:
+        """Its scores of the documents with a label."""
+        return labelled(self.scores, self.detector)
 
     @property
     def share(self) -> str:
@@ -120,7 +123,7 @@ class Headline:
     gain: tuple[Comparison, float | None] | None = None
     n_family: int = 0
     suite: tuple[tuple[str, Number], ...] = ()
-    estimates: Mapping[Key, Number] = field(default_factory=dict)
+    estimates: Mapping[tuple[str, str], Number] = field(default_factory=dict)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -135,8 +138,8 @@ class Headline:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """What the sentences rest on: labels and coverage, and the family of comparisons."""
-        labels = f"Labels: {self.labels}; {self.coverage}."
+        """Sentences about what these rest on: labels and coverage, and the family of comparisons."""
+        labels = f"{self.labels} {self.coverage}."
         if self.gain is None or self.sampling is None or self.free is None:
             return (labels,)
         pair, p = self.gain
@@ -159,7 +162,7 @@ class Headline:
             "trust": self.trust.to_dict(),
             "hallucination_rate": self.rate and {**self.rate.to_dict(), "bounds": self.bounds},
             "coverage": asdict(self.coverage),
-            "lead": self.lead and {**vars(self.lead), "number": self.lead.number.to_dict()},
+            "lead": self.lead and {"name": self.lead.name, "bounds": self.lead.bounds, **self.lead.number.to_dict()},
             "sampling_adds": self.adds,
         }
 
@@ -246,6 +249,22 @@ def auroc_by(scores: Sequence[Scores], detector: str, audit: ExpertAudit | None)
     return detection_auroc(scores, detector) if audit is None else auroc_by_experts(scores, detector, audit)
 
 
+def compare_by(
+    scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str, audit: ExpertAudit | None
+) -> Comparison | None:
+    """Return the difference of two ROC-AUCs on the same answers, by experts where there is an audit, else the judge."""
+    sides = scores, a, others, b
+    return compare_two_scores(*sides) if audit is None else compare_by_experts(*sides, audit)
+
+
+def readable_audit(run: Run) -> tuple[ExpertAudit | None, dict[str, str]]:
+    """Return the audit beside a run, if there is one, and why it cannot be read."""
+    try:
+        return audit_of(run), {}
+    except DataError as error:
+        return None, {"the audit": str(error)}
+
+
 def headline(
     run: Run,
     scores: Mapping[str, Sequence[Scores]] | None = None,
@@ -263,65 +282,63 @@ def headline(
     """
     if scores is None:
         scores, scorers, left_out = _scored(run)
-    reasons, audit = dict(left_out or {}), None
-    try:
-        audit = audit_of(run)
-    except DataError as error:
-        reasons["the audit"] = str(error)
-    parts = {a.id: coverage_of({**(run.verdicts.get(a.id) or {}), "label": a.label}) for a in run.answer_sets}
-    coverage = Coverage.of_parts((*parts.values(), *(REQUEST_FAILED for _ in run.settings.get("failed") or ())))
+    audit, unreadable = readable_audit(run)
+    parts = parts_of(run)
+    coverage = Coverage.of((*parts.values(), *(REQUEST_FAILED for _ in run.settings.get("failed") or ())))
     partial = coverage.partial and audit is None
-    missing = {id for id, part in parts.items() if partial and part in MISSING}
-    main = {(name, c): s for c, s in scores.items() for name in main_detectors(detectors_of(s))}
-    columns = {**_free_scores(run.answer_sets), **main}
-    numbers = {key: auroc_by(column, key[0], audit) for key, column in columns.items()}
-    fields = _leads(columns, numbers, audit, missing)
+    leads = list(_candidates(run, scores, audit, {id for id, part in parts.items() if partial and part in MISSING}))
+    fields = _chosen(leads, audit)
     judged = hallucination_rate(run.answer_sets)
     rate = judged if audit is None else rate_by_experts(run.answer_sets, audit)
-    both = [(rate, judged)]
-    lead_scores: tuple[Sequence[Scores], str] = ((), "")
-    if lead := fields.get("lead"):
-        lead_scores = columns[lead.detector, lead.clustering], lead.detector
-        both.append((lead.number, detection_auroc(*lead_scores)))
+    both, lead = [(rate, judged)], fields["lead"]
+    if lead is not None:
+        both.append((lead.number, detection_auroc(lead.scores, lead.detector)))
     return Headline(
         run,
-        trust_of(run, scorers or {}, reasons, audit, lead_scores, both),
+        trust_of(run, scorers or {}, {**(left_out or {}), **unreadable}, audit, lead and lead.column, both),
         coverage,
-        _whose(run, audit),
+        whose_labels(run, audit),
         rate,
         bounds=coverage.bounds(sum(a.label or 0 for a in run.answer_sets)) if partial else None,
+        why_none="; ".join(sorted({str(lead.number.reason) for lead in leads})[:2]),
         suite=tuple((m.title, n) for m, n in numbers_of_run(run) if m.leads and n.defined)[:1],
-        estimates={key: numbers[key] for key in main},
+        estimates={(lead.detector, lead.clustering): lead.number for lead in leads if lead.clustering},
         **fields,
     )
 
 
-def _leads(
-    columns: Mapping[Key, Sequence[Scores]],
-    numbers: Mapping[Key, Number],
-    audit: ExpertAudit | None,
-    missing: Collection[str],
-) -> dict[str, Any]:
+def _candidates(
+    run: Run, scores: Mapping[str, Sequence[Scores]], audit: ExpertAudit | None, missing: Collection[str]
+) -> Iterator[Lead]:
+    """Yield what is free, then the main detectors of all clusterings.
+
+    Args:
+        missing: documents whose labels are missing, where these are many.
+    """
+    for name, column in _free_scores(run.answer_sets).items():
+        yield Lead(name, "", auroc_by(column, name, audit), 0.0, _bounds(column, name, missing), column)
+    for clustering, column in scores.items():
+        prices = prices_of(column)
+        for name in main_detectors(prices):
+            number = auroc_by(column, name, audit)
+            yield Lead(name, clustering, number, prices[name].mean, _bounds(column, name, missing), column)
+
+
+def _chosen(leads: Sequence[Lead], audit: ExpertAudit | None) -> dict[str, Any]:
     """Return the lead, its rival and the tests between them, as `Headline` has them."""
+    ranked = sorted((lead for lead in leads if lead.number.defined), key=lambda lead: (-_value(lead), lead.draws))
     distinct: dict[tuple[Any, ...], Lead] = {}
-    for (name, clustering), column in columns.items():
-        values = labelled(column, name)
-        draws = prices_of(column)[name].mean if clustering else 0.0
-        lead = Lead(name, clustering, numbers[name, clustering], draws, _bounds(column, name, missing))
-        if lead.number.defined:
-            distinct.setdefault((values.ids, values.values.tobytes()), lead)
-    ranked = sorted(distinct.values(), key=lambda lead: (-(lead.number.value or 0.0), lead.draws))
-    if not ranked:
-        return {"why_none": "; ".join(sorted({str(number.reason) for number in numbers.values()})[:2])}
-    free = [lead for lead in ranked if not lead.draws]
-    sampling = [lead for lead in ranked if lead.draws]
-    gains = [_gain(columns, lead, free[0], audit) for lead in sampling] if free else []
+    for lead in ranked:
+        distinct.setdefault((lead.column.ids, lead.column.values.tobytes()), lead)
+    free = next((lead for lead in ranked if not lead.draws), None)
+    sampling = [lead for lead in distinct.values() if lead.draws]
+    gains = [compare_by(s.scores, s.detector, free.scores, free.detector, audit) for s in sampling if free]
     adjusted = max_t(gains)
     adding = [lead for lead, gain, p in zip(sampling, gains, adjusted, strict=False) if beats(gain, p)]
-    above_chance = [lead for lead in free[:1] if (lead.number.low or 0.0) > 0.5]
+    above_chance = [free] if free and (free.number.low or 0.0) > 0.5 else []
     return {
-        "lead": [*adding, *above_chance, *ranked][0],
-        "free": free[0] if free else None,
+        "lead": next(iter((*adding, *above_chance, *ranked)), None),
+        "free": free,
         "sampling": sampling[0] if sampling else None,
         "adds": bool(adding),
         "gain": (gains[0], adjusted[0]) if gains and gains[0] is not None else None,
@@ -329,9 +346,8 @@ def _leads(
     }
 
 
-def _gain(columns: Mapping[Key, Sequence[Scores]], a: Lead, b: Lead, audit: ExpertAudit | None) -> Comparison | None:
-    sides = columns[a.detector, a.clustering], a.detector, columns[b.detector, b.clustering], b.detector
-    return compare_two_scores(*sides) if audit is None else compare_by_experts(*sides, audit)
+def _value(lead: Lead) -> float:
+    return lead.number.value or 0.0
 
 
 def _bounds(column: Sequence[Scores], name: str, missing: Collection[str]) -> tuple[float, float] | None:
@@ -340,7 +356,7 @@ def _bounds(column: Sequence[Scores], name: str, missing: Collection[str]) -> tu
     return auroc_bounds(values, labels) if missing and len(values) == len(labels) and {0, 1} <= {*labels} else None
 
 
-def _free_scores(answer_sets: Sequence[AnswerSet]) -> dict[Key, Sequence[Scores]]:
+def _free_scores(answer_sets: Sequence[AnswerSet]) -> dict[str, Sequence[Scores]]:
     """Return the scores of what costs nothing, whatever the clustering: log-probability and length of the answer."""
     plain = [score_clustered(a.with_clusters((0,) * len(a.answers)), detectors=FREE) for a in answer_sets]
     name = next((name for name in FREE if detection_auroc(plain, name).defined), FREE[0])
@@ -349,15 +365,7 @@ def _free_scores(answer_sets: Sequence[AnswerSet]) -> dict[Key, Sequence[Scores]
         for sign in (1, -1)
     )
     turned = (detection_auroc(longer, LENGTH).value or 0.5) < 0.5  # as anyone with labels would
-    return {(name, ""): plain, (LENGTH, ""): shorter if turned else longer}
-
-
-def _whose(run: Run, audit: ExpertAudit | None) -> str:
-    names = dict.fromkeys(str(verdict.get("judge") or "") for verdict in run.verdicts.values())
-    judge = " and ".join([judge_in_words(name) for name in names if name][:2]) or "those who gave them with the answers"
-    if audit is None:
-        return f"by {judge}, unaudited"
-    return f"{audit.n_labels} by experts{f' ({audit.by})' if audit.by else ''}, who correct those by {judge}"
+    return {name: plain, LENGTH: shorter if turned else longer}
 
 
 def _scored(run: Run) -> tuple[dict[str, Sequence[Scores]], dict[str, Scorer], dict[str, str]]:

@@ -11,12 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from hedge_tasks.detectors.pipeline import Scores, name_of
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import Labelled, labelled
+from hedge_tasks.detectors.units import Labelled
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.measures.blind import SIGNIFICANT
-from hedge_tasks.measures.curves import within_strata
 from hedge_tasks.numbers import Format, Number, format_p
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run
@@ -112,7 +110,7 @@ def trust_of(
     scorers: Mapping[str, Scorer],
     left_out: Mapping[str, str],
     audit: ExpertAudit | None,
-    lead: tuple[Sequence[Scores], str],
+    lead: Labelled | None,
     both: Sequence[tuple[Number | None, Number | None]],
 ) -> TrustState:
     """Return how far a run's numbers can be trusted: by its health, classes, question types, labels and settings.
@@ -121,11 +119,11 @@ def trust_of(
         scorers: what the scores were made with, by clustering.
         left_out: clustering -> why there are no scores.
         audit: of the run's labels by experts, where there is one.
-        lead: scores and name of the detector that the headline is about; no scores where it has none.
+        lead: scores of the detector that the headline is about, with labels; None where it has none.
         both: the headline's numbers by the labels that it rests on, and by the judge's.
     """
     reasons = [
-        *_about_question_types(*lead),
+        *(_about_question_types(lead) if lead is not None else ()),
         *_about_classes(run),
         *_about_health(run),
         *_about_labels(run, audit, both),
@@ -150,19 +148,17 @@ def _about_health(run: Run) -> Iterator[TrustReason]:
         yield TrustReason(f"Settings: {summary_of(health.setting_verdicts)}.", "note")
 
 
-def _about_question_types(scores: Sequence[Scores], name: str) -> Iterator[TrustReason]:
+def _about_question_types(column: Labelled) -> Iterator[TrustReason]:
     """Yield whether the kind of question explains part of the lead's ROC-AUC, by a test of pooled minus within."""
-    inside = within_strata(scores, name) if scores else None
-    if inside is None or inside.value is None:
+    inside = column.within()
+    if column.strata is None or inside.value is None:
         return
-    column = labelled(scores, name)
     pooled, difference, p = pooled_less_within(column)
     if p is not None and p < SIGNIFICANT and difference > 0:
-        two = Format(digits=2)
-        share = "All" if inside.low is not None and inside.low <= 0.5 else "Part"
+        two, share = Format(digits=2), "All" if inside.low is not None and inside.low <= 0.5 else "Part"
         yield TrustReason(
-            f"{share} of the ROC-AUC of {name_of(name)} may come from the question type. It is {two(pooled)} pooled, "
-            f"and {two(inside.value)} among questions of the same type (p of the difference {format_p(p)})."
+            f"{share} of the lead's ROC-AUC may come from the question type. It is {two(pooled)} pooled, and "
+            f"{two(inside.value)} among questions of the same type (p of the difference {format_p(p)})."
         )
 
 

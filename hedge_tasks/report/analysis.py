@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
 from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.judging.designed import ExpertAudit
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.measures.headline import Headline, auroc_by, headline
+from hedge_tasks.measures.headline import Headline, auroc_by, headline, readable_audit
 from hedge_tasks.measures.measure import SumsMeasure
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.plots.charts import Chart
 from hedge_tasks.report.plots.figures import sweep_chart, threshold_chart
-from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
@@ -145,7 +142,7 @@ def _analyse(
         except HedgeError as error:
             left_out[name] = str(error)
     applied = {name: scorers[name] for name in scores}
-    audit = _audit(run)
+    audit, _ = readable_audit(run)
     estimates = {
         name: {detector: auroc_by(s, detector, audit) for detector in scorers[name].detectors}
         for name, s in scores.items()
@@ -157,13 +154,6 @@ def _analyse(
     analysis = Analysis(run, applied, scores, estimates, within, left_out, suite=numbers_of_run(run))
     # A run with one draw a document has nothing to cluster, and its numbers all the same.
     return _with_curves(analysis, sizes, progress) if curves and analysis.n else analysis
-
-
-def _audit(run: Run) -> ExpertAudit | None:
-    """Return a run's audit; the state of trust says of one that cannot be read why."""
-    with suppress(DataError):
-        return audit_of(run)
-    return None
 
 
 def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:

@@ -120,7 +120,7 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
             f"whatever the {coverage.missing} undecided answers are",
         )
     else:
-        value, note = PERCENT(rate.value), f"{_bounds(rate, PERCENT)}labels {finding.labels}"
+        value, note = PERCENT(rate.value), f"{_bounds(rate, PERCENT)}{coverage}"
     yield {"name": f"{name} ↓", "value": value, "note": note, "about": about}
 
 

@@ -1,4 +1,4 @@
-"""What experts say of a run's numbers, and what its intervals cover: lines of a report's head."""
+"""Numbers that experts give of a run's numbers, and what its intervals cover: lines of a report's head."""
 
 from __future__ import annotations
 
