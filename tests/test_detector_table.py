@@ -14,7 +14,6 @@ from statsmodels.stats.multitest import multipletests
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.nli import NliClustering
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.base import INSIDE
 from hedge_tasks.detectors.evidence import cosine_matrices, evidence_of, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_clustered
@@ -169,8 +168,3 @@ def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: py
     assert "kle: 60 of 60 documents have no such score (there are no NLI" in printed
     assert main(["detectors", str(file), "--against", "vas"]) == 2
     assert "did you mean 'vase'?" in capsys.readouterr().err
-
-
-def _without_logprobs(answers: AnswerSet) -> AnswerSet:
-    bare = {name: tuple(replace(a, mean_logprob=None) for a in getattr(answers, name)) for name in ("clean", "noisy")}
-    return replace(answers, baseline=replace(answers.baseline, mean_logprob=None), **bare)

@@ -23,7 +23,7 @@ from hedge_tasks.judging.designed import ExpertSaid, plan_at_random
 from hedge_tasks.leaderboard.board import measured_run
 from hedge_tasks.lmms.carried import findings_in_results
 from hedge_tasks.measures.coverage import Coverage
-from hedge_tasks.measures.headline import auroc_bounds, headline, judge_in_words
+from hedge_tasks.measures.headline import auroc_bounds, headline
 from hedge_tasks.measures.trust_state import pooled_less_within
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.card import alternative_text
@@ -179,11 +179,6 @@ def test_labels_of_a_model_that_nobody_checked_are_a_reservation() -> None:
     judged = replace(RUN, verdicts={id: {**v, "judge": "llm:model=x 1"} for id, v in RUN.verdicts.items()})
     assert any("no expert has checked" in text for text in headline(judged).trust.objections)
     assert not any("expert" in text for text in headline(RUN).trust.objections)
-
-
-def test_judges_have_names_for_people() -> None:
-    assert judge_in_words("rule 3") == "the rule judge (version 3)"
-    assert judge_in_words("labels:people.csv") == "labels:people.csv"
 
 
 CASES: dict[str, Callable[[Path], Path]] = {

@@ -100,7 +100,6 @@ def test_the_finding_of_an_entry_is_that_of_its_run() -> None:
     labelled = QUESTIONS.run_of("org/model", RUN.answer_sets)
     measured = measure(entry_of(RUN), QUESTIONS)
     finding = headline(labelled)
-    assert measured.finding == finding.sentences
     estimates = {(s.name, s.clustering): s.number for s in measured.numbers if s.kind == "auroc"}
     assert estimates == dict(finding.estimates)
     assert measured.numbers[1].number == finding.rate

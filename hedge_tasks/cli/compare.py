@@ -307,11 +307,8 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Comparisons:
         compared = compare_by(a.scores, pair[0][1], b.scores, pair[1][1], audit)
         rows.append((f"{first} - {second}", compared))
     heading = f"{run.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
-    return (
-        "\n".join([heading, *_silence(silent)]),
-        rows,
-        {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}},
-    )
+    settings = {name: scorer.settings() for name, scorer in scorers.items()}
+    return "\n".join([heading, *_silence(silent)]), rows, {"detectors": settings}
 
 
 def _metric(name: str, own: Mapping[str, Measure] = {}) -> str:
