@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from finished_runs import finished_run
 
-from hedge_tasks.cli import main
 from hedge_tasks.measures.blind import BLIND_QUESTION, LENGTH, text_scores
 from hedge_tasks.measures.detector_table import detector_table
-from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import auroc
 
@@ -61,13 +58,3 @@ def test_without_questions_or_labels_it_says_why() -> None:
     table = detector_table(bare, scorer_of(bare, None), ["se"])
     assert table.blind is not None
     assert "no question" in table.blind.left_out[BLIND_QUESTION]
-
-
-@pytest.mark.slow
-def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(save_run(long_when_wrong(), tmp_path))
-    assert main(["detectors", path]) == 0
-    out = capsys.readouterr().out
-    assert "length* (blind)" in out
-    assert main(["detectors", path, "--detectors", "se,radflag", "--json"]) == 0
-    assert not any("blind" in row["detector"] for row in json.loads(capsys.readouterr().out)["runs"][0]["detectors"])

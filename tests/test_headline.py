@@ -155,8 +155,6 @@ def test_with_an_audit_every_number_is_the_experts(tmp_path: Path) -> None:
     assert finding.trust.level == "red"
     assert "Experts contradict the judge" in finding.trust.short
     agreeing = headline(load_run(audited(run, tmp_path / "agreeing", lambda a: bool(a.label))))
-    assert agreeing.lead is not None
-    assert agreeing.lead.detector == "msp"
     assert not any("contradict" in text for text in agreeing.trust.objections)
 
 
@@ -173,12 +171,6 @@ def test_the_question_type_is_a_test_of_pooled_less_within() -> None:
     _, difference, p = pooled_less_within(labelled(alike, "x"))
     assert abs(difference) < 0.1
     assert p is None or p > 0.05
-
-
-def test_labels_of_a_model_that_nobody_checked_are_a_reservation() -> None:
-    judged = replace(RUN, verdicts={id: {**v, "judge": "llm:model=x 1"} for id, v in RUN.verdicts.items()})
-    assert any("no expert has checked" in text for text in headline(judged).trust.objections)
-    assert not any("expert" in text for text in headline(RUN).trust.objections)
 
 
 CASES: dict[str, Callable[[Path], Path]] = {
