@@ -131,7 +131,6 @@ def test_with_fewer_than_five_of_a_class_there_is_no_lead(wrong: int, n: int) ->
 def test_without_labels_and_by_chance_nothing_is_claimed() -> None:
     nobody = headline(replace(with_labels(RUN, lambda i, a: None), verdicts={}))
     assert nobody.text == "No answer has a label, so nobody knows how many of them are wrong."
-    assert any("there is no ROC-AUC" in text for text in nobody.trust.objections)
     assert "can be told from chance" in headline(with_labels(RUN, lambda i, a: i % 2)).text
 
 
