@@ -14,7 +14,7 @@ import pytest
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
-from hedge_tasks.measures.trust_state import trust_of
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.answer_checks import MANY, SOME, AnswerCheck, _likeness, _p_at_least, _share_check
 from hedge_tasks.runs.health import Health, measure_health
 from hedge_tasks.runs.run_files import Run, save_run
@@ -210,7 +210,8 @@ def health(sets: Sets) -> Health:
 
 def state(sets: Sets) -> Any:
     verdicts = {s.id: {"label": s.label, "judge": "labels", "reason": ""} for s in sets}
-    return trust_of(Run("t", "m", tuple(sets), verdicts, {"sampled": {"decoding": DECODING}}, "2026-01-02"), {})
+    run = Run("t", "m", tuple(sets), verdicts, {"sampled": {"decoding": DECODING}}, "2026-01-02")
+    return headline(run, {}).trust
 
 
 @pytest.mark.parametrize("seed", range(3))

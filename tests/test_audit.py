@@ -311,7 +311,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert "60 labels of experts" in out, command
     for command in (["--metric", "radflag", "--against", "se"], ["--metric", "se", "--metric", "radflag"], [str(path)]):
         assert main(["compare", str(path), *command]) == 0
-        assert "against experts" in capsys.readouterr().out, command
+        assert "60 labels of experts, paired by document" in capsys.readouterr().out, command
     (tmp_path / "runs" / audit_file(kept).name).write_text("{}")
     assert main(["rescore", str(path)]) == 2
     assert "plan" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from finished_runs import HOSTILE, finished_run
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.measures.run_finding import finding_of
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.report.card import HEIGHT, WIDTH, share_card
 from hedge_tasks.report.pictures import stored_documents
 from hedge_tasks.runs.run_files import load_run, save_run
@@ -34,7 +34,7 @@ def test_the_card_has_its_size_and_carries_its_text(tmp_path: Path, capsys: pyte
     said = capsys.readouterr().out
     image = opened(card.read_bytes())
     assert image.size == (WIDTH, HEIGHT) == (1200, 630)
-    assert finding_of(run).text in said
+    assert headline(run).text in said
     assert image.info["Description"] in said
     assert len(set(image.convert("L").getdata())) > 50  # it is not an empty page
     assert main(["report", str(path), str(path), *out, "--card", str(card)]) == 2

@@ -14,12 +14,12 @@ from finished_runs import finished_run
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.lmms import next_step, plugin
 from hedge_tasks.lmms.carried import COLUMNS, KEY, TABLE, findings_in_results, send_to_wandb
-from hedge_tasks.measures.run_finding import finding_of
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(60)
-FINDING = finding_of(RUN)
+FINDING = headline(RUN)
 
 
 def test_every_number_is_there_with_its_interval() -> None:

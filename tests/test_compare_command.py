@@ -132,7 +132,7 @@ def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     told = compare(saved(run, tmp_path), "--metric", "se", "--against", "vase")["comparisons"][0]
     mine = rows["exact se - exact vase"]
     assert (mine["a"], mine["p_value"]) == (told["a"], told["p_value"])
-    assert mine["p_adjusted"] >= mine["p_value"]
+    assert mine["p_adjusted"] is None  # the family is the run's, and not the table's
     only = compare(saved(run, tmp_path), "--filter", "asked", "--metric", "se", "--metric", "vase")["comparisons"]
     assert [row["metric"] for row in only] == ["asked se - asked vase"]
 

@@ -17,8 +17,8 @@ from hedge_tasks.detectors.pipeline import Scores, detection_auroc, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.measures.priced_scores import truncated
-from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.measures.sweep import sweep, sweep_draws
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.detector_page import build_detector_page
@@ -107,7 +107,7 @@ def test_the_page_has_every_number_and_nothing_of_a_model_runs_in_it() -> None:
     runs = [replace(finished_run(40, seed=i), model=f"<script>alert({i})</script>") for i in range(3)]
     tables = [detector_table(run, scorer_of(run, None), SHOWN) for run in runs]
     ranks = mean_ranks(tables)
-    findings = [finding_of(run) for run in runs]
+    findings = [headline(run) for run in runs]
     page = build_detector_page(tables, ranks, findings=findings)
     for finding in findings:
         assert str(escape(finding.text.replace(" %", "\N{NO-BREAK SPACE}%"))) in page

@@ -13,7 +13,7 @@ from finished_runs import finished_run
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.run_finding import trust_of_run
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.health import Finding, Health, decoding_line, health_of, measure_health
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 
@@ -264,8 +264,8 @@ def test_trust_in_the_run_reaches_its_state_of_trust(
 
     def state(run: Run) -> Any:
         trusted.append(run.trusted)
-        return trust_of_run(run)
+        return headline(run)
 
-    monkeypatch.setattr("hedge_tasks.measures.run_finding.trust_of_run", state)
+    monkeypatch.setattr("hedge_tasks.measures.headline.headline", state)
     main(["health", str(save_run(finished_run(), tmp_path)), *options])
     assert trusted == [bool(options)]

@@ -24,7 +24,7 @@ from hedge_tasks.leaderboard.replay import LEAST_P, MOST_OFF, Replay
 from hedge_tasks.leaderboard.repository import make_repository, merged_in
 from hedge_tasks.leaderboard.site import build_site, paired
 from hedge_tasks.measures.comparisons import compare_hallucination_rates
-from hedge_tasks.measures.run_finding import finding_of
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.run_files import Run, save_run
 
 RUN = own_run()
@@ -99,8 +99,7 @@ def test_what_a_document_says_besides_its_answers_counts_for_nothing(name: str) 
 def test_the_finding_of_an_entry_is_that_of_its_run() -> None:
     labelled = QUESTIONS.run_of("org/model", RUN.answer_sets)
     measured = measure(entry_of(RUN), QUESTIONS)
-    finding = finding_of(labelled)
-    assert measured.finding == finding.sentences
+    finding = headline(labelled)
     estimates = {(s.name, s.clustering): s.number for s in measured.numbers if s.kind == "auroc"}
     assert estimates == dict(finding.estimates)
     assert measured.numbers[1].number == finding.rate

@@ -9,7 +9,7 @@ from finished_runs import finished_run
 
 import hedge_tasks
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.measures.run_finding import finding_of
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.run_files import save_run
 
 RUN = finished_run(40)
@@ -44,7 +44,7 @@ def test_tables_are_tidy_and_hold_every_answer(folder: Path) -> None:
 def test_a_notebook_shows_the_finding_of_the_terminal(folder: Path) -> None:
     [run] = hedge_tasks.load(folder)
     shown = run._repr_html_()
-    assert finding_of(RUN).text in shown
+    assert headline(RUN).text in shown
     assert "<table>" in shown
     assert run.plot("roc")._repr_svg_().startswith("<?xml")
     run.plot().save(folder / "detectors.csv")

@@ -21,7 +21,7 @@ from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.option_files import OptionQuestion, read_options
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.judging.outcomes import declined_in
+from hedge_tasks.measures.coverage import Coverage, parts_of
 from hedge_tasks.runs.from_options import run_from_options
 from hedge_tasks.runs.run_files import load_run, load_runs
 from hedge_tasks.runs.scorers import scorer_of
@@ -355,6 +355,6 @@ def test_options_without_texts_decline_where_it_is_said() -> None:
     assert [a.label for a in run_from_options("t", "m", questions, sampling).answer_sets] == [1, 0, 1]
     run = run_from_options("t", "m", questions, sampling, declining=("E",))
     assert [a.label for a in run.answer_sets] == [None, 0, 1]
-    assert declined_in(run.verdicts.values()) == 1
+    assert Coverage.of(parts_of(run).values()).declined == 1
     with pytest.raises(ConfigError, match="option that declines"):
         run_from_options("t", "m", questions, sampling, declining=("F",))

@@ -65,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.calibrate import calibrate
     from hedge_tasks.guard.policy import save_policy
+    from hedge_tasks.measures.headline import headline
 
+    finding = headline(finished)
     detectors = chosen_detectors(arguments, _DEFAULT)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options["question_type"] = arguments.question_type
@@ -75,11 +77,12 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     if arguments.out is not None and calibration.policy is not None:
         save_policy(calibration.policy, arguments.out)
     facts: dict[str, Any] = {
+        "run": finding.to_dict(),
         "policy": calibration.policy.model_dump(mode="json") if calibration.policy else None,
         "tried": calibration.tried,
         "left_out": calibration.left_out,
     }
-    text = _text(finished, calibration, arguments.out)
+    text = "\n".join([*finding.lines(), "", _text(finished, calibration, arguments.out)])
     if experts is not None:
         estimate = _risk_by_experts(finished, calibration.policy)
         facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError, unknown
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.llm import account
-    from hedge_tasks.measures.run_finding import finding_of
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.unit_table import has_labels, unit_table
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.runs.claim_files import write_claim_scores
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         write_claim_scores(arguments.out, scored)
     if arguments.html:
-        write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=finding_of(finished)))
+        write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=headline(finished)))
     file_lines = [f"{path}: written" for path in (support.path, arguments.out, arguments.html) if path]
     table, *further = (
         claim_tables(measured, left_out, brief=not arguments.all) if measured else [suspicious_table(scored)]

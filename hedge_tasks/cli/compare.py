@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,8 +54,7 @@ def add(commands: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import whose_labels
-    from hedge_tasks.runs.audit_files import audit_of
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.run_files import load_run
 
     runs = [chosen_run(arguments)]
@@ -67,27 +65,23 @@ def run(arguments: argparse.Namespace) -> int:
     pairs = [*(_between(runs[0], runs[1], arguments) if len(runs) > 1 else _within(runs[0], arguments))]
     if not pairs:
         raise ConfigError("there is nothing to compare; give a second run, or another --metric")
+    findings = [headline(r) for r in runs]
     title = "\n".join(
-        f"{side}: {r.title}\n   {whose_labels(r, audit_of(r))}" for side, r in zip("ab", runs, strict=False)
+        line
+        for side, r, finding in zip("ab", runs, findings, strict=False)
+        for line in (f"{side}: {r.title}", *finding.lines())
     )
-    table = comparison_table([(pair.name, pair.by_judge) for pair in pairs], title)
-    by_experts = [(pair.name, pair.by_experts) for pair in pairs if pair.by_experts is not None]
-    experts = [comparison_table(by_experts, "against experts")] if by_experts else []
+    table = comparison_table(pairs, title, one_family=len(runs) > 1)
     facts: dict[str, Any] = {
         side: {"task": r.task, "model": r.model, "created": r.created} for side, r in zip("ab", runs, strict=False)
     }
-    facts |= {"comparisons": table} | ({"by_experts": experts[0]} if experts else {})
-    show_table(arguments, table, facts, *experts)
+    facts |= {"comparisons": table} | (findings[0].to_dict() if len(runs) == 1 else {})
+    show_table(arguments, table, facts)
     return 0
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """A row: by the judge's labels, and by experts' where audits stand beside the runs."""
-
-    name: str
-    by_judge: Comparison | None
-    by_experts: Comparison | None = None
+_Pair = tuple[str, "Comparison | None"]
+"""A row: by experts' labels where audits stand beside the runs, else by the judge's."""
 
 
 def _between(first: Run, second: Run, arguments: argparse.Namespace) -> Iterator[_Pair]:
@@ -110,22 +104,25 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> Iterator
     for name in names:
         if name == _RATE:
             sets = first.answer_sets, second.answer_sets
-            experts = None if a is None or b is None else compare_rates_by_experts(sets[0], a, sets[1], b)
-            yield _Pair(name, compare_hallucination_rates(*sets), experts)
+            if a is None or b is None:
+                yield name, compare_hallucination_rates(*sets)
+            else:
+                yield name, compare_rates_by_experts(sets[0], a, sets[1], b)
         elif name in own:
-            yield _Pair(name, compare_documents(own[name], *(documents_of(r, own[name]) for r in (first, second))))
+            yield name, compare_documents(own[name], *(documents_of(r, own[name]) for r in (first, second)))
         elif arguments.metric or not any(_is_silent(of_run[name], name) for of_run in columns):
             x, y = (of_run[name].scores for of_run in columns)
-            experts = None if a is None or b is None else compare_runs_by_experts(x, a, y, b, name)
-            yield _Pair(f"{name}_auroc", compare_two_runs(x, y, name), experts)
+            if a is None or b is None:
+                yield f"{name}_auroc", compare_two_runs(x, y, name)
+            else:
+                yield f"{name}_auroc", compare_runs_by_experts(x, a, y, b, name)
 
 
 def _within(run: Run, arguments: argparse.Namespace) -> Iterator[_Pair]:
     """Compare detectors that differ in one thing, in the score or in the clustering; or all with one of them."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import compare_by_experts
-    from hedge_tasks.measures.comparisons import compare_two_scores
+    from hedge_tasks.measures.headline import compare_by
     from hedge_tasks.runs.audit_files import audit_of
 
     own, against = _suite(run), arguments.against
@@ -149,7 +146,7 @@ def _within(run: Run, arguments: argparse.Namespace) -> Iterator[_Pair]:
         sides = (a.scores, x[1], b.scores, y[1])
         draws = ("", "") if arguments.budget is None else (f" ({a.draws} draws)", f" ({b.draws} draws)")
         title = f"{' '.join(x)}{draws[0]} - {' '.join(y)}{draws[1]}"
-        yield _Pair(title, compare_two_scores(*sides), None if audit is None else compare_by_experts(*sides, audit))
+        yield title, compare_by(*sides, audit)
 
 
 def _suite(run: Run) -> dict[str, Measure]:
@@ -207,13 +204,18 @@ def _warn_of_differences(runs: Sequence[Run], clusterings: Sequence[Mapping[str,
                 logger.warning("{}: {} is {!r} in a and {!r} in b", what, key, a, b)
 
 
-def comparison_table(rows: Sequence[tuple[str, Comparison | None]], title: str) -> Table:
-    """Return every comparison with its difference, p-value and the one corrected for all of them."""
+def comparison_table(rows: Sequence[_Pair], title: str, *, one_family: bool = True) -> Table:
+    """Return every comparison with its difference and p-value, and the one corrected for all of them.
+
+    Args:
+        one_family: whether the table is a family of its own: between two runs. Those of one run are exploratory.
+    """
     from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Cell, Column, Number, Table
     from hedge_tasks.statistics import max_t
 
+    adjusted = max_t([compared for _, compared in rows]) if one_family else [None] * len(rows)
     records: list[dict[str, Cell]] = []
-    for (name, compared), p in zip(rows, max_t([compared for _, compared in rows]), strict=True):
+    for (name, compared), p in zip(rows, adjusted, strict=True):
         if compared is None:
             reason = "no labelled document has this score on both sides"
             records.append({"metric": name, "difference": Number.undefined(reason)})
@@ -224,8 +226,10 @@ def comparison_table(rows: Sequence[tuple[str, Comparison | None]], title: str) 
         *(Column("metric"), Column("a", format=FOUR_DIGITS), Column("b", format=FOUR_DIGITS)),
         Column("difference", "a - b", format=SIGNED_FOUR),
         Column("interval", "95 %", format=SIGNED_FOUR, show="interval", of="difference"),
-        *(Column("p_value", "p", show="p"), Column("p_adjusted", "p (max-T)", show="p")),
+        Column("p_value", "p", show="p"),
+        *([Column("p_adjusted", "p (max-T)", show="p")] if one_family else []),
         Column("documents", "n", show="n", of="difference"),
     ]
     methods = dict.fromkeys(pair.method for _, pair in rows if pair is not None and pair.difference is not None)
-    return Table(columns, records, title, [f"method: {', '.join(methods)}"] if methods else [])
+    notes = [f"method: {', '.join(methods)}"] if methods else []
+    return Table(columns, records, title, [*notes, *([] if one_family else ["p: exploratory, each of one test"])])

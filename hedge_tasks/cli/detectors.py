@@ -150,7 +150,7 @@ def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-    from hedge_tasks.measures.run_finding import finding_of
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.unit_table import kept_numbers
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.run_files import file_of, keep_evidence
@@ -169,7 +169,7 @@ def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
         tables.append(detector_table(finished, scorer, names, fitted=fitted, **options, **only))
     ranks = mean_ranks(tables) if len(tables) > 1 else []
     files = [keep_evidence(finished) for finished in runs] if arguments.keep else []
-    findings, claims = [finding_of(finished) for finished in runs], [kept_numbers(finished) for finished in runs]
+    findings, claims = [headline(finished) for finished in runs], [kept_numbers(finished) for finished in runs]
     if arguments.html:
         page = build_detector_page(tables, ranks, budget=arguments.budget, findings=findings, claims=claims)
         write_whole(arguments.html, page)
@@ -183,13 +183,9 @@ def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
             "model": table.run.model,
             "clustering": table.scorer.settings(),
         }
-        about |= {
-            "left_out": table.left_out,
-            "labels": table.labels,
-            "blind": table.blind.sentence if table.blind else "",
-        }
+        about["left_out"] = table.left_out
         facts["runs"].append({**about, "detectors": table_of(table), **of_claims, **finding.to_dict()})
-        parts += ["\n".join(finding.lines()), table_of(table, everything=arguments.all), text]
+        parts += ["\n".join([*finding.lines(), *finding.details]), table_of(table, everything=arguments.all), text]
     parts += [facts["ranks"] or "", "\n".join(f"{path}: written" for path in files)]
     show_table(arguments, table_of(tables[0]), facts, *parts, only_parts=True)
     return 0
@@ -247,8 +243,7 @@ def table_of(table: DetectorTable, *, everything: bool = True) -> Table:
         {"detector": f"{row.name}{'*' if row.reversed else ''} (blind)", "draws": 0, "estimate": row.estimate}
         for row in (table.blind.rows if table.blind else ())
     ]
-    notes = [table.blind.sentence] if table.blind and table.blind.sentence else []
-    notes += [table.labels]
+    notes = ["p: of this table, exploratory; the run's family of comparisons stands above"]
     if (hidden := len(table.rows) - len(rows)) or (table.left_out and not everything):
         notes.append(f"--all: {hidden} more rows, their numbers within types, and {len(table.left_out)} left out")
     if everything:

@@ -23,12 +23,12 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.measures.run_finding import trust_of_run
+    from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.from_store import runs_so_far
     from hedge_tasks.runs.health import health_of
 
     runs = runs_so_far(arguments.run, arguments.task, trust=arguments.trust_run)
-    results = [(run, health_of(run), trust_of_run(run)) for run in runs]
+    results = [(run, health_of(run), headline(run).trust) for run in runs]
     rows = [
         {"task": run.task, "model": run.model, **health.to_dict(), "trust": trust.to_dict()}
         for run, health, trust in results

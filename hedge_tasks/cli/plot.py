@@ -89,11 +89,12 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
         )
     if arguments.kind == "distribution":
         return plots.distribution_chart(scores, detectors[0])
-    from hedge_tasks.judging.outcomes import declined_in
+    from hedge_tasks.measures.coverage import Coverage, parts_of
 
+    declined = Coverage.of(parts_of(finished).values()).declined
     charts: dict[str, Callable[..., Chart]] = {
         "roc": plots.roc_chart,
-        "risk-coverage": partial(plots.risk_coverage_chart, declined=declined_in(finished.verdicts.values())),
+        "risk-coverage": partial(plots.risk_coverage_chart, declined=declined),
         "calibration": plots.calibration_chart,
         "question-types": plots.strata_chart,
     }

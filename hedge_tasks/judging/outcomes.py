@@ -89,11 +89,6 @@ def readings_line(readings: Mapping[str, Mapping[str, int]]) -> str | None:
     return ", ".join(shares) or None
 
 
-def declined_in(run_verdicts: Iterable[Mapping[str, Any]]) -> int:
-    """How many of the verdicts, as a run file has them, are on declined answers."""
-    return sum(outcome_of(verdict) == DECLINED for verdict in run_verdicts)
-
-
 def of_unanswered(why: str, judge: str, version: str) -> Verdict:
     """The verdict on an answer that nobody can judge: no label, and a category only where the model declined.
 

@@ -35,7 +35,7 @@ def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: f
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or math.isnan(limit) or not 0 <= limit <= 1:
         raise ConfigError(f"unlabelled limit: expected a share between 0 and 1, got {limit!r}")
     every_verdict = list(verdicts)
-    missing = sum(map(_undecided, every_verdict))
+    missing = sum(map(is_undecided, every_verdict))
     if not every_verdict:
         return "unreliable: there are no verdicts"
     if missing <= limit * len(every_verdict):
@@ -44,7 +44,8 @@ def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: f
     return f"unreliable: {counts} have no label, more than {100 * limit:g} %"
 
 
-def _undecided(verdict: Verdict | Mapping[str, Any] | None) -> bool:
+def is_undecided(verdict: Verdict | Mapping[str, Any] | None) -> bool:
+    """Return whether an answer has neither a label nor a category, and was not declined."""
     if verdict is None:
         return True
     category = verdict.category if isinstance(verdict, Verdict) else verdict.get("category")

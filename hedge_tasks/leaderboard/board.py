@@ -27,8 +27,8 @@ from hedge_tasks.leaderboard.replay import Replay, read_replay
 from hedge_tasks.leaderboard.repository import ENTRIES, REPLAYS, merged_in
 from hedge_tasks.lmms.editions import edition_of_task
 from hedge_tasks.lmms.measured import TaskDocuments
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.measures.measure import Measure, Rate
-from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.measures.run_measures import (
     Document,
     compare_documents,
@@ -91,7 +91,7 @@ class Measured:
     """Measurements of an entry by a board.
 
     Attributes:
-        finding: the finding of the run that its answers make, a sentence each; see `measures.run_finding`.
+        finding: the headline of the run that its answers make, a sentence each; see `measures.headline`.
         trust, level: how far it can be trusted, in a line and as a colour.
         numbers: the one that leads the task first.
         ids, groups: of the documents.
@@ -236,7 +236,7 @@ def measured_run(run: Run) -> Measured:
     """Return the finding and the numbers of a run."""
     scorers = scorers_or_exact(run)
     scores = {name: scorer.score(run.answer_sets) for name, scorer in scorers.items()}
-    finding = finding_of(run, scores, scorers=scorers)
+    finding = headline(run, scores, scorers=scorers)
     numbers = [*_suite_numbers(run), *_shares(run.answer_sets), *_detectors(finding.estimates, scores)]
     trust = finding.trust
     return Measured(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.run_finding import RunFinding
+    from hedge_tasks.measures.headline import Headline
 
 KEY = "hedge"
 """Of the result file."""
@@ -23,17 +23,16 @@ TABLE = "evaluation/hedge"
 COLUMNS = ("task", "model", "clustering", "detector", "value", "low", "high", "answers", "hallucinated", "reason")
 
 
-def findings_in_results(findings: Sequence[RunFinding]) -> dict[str, Any]:
+def findings_in_results(findings: Sequence[Headline]) -> dict[str, Any]:
     """Return the findings by task: sentences, state of trust, rate and every ROC-AUC with its 95 % interval."""
     by_task: dict[str, Any] = {}
     for finding in findings:
-        rate = finding.rate.to_dict() if finding.rate is not None else None
         numbers = [dict(zip(COLUMNS[2:], row[2:], strict=True)) for row in rows_of(finding)]
-        by_task[finding.run.task] = {**finding.to_dict(), "hallucination_rate": rate, "roc_auc": numbers}
+        by_task[finding.run.task] = {**finding.to_dict(), "roc_auc": numbers}
     return by_task
 
 
-def rows_of(finding: RunFinding) -> list[tuple[Any, ...]]:
+def rows_of(finding: Headline) -> list[tuple[Any, ...]]:
     """Return a row of `COLUMNS` for each ROC-AUC."""
     rows = []
     for (detector, clustering), number in finding.estimates.items():
@@ -42,7 +41,7 @@ def rows_of(finding: RunFinding) -> list[tuple[Any, ...]]:
     return rows
 
 
-def send_to_wandb(findings: Sequence[RunFinding]) -> None:
+def send_to_wandb(findings: Sequence[Headline]) -> None:
     """Log the findings to the run of Weights & Biases that lmms-eval has begun; nothing where it has begun none."""
     wandb = sys.modules.get("wandb")
     run = getattr(wandb, "run", None)
@@ -63,7 +62,7 @@ def send_to_wandb(findings: Sequence[RunFinding]) -> None:
         logger.warning("the findings were not logged to Weights & Biases: {}", error)
 
 
-def add_to_results(results: Mapping[str, Any], findings: Sequence[RunFinding]) -> None:
+def add_to_results(results: Mapping[str, Any], findings: Sequence[Headline]) -> None:
     """Put the findings into the results that lmms-eval is about to write."""
     of_results = [finding for finding in findings if finding.run.task in results.get("results", {})]
     if of_results and isinstance(results, dict):

@@ -11,7 +11,7 @@ from hedge_tasks.errors import HedgeError
 from hedge_tasks.lmms.carried import send_to_wandb
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.run_finding import RunFinding
+    from hedge_tasks.measures.headline import Headline
     from hedge_tasks.runs.run_files import Run
 
 _kept: dict[Path, bool] = {}
@@ -20,7 +20,7 @@ _kept: dict[Path, bool] = {}
 _runs: list[Run] = []
 """The runs that were kept since the last table."""
 
-_findings: dict[int, RunFinding | str] = {}
+_findings: dict[int, Headline | str] = {}
 """Of these runs, by the identity of each; why there is none."""
 
 
@@ -53,18 +53,18 @@ def under_table(table: str, results: Mapping[str, Any], column: str) -> str:
     return "\n".join([table, *lines, next_step, ""])
 
 
-def findings_since() -> list[RunFinding]:
+def findings_since() -> list[Headline]:
     """Return the findings of the runs since the last table, those that there are."""
     return [finding for run in _runs if not isinstance(finding := _finding(run), str)]
 
 
-def _finding(run: Run) -> RunFinding | str:
+def _finding(run: Run) -> Headline | str:
     """Return the finding of a run, made once; or why there is none."""
-    from hedge_tasks.measures.run_finding import finding_of  # the plug-in loads this module for every evaluation
+    from hedge_tasks.measures.headline import headline  # the plug-in loads this module for every evaluation
 
     if id(run) not in _findings:
         try:
-            _findings[id(run)] = finding_of(run)
+            _findings[id(run)] = headline(run)
         except Exception as error:  # the table and the run file are there without it
             _findings[id(run)] = str(error) if isinstance(error, HedgeError) else f"{type(error).__name__}: {error}"
     return _findings[id(run)]

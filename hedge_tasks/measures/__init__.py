@@ -19,7 +19,7 @@ Runs:
 comparisons        two scores, or two runs on the same questions
 seed_spread        runs that differ in the seed alone, their spread, and the draws' share of a variance
 audited            numbers against experts
-run_finding        the finding of a run in sentences; claim_finding: of its claims; trust_state: how far to trust them
+headline           rate, lead and tests of a run, for every place; claim_finding: of claims; trust_state: of both
 
 Papers:
 """

@@ -16,7 +16,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.folds import cross_fitting_folds, group_names
-from hedge_tasks.numbers import FOUR_DIGITS, Number
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import Comparison, max_t
 from hedge_tasks.statistics.base import IntArray
 
@@ -66,25 +66,6 @@ class AgainstBlind:
     left_out: Mapping[str, str]
     differences: Mapping[str, tuple[Comparison, float | None]]
 
-    @property
-    def not_better(self) -> list[str]:
-        """Detectors that are not better than the best baseline by more than chance."""
-        return [name for name, (comparison, p) in self.differences.items() if not beats(comparison, p)]
-
-    @property
-    def sentence(self) -> str:
-        """Say the result; empty where there is no baseline or nothing to compare with it."""
-        if not self.rows or not self.differences:
-            return ""
-        best = self.rows[0]
-        what = f"{best.name} ({best.title}, ROC-AUC {FOUR_DIGITS(best.estimate.value or 0.0)})"
-        worse = self.not_better
-        if not worse:
-            return f"Every detector beats {what}, which sees neither picture nor draws (paired, max-T)."
-        names = ", ".join(worse)
-        verb = "does" if len(worse) == 1 else "do"
-        return f"{names} {verb} not beat {what}, which sees neither picture nor draws (paired, max-T)."
-
 
 def beats(comparison: Comparison | None, p: float | None) -> bool:
     """Return whether the first of two detectors is better by more than chance.
@@ -127,7 +108,7 @@ def blind_scores(
     makers: dict[str, Callable[[], list[float]]] = {
         BLIND_TEXT: lambda: text_scores([f"{a.question or ''}\n{a.baseline.text}" for a in sets], known_labels, groups),
         BLIND_QUESTION: lambda: text_scores([_question(a) for a in sets], known_labels, groups),
-        LENGTH: lambda: _lengths(sets),
+        LENGTH: lambda: lengths(sets),
     }
     scores: dict[str, list[float | None]] = {}
     left_out: dict[str, str] = {}
@@ -223,7 +204,8 @@ def _question(answers: AnswerSet) -> str:
     return answers.question
 
 
-def _lengths(sets: Sequence[AnswerSet]) -> list[float]:
+def lengths(sets: Sequence[AnswerSet]) -> list[float]:
+    """Return the length of each judged answer in tokens, or in words where the tokens of one are not known."""
     tokens = [answers.baseline.n_tokens for answers in sets]
     if all(tokens):
         return [float(n or 0) for n in tokens]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hedge_tasks.measures.blind import beats
-from hedge_tasks.measures.run_finding import lead_sentence
 from hedge_tasks.measures.unit_table import UnitTable
-from hedge_tasks.numbers import WHOLE_PERCENT
+from hedge_tasks.numbers import WHOLE_PERCENT, format_number
 
 
 def claim_finding(table: UnitTable) -> str:
@@ -24,14 +23,10 @@ def _lead(table: UnitTable) -> list[str]:
     if not seeing:
         return ["No detector of claims has a ROC-AUC."]
     best = max(seeing, key=lambda row: row.estimate.value or 0.0)
-    first = lead_sentence(
-        best.title,
-        best.estimate,
-        subject="The best detector",
-        wrong="a hallucinated claim",
-        right="a supported one",
-        note=f"the highest of {len(seeing)} ROC-AUCs" if len(seeing) > 1 else "",
-    )
+    share = format_number(best.estimate, WHOLE_PERCENT, interval=True)
+    first = f"{best.title} finds them ({share})."
+    if best.estimate.low is not None and best.estimate.low <= 0.5:
+        first = f"No detector of them can be told from chance: the best is {best.title} ({share})."
     blind = {row.detector: row for row in table.rows if row.blind}
     name = table.best_blind[0]
     if name not in blind or blind[name].estimate.value is None:

@@ -16,7 +16,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
+from hedge_tasks.measures.audited import auroc_by_experts
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.fitted import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
 from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
@@ -76,11 +76,10 @@ class DetectorTable:
     Attributes:
         run, scorer: what was scored, and what the answers were clustered with.
         against: name of the detector that the others are compared with.
-        rows: those with a ROC-AUC, the highest first.
+        rows: those with a ROC-AUC, the highest first, by experts where there is an audit.
         left_out: detector -> why it has none.
         blind: baselines that see neither picture nor draws, beside the detectors; None where they were not measured.
         experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
-        labels: whose labels all others rest on.
     """
 
     run: Run
@@ -90,7 +89,6 @@ class DetectorTable:
     left_out: Mapping[str, str]
     blind: AgainstBlind | None = None
     experts: Mapping[str, Number] = field(default_factory=dict)
-    labels: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,12 @@ def detector_table(
         for name, column in columns.items()
     }
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
-    ranked = sorted((n for n in titles if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
+    audit = audit_of(run)
+    experts: dict[str, Number] = {}
+    if audit is not None:
+        experts = {n: auroc_by_experts(columns[n].scores, n, audit) for n in columns if n not in left_out}
+    values = {n: e.value or 0.0 for n, e in {**estimates, **experts}.items()}
+    ranked = sorted((n for n in titles if n not in left_out), key=lambda n: (-values[n], n))
     scores = {name: scores[name] for name in ranked}
     compared = differences(scores, ranked, against)
     rows = tuple(
@@ -179,7 +182,6 @@ def detector_table(
         )
         for name in ranked
     )
-    audit = audit_of(run)
     counted = next((column.scores for name, column in columns.items() if name not in of_fitted), None)
     return DetectorTable(
         run,
@@ -188,8 +190,7 @@ def detector_table(
         rows,
         left_out,
         against_blind(run.answer_sets, scores, counted) if blind and counted is not None else None,
-        {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in ranked},
-        whose_labels(run, audit),
+        experts,
     )
 
 
@@ -269,7 +270,9 @@ def mean_ranks(tables: Sequence[DetectorTable]) -> list[Rank]:
         return []
     ranks = rankdata([[-by_detector[name] for name in names] for by_detector in values], axis=1)
     intervals = [
-        interval if len(ranks) >= _FEWEST_RUNS and (interval := estimate_mean(of_runs, range(len(of_runs))).interval) else None
+        interval
+        if len(ranks) >= _FEWEST_RUNS and (interval := estimate_mean(of_runs, range(len(of_runs))).interval)
+        else None
         for of_runs in ranks.T
     ]
     means = map(Rank, names, ranks.mean(axis=0).tolist(), intervals)

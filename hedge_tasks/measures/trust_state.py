@@ -11,23 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import Labelled
 from hedge_tasks.judging.designed import ExpertAudit
-from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.numbers import Format
+from hedge_tasks.measures.blind import SIGNIFICANT
+from hedge_tasks.numbers import Format, Number, format_p
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.setting_verdicts import summary_of
-from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS
+from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS, codes_of, two_sided_p
+from hedge_tasks.statistics.placements import degrees_of_freedom, deleted_spread, whole_auroc, without_each_group
 
 FEW = 20
 """With fewer answers of one class an AUROC says little."""
-
-_NOTABLE = 0.05
-"""A pooled AUROC this much above the one within question types is partly about the type."""
-
-_MOST_NAMED = 6
 
 TrustLevel = Literal["green", "not checked", "yellow", "red"]
 WORDS: Mapping[TrustLevel, str] = {
@@ -79,14 +75,14 @@ class TrustState:
         return next((level for level in ("red", "yellow", "not checked") if level in levels), "green")
 
     @property
-    def objections(self) -> list[str]:
-        """Texts of the reasons that are no notes."""
-        return [reason.text for reason in self.grave]
-
-    @property
     def grave(self) -> list[TrustReason]:
         """The reasons that are no notes."""
         return [reason for reason in self.reasons if reason.level != "note"]
+
+    @property
+    def objections(self) -> list[str]:
+        """Texts of the reasons that are no notes."""
+        return [reason.text for reason in self.grave]
 
     @property
     def notes(self) -> list[str]:
@@ -95,17 +91,15 @@ class TrustState:
     @property
     def short(self) -> str:
         """The state in a line: its colour, and the gravest reason."""
-        head = f"{self.level}, {WORDS[self.level]}"
-        if not self.objections:
-            return head
-        others = len(self.objections) - 1
-        return f"{head}: {self.reasons[0].head}{f' (and {others} more, see hedge health)' if others else ''}"
+        others = len(self.grave) - 1
+        more = f" (and {others} more, see hedge health)" if others > 0 else ""
+        return f"{self.level}, {WORDS[self.level]}" + (f": {self.reasons[0].head}{more}" if self.grave else "")
 
     @property
     def text(self) -> str:
         """The state and all its reasons, a line each."""
-        lines = [f"Trust: {self.level}, {WORDS[self.level]}"]
-        return "\n".join([*lines, *(f"  {reason.level}: {reason.text}" for reason in self.reasons)])
+        reasons = [f"  {reason.level}: {reason.text}" for reason in self.reasons]
+        return "\n".join([f"Trust: {self.level}, {WORDS[self.level]}", *reasons])
 
     def to_dict(self) -> dict[str, Any]:
         return {"level": self.level, "reasons": [asdict(reason) for reason in self.reasons]}
@@ -113,31 +107,30 @@ class TrustState:
 
 def trust_of(
     run: Run,
-    scores: Mapping[str, Sequence[Scores]],
-    *,
-    scorers: Mapping[str, Scorer] | None = None,
-    left_out: Mapping[str, str] | None = None,
-    audit: ExpertAudit | None = None,
+    scorers: Mapping[str, Scorer],
+    left_out: Mapping[str, str],
+    audit: ExpertAudit | None,
+    lead: Labelled | None,
+    both: Sequence[tuple[Number | None, Number | None]],
 ) -> TrustState:
     """Return how far a run's numbers can be trusted: by its health, classes, question types, labels and settings.
 
     Args:
-        scores: of every document, by clustering.
         scorers: what the scores were made with, by clustering.
         left_out: clustering -> why there are no scores.
         audit: of the run's labels by experts, where there is one.
+        lead: scores of the detector that the headline is about, with labels; None where it has none.
+        both: the headline's numbers by the labels that it rests on, and by the judge's.
     """
     reasons = [
-        *_about_question_types(scores),
+        *(_about_question_types(lead) if lead is not None else ()),
         *_about_classes(run),
         *_about_health(run),
-        *_about_labels(run, audit),
-        *_about_samples(run),
-        *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in (left_out or {}).items()),
-        *_about_thresholds(run, scores, scorers or {}),
+        *_about_labels(run, audit, both),
+        *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in left_out.items()),
+        *_about_thresholds(run, scorers),
     ]
-    unique = dict.fromkeys(reasons)
-    return TrustState(tuple(sorted(unique, key=lambda reason: -_ORDER.index(reason.level))))
+    return TrustState(tuple(sorted(dict.fromkeys(reasons), key=lambda reason: -_ORDER.index(reason.level))))
 
 
 def _about_health(run: Run) -> Iterator[TrustReason]:
@@ -155,29 +148,33 @@ def _about_health(run: Run) -> Iterator[TrustReason]:
         yield TrustReason(f"Settings: {summary_of(health.setting_verdicts)}.", "note")
 
 
-def _about_question_types(scores: Mapping[str, Sequence[Scores]]) -> Iterator[TrustReason]:
-    """Yield which scores a pooled AUROC flatters, of all clusterings in one sentence each."""
-    explained, partly, two = [], [], Format(digits=2)
-    for name, by_document in scores.items():
-        for score in main_detectors(detectors_of(by_document)):
-            pooled, inside = detection_auroc(by_document, score), within_strata(by_document, score)
-            if inside is None or pooled.value is None or inside.value is None or pooled.interval is None:
-                continue
-            text = f"{name_of(score)} with {name} ({two(pooled.value)} pooled, {two(inside.value)} within)"
-            if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
-                explained.append(text)
-            elif pooled.value - inside.value >= _NOTABLE:
-                partly.append(text)
-    if explained:
+def _about_question_types(column: Labelled) -> Iterator[TrustReason]:
+    """Yield whether the kind of question explains part of the lead's ROC-AUC, by a test of pooled minus within."""
+    inside = column.within()
+    if column.strata is None or inside.value is None:
+        return
+    pooled, difference, p = pooled_less_within(column)
+    if p is not None and p < SIGNIFICANT and difference > 0:
+        two, share = Format(digits=2), "All" if inside.low is not None and inside.low <= 0.5 else "Part"
         yield TrustReason(
-            "The pooled ROC-AUC may be explained by the question type. Pooled it is above chance, but among "
-            f"questions of the same type it cannot be told from chance: {_listed(explained)}."
+            f"{share} of the lead's ROC-AUC may come from the question type. It is {two(pooled)} pooled, and "
+            f"{two(inside.value)} among questions of the same type (p of the difference {format_p(p)})."
         )
-    if partly:
-        yield TrustReason(
-            "Part of the pooled ROC-AUC comes from the question type. It is lower when only questions of the same "
-            f"type are compared: {_listed(partly)}."
-        )
+
+
+def pooled_less_within(column: Labelled) -> tuple[float, float, float | None]:
+    """Return the pooled ROC-AUC, how much higher it is than the one within strata, and the p-value of that.
+
+    By the jackknife over groups of both at once; no p-value where without a group nothing is left to compare.
+    """
+    n, positive = len(column.values), column.labels == 1
+    groups = codes_of(column.groups or range(n), n, "groups")
+    strata = codes_of(column.strata or (None,) * n, n, "strata")
+    pooled, within = (whole_auroc(column.values, positive, codes) for codes in (None, strata))
+    left = [without_each_group(column.values, positive, groups, codes) for codes in (None, strata)]
+    spread = deleted_spread(left[0] - left[1] - (pooled - within))
+    degrees = degrees_of_freedom(positive, None if column.groups is None else groups)
+    return pooled, pooled - within, two_sided_p((pooled - within) / spread, degrees) if spread > 0 else None
 
 
 def _about_classes(run: Run) -> Iterator[TrustReason]:
@@ -192,62 +189,27 @@ def _about_classes(run: Run) -> Iterator[TrustReason]:
         )
 
 
-def _about_labels(run: Run, audit: ExpertAudit | None) -> Iterator[TrustReason]:
-    if audit is not None or not run.verdicts:
-        return
+def _about_labels(
+    run: Run, audit: ExpertAudit | None, both: Sequence[tuple[Number | None, Number | None]]
+) -> Iterator[TrustReason]:
     names = {str(verdict.get("judge")) for verdict in run.verdicts.values()}
     models = sorted(name for name in names if name.startswith(("llm", "hf")))
-    if models:
+    if audit is not None:
+        pairs = [(a.interval, b.interval) for a, b in both if a is not None and b is not None]
+        if any(a and b and (a[1] < b[0] or b[1] < a[0]) for a, b in pairs):
+            yield TrustReason(
+                "Experts contradict the judge: the intervals by their labels and by its do not meet.", "red"
+            )
+    elif models:
         yield TrustReason(f"The labels are a model's ({', '.join(models[:2])}), and no expert has checked any of them.")
-    else:
+    elif run.verdicts:
         yield TrustReason("No expert has checked the labels: `hedge audit plan` chooses documents for them.", "note")
 
 
-def _about_samples(run: Run) -> Iterator[TrustReason]:
-    clean = min((len(a.clean) for a in run.answer_sets), default=0)
-    if run.answer_sets and not clean:
-        yield TrustReason("There is one draw a document (n: 0): detectors that look at samples have no number.", "note")
-    elif any(not a.noisy for a in run.answer_sets):
-        yield TrustReason("Some documents have no noisy answers, so VASE is undefined.", "note")
-
-
-def _about_thresholds(
-    run: Run, scores: Mapping[str, Sequence[Scores]], scorers: Mapping[str, Scorer]
-) -> Iterator[TrustReason]:
-    choices = {name: scorer.choice for name, scorer in scorers.items()}
-    oracle = [name for name, choice in choices.items() if choice is not None and choice.method == "oracle"]
-    if oracle:
-        yield TrustReason(
-            f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
-        )
-    for reason, names in _not_chosen(run).items():
-        yield TrustReason(f"The threshold of {', '.join(names)} could not be chosen ({reason}); a fixed one was used.")
-    for count, names in _held_out(scores).items():
-        yield TrustReason(
-            f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: "
-            "compare it with others by the paired differences below.",
-            "note",
-        )
-
-
-def _not_chosen(run: Run) -> dict[str, list[str]]:
-    """Clusterings by the reason why no threshold could be chosen for them."""
-    names: dict[str, list[str]] = {}
+def _about_thresholds(run: Run, scorers: Mapping[str, Scorer]) -> Iterator[TrustReason]:
+    for name, scorer in scorers.items():
+        if scorer.choice is not None and scorer.choice.method == "oracle":
+            yield TrustReason(f"The threshold of {name} was tuned on the reported documents, which is optimistic.")
     for name, outcome in run.settings.get("filters", {}).items():
-        if reasons := [part["reason"] for part in outcome.get("chosen", {}).get("parts", []) if part.get("reason")]:
-            names.setdefault(reasons[0], []).append(name)
-    return names
-
-
-def _held_out(scores: Mapping[str, Sequence[Scores]]) -> dict[int, list[str]]:
-    """Clusterings by the number of documents that their thresholds were tuned on."""
-    counts: dict[int, list[str]] = {}
-    for name, by_document in scores.items():
-        if count := sum(s.held_out for s in by_document):
-            counts.setdefault(count, []).append(name)
-    return counts
-
-
-def _listed(texts: Sequence[str]) -> str:
-    ending = f"; and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
-    return "; ".join(texts[:_MOST_NAMED]) + ending
+        for reason in [part["reason"] for part in outcome.get("chosen", {}).get("parts", []) if part.get("reason")][:1]:
+            yield TrustReason(f"The threshold of {name} could not be chosen ({reason}); a fixed one was used.")

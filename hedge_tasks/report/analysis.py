@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of
+from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import within_strata
+from hedge_tasks.measures.headline import Headline, auroc_by, headline, readable_audit
 from hedge_tasks.measures.measure import SumsMeasure
-from hedge_tasks.measures.run_finding import RunFinding, finding_of
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
@@ -35,7 +35,7 @@ class Analysis:
         run: as it was read, with its answers.
         scorers: by name; those that could be applied.
         scores: of every document, by scorer.
-        estimates: ROC-AUC by scorer and score.
+        estimates: ROC-AUC by scorer and score, by experts where there is an audit.
         within: the same within question types, where there are any.
         left_out: scorer -> why it could not be applied.
         sweeps: scorer -> ROC-AUC against the number of answers.
@@ -88,9 +88,9 @@ class Analysis:
         return tuple(name for name in candidates if name in best[:MOST_DRAWN])
 
     @cached_property
-    def finding(self) -> RunFinding:
-        """The finding of the run, and how far it can be trusted."""
-        return finding_of(self.run, self.scores, scorers=self.scorers, left_out=self.left_out)
+    def finding(self) -> Headline:
+        """The headline of the run, and how far it can be trusted."""
+        return headline(self.run, self.scores, scorers=self.scorers, left_out=self.left_out)
 
     @property
     def n(self) -> int:
@@ -142,8 +142,10 @@ def _analyse(
         except HedgeError as error:
             left_out[name] = str(error)
     applied = {name: scorers[name] for name in scores}
+    audit, _ = readable_audit(run)
     estimates = {
-        name: {score: detection_auroc(s, score) for score in scorers[name].detectors} for name, s in scores.items()
+        name: {detector: auroc_by(s, detector, audit) for detector in scorers[name].detectors}
+        for name, s in scores.items()
     }
     within = {
         name: {score: w for score in scorers[name].detectors if (w := within_strata(s, score)) is not None}
@@ -200,7 +202,7 @@ class Pair:
         number: name of what is compared.
         a, b: the two.
         comparison: their difference.
-        p_adjusted: p-value adjusted for all pairs that are made together.
+        p_adjusted: p-value adjusted for all pairs of a family; None for those of none.
     """
 
     topic: str
@@ -210,9 +212,17 @@ class Pair:
     comparison: Comparison
     p_adjusted: float | None = None
 
+    @property
+    def p(self) -> float | None:
+        """The p-value that is shown."""
+        return self.comparison.p_value if self.p_adjusted is None else self.p_adjusted
+
 
 def compare_within(analysis: Analysis) -> list[Pair]:
-    """Compare the scores of each clustering with each other, and each score between the clusterings."""
+    """Compare the scores of each clustering with each other, and each score between the clusterings.
+
+    These are exploratory, without an adjusted p-value: the run's family of comparisons is in its headline.
+    """
     pairs = []
     for name, scores in analysis.scores.items():
         for a, b in combinations(analysis.drawn(name), 2):
@@ -223,7 +233,7 @@ def compare_within(analysis: Analysis) -> list[Pair]:
         for score in (s for s in detectors if s in analysis.estimates[first] and s in analysis.estimates[second]):
             if comparison := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
                 pairs.append(Pair("Clusterings, by each detector", name_of(score), first, second, comparison))
-    return _corrected(pairs)
+    return pairs
 
 
 def _corrected(pairs: Sequence[Pair]) -> list[Pair]:

@@ -8,7 +8,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks import __version__
-from hedge_tasks.measures.run_finding import RunFinding
+from hedge_tasks.measures.headline import Headline
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.report.analysis import Analysis, analyse
 from hedge_tasks.report.explorer import explorer_data
@@ -27,7 +27,6 @@ WIDTH, HEIGHT = 1200, 630
 _DPI = 100
 _INK, _QUIET, _LINE, _PAPER = "#1b1f26", "#5b6472", "#d9dde3", "#ffffff"
 _TRUST = {"green": TONES["supported"], "not checked": _QUIET, "yellow": "#d99a00", "red": TONES["hallucinated"]}
-_SENTENCES = 3
 _LONGEST = 90
 """Characters of a line of the finding."""
 
@@ -50,7 +49,7 @@ def share_card(run: Run, *, pictures: bool = True) -> tuple[bytes, str]:
     return png.getvalue(), text
 
 
-def alternative_text(finding: RunFinding) -> str:
+def alternative_text(finding: Headline) -> str:
     """Return what the card shows, in words."""
     return f"{names_of_runs([finding.run])[0]}. {finding.text} Trust: {finding.trust.short}."
 
@@ -62,7 +61,7 @@ def _figure(analysis: Analysis, wrong: dict[str, Any] | None) -> Figure:
     finding = analysis.finding
     figure = Figure(figsize=(WIDTH / _DPI, HEIGHT / _DPI), facecolor=_PAPER)
     figure.text(0.035, 0.925, _plain(names_of_runs([finding.run])[0], 70), size=15, color=_QUIET)
-    sentences = " ".join(finding.sentences[:_SENTENCES])
+    sentences = finding.text
     # No line ends between a number and its unit.
     lines = textwrap.wrap(_plain(sentences, 600).replace(" %", "\N{NO-BREAK SPACE}%"), _LONGEST)
     figure.text(0.035, 0.885, "\n".join(lines), size=17, color=_INK, va="top", linespacing=1.35)
@@ -79,7 +78,7 @@ def _figure(analysis: Analysis, wrong: dict[str, Any] | None) -> Figure:
     return figure
 
 
-def _trust(finding: RunFinding) -> str:
+def _trust(finding: Headline) -> str:
     grave = finding.trust.grave
     return f"Trust: {finding.trust.level}{f'. {grave[0].head}.' if grave else ''}"
 

@@ -17,7 +17,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.measures.claim_finding import claim_finding
-from hedge_tasks.measures.run_finding import RunFinding, judge_in_words
+from hedge_tasks.measures.headline import Headline, judge_in_words
 from hedge_tasks.measures.unit_numbers import Flagged, flagged
 from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.report.pages import View, asset, render
@@ -48,7 +48,7 @@ def build_claim_page(
     table: UnitTable | None,
     run: Run,
     *,
-    finding: RunFinding | None = None,
+    finding: Headline | None = None,
     detector: str | None = None,
     answers: int = ANSWERS,
     pictures: bool = True,

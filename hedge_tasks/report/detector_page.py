@@ -10,7 +10,7 @@ from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.detector_table import DetectorTable, Rank
-from hedge_tasks.measures.run_finding import RunFinding
+from hedge_tasks.measures.headline import Headline
 from hedge_tasks.measures.unit_table import KeptNumbers
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.plots.charts import Chart
@@ -27,7 +27,7 @@ def build_detector_page(
     ranks: Sequence[Rank],
     *,
     budget: int | None = None,
-    findings: Sequence[RunFinding | None] = (),
+    findings: Sequence[Headline | None] = (),
     claims: Sequence[KeptNumbers | None] = (),
     views: Sequence[View] = (),
 ) -> str:
@@ -81,7 +81,7 @@ def _rank(rank: Rank, tables: Sequence[DetectorTable]) -> dict[str, Any]:
     }
 
 
-def _run(name: str, table: DetectorTable, finding: RunFinding | None, claims: KeptNumbers | None) -> dict[str, Any]:
+def _run(name: str, table: DetectorTable, finding: Headline | None, claims: KeptNumbers | None) -> dict[str, Any]:
     first = table.rows[0].estimate if table.rows else None
     rows = [{**vars(row), "label": name_of(row.detector)} for row in table.rows]
     return {
@@ -94,7 +94,6 @@ def _run(name: str, table: DetectorTable, finding: RunFinding | None, claims: Ke
         "pictures": [picture(chart) for chart in _charts(table)],
         "rows": rows,
         "blind": table.blind.rows if table.blind else (),
-        "notes": [text for text in (table.blind.sentence if table.blind else "", table.labels) if text],
         "experts": table.experts,
         "left_out": list(_by_reason(table.left_out).items()),
         "claims": claims,

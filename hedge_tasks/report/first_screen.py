@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hedge_tasks.detectors.pipeline import name_of
-from hedge_tasks.measures.run_finding import RunFinding
+from hedge_tasks.measures.headline import Headline
 from hedge_tasks.report.texts import clean
 
 WORST = 3
@@ -17,8 +17,8 @@ _MOST_CLUSTERS = 4
 _LONGEST = 160
 
 
-def wrong_answers(data: Mapping[str, Any], finding: RunFinding) -> dict[str, Any] | None:
-    """Return the wrong answer that the best detector points at most, and the wrong ones that it misses most.
+def wrong_answers(data: Mapping[str, Any], finding: Headline) -> dict[str, Any] | None:
+    """Return the wrong answer that the best detector of samples points at most, and the wrong ones that it misses most.
 
     Args:
         data: questions of the run, as `explorer_data` gives them.
@@ -27,7 +27,7 @@ def wrong_answers(data: Mapping[str, Any], finding: RunFinding) -> dict[str, Any
     Returns:
         `example`, `worst` (a list), `detector` and `missed` for the template; None where no answer is wrong.
     """
-    lead = finding.lead
+    lead = finding.sampling or finding.lead
     clustering, detector = (lead.clustering, lead.detector) if lead is not None else ("", "")
     wrong = [(_value(q, clustering, detector), place, q) for place, q in enumerate(data["questions"]) if q["label"]]
     if not wrong:

@@ -9,9 +9,8 @@ from typing import Any
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.judging.outcomes import readings_line
 from hedge_tasks.lmms.catalogue import titles
-from hedge_tasks.measures.curves import hallucination_rate
+from hedge_tasks.measures.headline import judge_in_words
 from hedge_tasks.measures.measure import Measure
-from hedge_tasks.measures.run_finding import judge_in_words
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.report.analysis import Analysis
@@ -109,14 +108,20 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
     for metric, number in analysis.suite:
         if metric.leads:
             yield _tile(metric, number)
-    rate = hallucination_rate(analysis.run.answer_sets)
+    finding = analysis.finding
+    rate, coverage = finding.rate, finding.coverage
     name, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
     if rate is None or rate.value is None:
         yield {"name": name, "value": "undefined", "note": "no answer has a label", "about": about}
         return
-    bounds = _bounds(rate, PERCENT)
-    counts = f"{sum(analysis.labels)} of {len(analysis.labels)} labelled answers"
-    yield {"name": f"{name} ↓", "value": PERCENT(rate.value), "note": f"{bounds}{counts}", "about": about}
+    if finding.bounds is not None:
+        value, note = (
+            " to ".join(map(PERCENT, finding.bounds)),
+            f"whatever the {coverage.missing} undecided answers are",
+        )
+    else:
+        value, note = PERCENT(rate.value), f"{_bounds(rate, PERCENT)}{coverage}"
+    yield {"name": f"{name} ↓", "value": value, "note": note, "about": about}
 
 
 def detector_rows(analysis: Analysis) -> list[DetectorRow]:
@@ -147,10 +152,10 @@ def detector_rows(analysis: Analysis) -> list[DetectorRow]:
 
 def _baselines(analysis: Analysis) -> list[tuple[str, str, Number]]:
     """Return what detectors have to beat: name, kind, and ROC-AUC."""
-    finding, detectors = analysis.finding, {name_of(name) for name in analysis.shown}
-    free = [(name_of(finding.free[0]), "free", finding.free[1])] if finding.free is not None else []
-    blind = [(finding.blind.title, "blind", finding.blind.estimate)] if finding.blind is not None else []
-    return [row for row in (*free, *blind) if row[0] not in detectors]
+    free = analysis.finding.free
+    if free is None or free.detector in analysis.shown:
+        return []
+    return [(free.name.removeprefix("the "), "free", free.number)]
 
 
 def axis_start(numbers: Sequence[Number]) -> float:
@@ -190,23 +195,6 @@ def price_of(analysis: Analysis, detector: str) -> Price:
     """Return answers a question that a detector looks at besides the baseline answer."""
     prices = (prices_of(scores) for scores in analysis.scores.values())
     return next((by_detector[detector] for by_detector in prices if detector in by_detector), Price(0.0, 0, 0))
-
-
-def why_no_detector(analysis: Analysis) -> str:
-    """Return why there is no ROC-AUC at all, in words for readers who know the suite and not the method."""
-    labels = analysis.labels
-    if labels and not sum(labels):
-        return (
-            f"None of the {len(labels)} labelled answers is hallucinated. That is good news about the model, and "
-            "leaves detectors nothing to find: they have no ROC-AUC here."
-        )
-    if labels and sum(labels) == len(labels):
-        return f"All {len(labels)} labelled answers are hallucinated, so no detector has anything to tell apart."
-    if not analysis.n:
-        return (
-            "One answer a question was drawn. Detectors compare several, so there is nothing here for them to look at."
-        )
-    return f"No detector has a ROC-AUC here: {'; '.join(analysis.reasons) or 'nothing was scored'}."
 
 
 def _bar(place: int, colour: int | None, clustering: str, estimate: Number, start: float) -> Bar:

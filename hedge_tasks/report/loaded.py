@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.measures.run_finding import RunFinding
+from hedge_tasks.measures.headline import Headline
 from hedge_tasks.measures.unit_table import score_kept_claims
 from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
 from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within
@@ -89,7 +89,7 @@ class LoadedRun:
         return analyse([self.run], curves=False)[0]
 
     @property
-    def finding(self) -> RunFinding:
+    def finding(self) -> Headline:
         """The finding of the run, in sentences, and how far it can be trusted."""
         return self.analysis.finding
 
@@ -274,7 +274,7 @@ def _differences(pairs: Sequence[Pair]) -> Table:
     columns = [
         *map(Column, ("of", "what", "a", "b")),
         Column("difference", "a - b", format=SIGNED, interval=True),
-        Column("p", "p (max-T)", show="p"),
+        Column("p", "p (max-T)" if any(pair.p_adjusted is not None for pair in pairs) else "p (exploratory)", show="p"),
         Column("rarer", "rarer class", show="n_rarer", of="difference"),
     ]
     rows: list[dict[str, Cell]] = [
@@ -284,7 +284,7 @@ def _differences(pairs: Sequence[Pair]) -> Table:
             "a": pair.a,
             "b": pair.b,
             "difference": Number(pair.comparison.difference, interval=pair.comparison.interval, **_counts(pair)),
-            "p": pair.p_adjusted,
+            "p": pair.p,
         }
         for pair in pairs
     ]
@@ -295,6 +295,7 @@ def _counts(pair: Pair) -> dict[str, Any]:
     return {"n": pair.comparison.n, "n_positive": pair.comparison.n_positive}
 
 
-def _finding_html(finding: RunFinding) -> str:
+def _finding_html(finding: Headline) -> str:
     reasons = "".join(f"<li>{escape(text)}</li>" for text in finding.trust.objections)
-    return f"<p>{escape(finding.text)}</p><p>Trust: {finding.trust.level}</p><ul>{reasons}</ul>"
+    details = f"<details>{escape(' '.join(finding.details))}</details>"
+    return f"<p>{escape(finding.text)}</p>{details}<p>Trust: {finding.trust.level}</p><ul>{reasons}</ul>"

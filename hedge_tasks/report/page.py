@@ -9,7 +9,6 @@ from typing import Any
 from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging.outcomes import declined_in
 from hedge_tasks.numbers import Format, Number
 from hedge_tasks.report import noisy
 from hedge_tasks.report.agreement import agreements, labels_by_judge
@@ -19,7 +18,7 @@ from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
 from hedge_tasks.report.first_screen import wrong_answers
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
-from hedge_tasks.report.lead import axis_ticks, detector_rows, lead_chart, price_of, setup_of, tiles, why_no_detector
+from hedge_tasks.report.lead import axis_ticks, detector_rows, lead_chart, price_of, setup_of, tiles
 from hedge_tasks.report.noisy import PictureAddresses
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.paper_section import paper_sections
@@ -164,7 +163,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "detectors": rows,
         "lead": picture(lead_chart(rows)),
         "ticks": axis_ticks(rows),
-        "no_detector": "" if rows else why_no_detector(analysis),
+        "no_detector": "" if rows else analysis.finding.sentences[-1],
         "suite": analysis.suite,
         "trust": analysis.finding.trust,
         "clusterings": list(analysis.estimates),
@@ -185,7 +184,7 @@ def _about(run: Run) -> dict[str, Any]:
 
 
 def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
-    declined = declined_in(analysis.run.verdicts.values())
+    declined = analysis.finding.coverage.declined
     detectors = analysis.drawn(clustering)
     charts: list[Chart] = list(all_charts(analysis.scores[clustering], detectors, declined=declined))
     charts.append(price_chart(_priced(analysis, clustering)))

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.detectors.pipeline import name_of
-from hedge_tasks.judging.outcomes import declined_in
 from hedge_tasks.measures.curves import labelled
 from hedge_tasks.report.analysis import Analysis
 
@@ -107,7 +106,7 @@ def _step(point: Accepted) -> int:
 
 def rules_of(analysis: Analysis) -> Iterator[ThresholdRule]:
     """Yield every compared detector under every clustering, where the labels are of both kinds."""
-    declined = declined_in(analysis.run.verdicts.values())
+    declined = analysis.finding.coverage.declined
     for clustering, scores in analysis.scores.items():
         for detector in analysis.shown:
             if detector not in analysis.estimates[clustering]:

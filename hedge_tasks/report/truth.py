@@ -1,15 +1,11 @@
-"""Whose labels a run's numbers rest on, what experts say, and what blind baselines do: lines of a report's head."""
+"""Numbers that experts give of a run's numbers, and what its intervals cover: lines of a report's head."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.audited import audited_numbers, whose_labels
-from hedge_tasks.measures.blind import against_blind
+from hedge_tasks.measures.audited import audited_numbers
 from hedge_tasks.measures.seed_spread import COVERED, by_seed, spreads
 from hedge_tasks.numbers import THREE_DIGITS, format_number
 from hedge_tasks.report.analysis import Analysis
@@ -27,7 +23,7 @@ def truth_of(analysis: Analysis) -> list[tuple[str, str]]:
         audit = audit_of(analysis.run)
     except DataError as error:
         return [("labels", clean(str(error), _MOST))]
-    rows = [("labels", whose_labels(analysis.run, audit).removeprefix("Labels: "))]
+    rows: list[tuple[str, str]] = []
     for clustering, scores in analysis.scores.items():
         if audit is not None:
             numbers = audited_numbers(analysis.run, scores, _scored(analysis, clustering), audit)
@@ -40,8 +36,6 @@ def truth_of(analysis: Analysis) -> list[tuple[str, str]]:
                 for number in numbers
                 if number.experts.defined
             ]
-        if sentence := _blind(analysis, clustering, scores):
-            rows.append((f"blind baselines, {clustering}", sentence))
     rows += _seed_spreads(analysis)
     return [(clean(term, _MOST), clean(text, _MOST)) for term, text in dict(rows).items()]
 
@@ -77,8 +71,3 @@ def _seed_spreads(analysis: Analysis) -> list[tuple[str, str]]:
 def _scored(analysis: Analysis, clustering: str) -> list[str]:
     estimates = analysis.estimates.get(clustering, {})
     return [name for name in analysis.shown if (number := estimates.get(name)) is not None and number.defined]
-
-
-def _blind(analysis: Analysis, clustering: str, scores: Sequence[Scores]) -> str:
-    columns = {name: labelled(scores, name) for name in _scored(analysis, clustering)}
-    return against_blind(analysis.run.answer_sets, columns, scores).sentence if columns else ""

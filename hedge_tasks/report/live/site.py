@@ -15,9 +15,9 @@ from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-from hedge_tasks.measures.run_finding import RunFinding, finding_of
+from hedge_tasks.measures.headline import Headline, headline
 from hedge_tasks.measures.unit_table import kept_numbers, measured_claims, score_kept_claims
-from hedge_tasks.numbers import PERCENT, Format
+from hedge_tasks.numbers import PERCENT, Format, format_value
 from hedge_tasks.report.claim_page import build_claim_page
 from hedge_tasks.report.detector_page import build_detector_page
 from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, Watch
@@ -30,9 +30,6 @@ from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.archive import FOLDER as ANSWERS
 
 _DEEPEST = 2
-_SENTENCES = 3
-"""Of a finding, on the first page."""
-
 _MOST_FOLDERS = 200
 
 
@@ -49,7 +46,7 @@ class Finished:
 
     key: str
     run: Run
-    finding: RunFinding
+    finding: Headline
     has_claims: bool
 
     @property
@@ -78,7 +75,7 @@ class Site:
         self._watches: dict[Path, Watch] = {}
         self._runs: dict[Path, tuple[int, Run]] = {}
         self._pages: dict[str, tuple[object, str]] = {}
-        self._findings: dict[tuple[str, str], RunFinding] = {}
+        self._findings: dict[tuple[str, str], Headline] = {}
         self._unreadable: dict[Path, tuple[int, str]] = {}
         # One page at a time: two requests for the same report would make it twice.
         self._lock = Lock()
@@ -136,9 +133,9 @@ class Site:
         runs = [newest[key] for key in sorted(newest)]
         return [Finished(str(i), run, self._finding(run), bool(all_kept_supports(run))) for i, run in enumerate(runs)]
 
-    def _finding(self, run: Run) -> RunFinding:
+    def _finding(self, run: Run) -> Headline:
         key = (str(run.path), run.digest)
-        return self._findings.get(key) or self._findings.setdefault(key, finding_of(run))
+        return self._findings.get(key) or self._findings.setdefault(key, headline(run))
 
     def _run_files(self) -> list[Path]:
         files: list[Path] = []
@@ -336,15 +333,15 @@ def _facts(sampling: Sampling) -> list[tuple[str, str]]:
 
 def _run_entry(finished: Finished) -> dict[str, Any]:
     run = finished.run
-    labels = [a.label for a in run.answer_sets if a.label is not None]
+    rate = finished.finding.rate
     return {
         "task": run.task,
         "model": run.model,
         "pages": finished.pages,
-        "finding": " ".join(finished.finding.sentences[:_SENTENCES]),
+        "finding": finished.finding.text,
         "written": run.created[:16].replace("T", " "),
         "documents": len(run.answer_sets),
-        "rate": f"{PERCENT(sum(labels) / len(labels))}" if labels else "no labels",
+        "rate": "no labels" if rate is None else format_value(rate.value, PERCENT),
         "trust": finished.finding.trust,
     }
 

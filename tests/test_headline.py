@@ -1,0 +1,221 @@
+"""The headline of a run: its numbers, its rules at their borders, and that every place says the same."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from finished_runs import EXACT, finished_run, suite_run
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import labelled
+from hedge_tasks.judging.designed import ExpertSaid, plan_at_random
+from hedge_tasks.leaderboard.board import measured_run
+from hedge_tasks.lmms.carried import findings_in_results
+from hedge_tasks.measures.coverage import Coverage
+from hedge_tasks.measures.headline import auroc_bounds, headline
+from hedge_tasks.measures.trust_state import pooled_less_within
+from hedge_tasks.report import ReportOptions, build_report
+from hedge_tasks.report.card import alternative_text
+from hedge_tasks.report.loaded import load
+from hedge_tasks.runs.audit_files import keep_audit
+from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.statistics import auroc
+
+RUN = finished_run(80)
+
+
+def with_labels(run: Run, label: Callable[[int, AnswerSet], int | None]) -> Run:
+    sets = tuple(a.with_label(label(i, a)) for i, a in enumerate(run.answer_sets))
+    return replace(run, answer_sets=sets, verdicts={a.id: {"judge": "rule 1", "label": a.label} for a in sets})
+
+
+def log_probability_tells(run: Run) -> Run:
+    """The same answers with a log-probability that is lower where the answer is wrong."""
+    sets = tuple(
+        replace(a, baseline=replace(a.baseline, mean_logprob=-1.0 - 2 * (a.label or 0) - random.Random(a.id).random()))
+        for a in run.answer_sets
+    )
+    return replace(run, answer_sets=sets)
+
+
+def audited(run: Run, folder: Path, says: Callable[[AnswerSet], bool], n: int = 80) -> Path:
+    """The run in a file, with the labels of experts beside it."""
+    path = save_run(run, folder)
+    plan = plan_at_random([a.id for a in run.answer_sets])
+    plan = plan.model_copy(update={"task": run.task, "model": run.model, "created": run.created})
+    words = [ExpertSaid("", a.id, "x", "hallucinated" if says(a) else "supported") for a in run.answer_sets[:n]]
+    keep_audit(load_run(path), plan, words)
+    return path
+
+
+def test_the_free_log_probability_leads_where_sampling_adds_nothing() -> None:
+    finding = headline(log_probability_tells(RUN))
+    assert finding.lead is not None
+    assert (finding.lead.detector, finding.lead.draws, finding.adds) == ("msp", 0, False)
+    rate, lead = finding.sentences
+    assert re.fullmatch(r"(1 in \d+ answers is|\d+ % of answers are) wrong \[\d+, \d+\]\.", rate)
+    assert re.fullmatch(r"The model's own log-probability finds them .*; sampling adds nothing here\.", lead)
+
+
+def test_sampling_leads_where_it_adds() -> None:
+    wrong = {a.id: len({answer.text for answer in a.clean}) > 2 for a in RUN.answer_sets}
+    finding = headline(with_labels(RUN, lambda i, a: int(wrong[a.id])))
+    assert finding.adds
+    assert finding.lead == finding.sampling
+    assert finding.gain is not None
+    assert finding.gain[1] is not None
+    assert finding.gain[1] < 0.05
+    assert "which adds to" in finding.text
+
+
+def test_a_clustering_twice_is_one_family() -> None:
+    twice = replace(RUN, settings={"filters": {**EXACT, "again": EXACT["exact"]}})
+    both, alone = headline(twice), headline(RUN)
+    assert (both.n_family, both.gain[1] if both.gain else None) == (alone.n_family, alone.gain[1] if alone.gain else 0)
+    assert both.text == alone.text
+    assert len(both.estimates) == 2 * len(alone.estimates)
+
+
+@pytest.mark.parametrize(("missing", "bounded"), [(4, False), (5, True)])
+def test_more_than_five_percent_without_a_label_are_bounds(missing: int, bounded: bool) -> None:
+    run = with_labels(RUN, lambda i, a: None if i >= 80 - missing else int(i < 20))
+    finding = headline(run)
+    assert (finding.bounds is not None, "between 25 and 31 % are wrong" in finding.text) == (bounded, bounded)
+    assert finding.lead is not None
+    assert (finding.lead.bounds is not None) is bounded
+    # What the model declined is decided.
+    declined = {id: {**v, "category": "no_answer"} if v["label"] is None else v for id, v in run.verdicts.items()}
+    finding = headline(replace(run, verdicts=declined))
+    assert finding.bounds is None
+    assert f"; {missing} more were declined." in finding.text
+    assert finding.coverage == Coverage(80 - missing, missing)
+    # What failed is not there at all, and is no more like the rest.
+    failed = headline(replace(with_labels(RUN, lambda i, a: i % 2), settings={**RUN.settings, "failed": ["x"] * 5}))
+    assert failed.bounds == (40 / 85, 45 / 85)
+
+
+def test_bounds_of_a_roc_auc_are_those_of_all_labels() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        values = rng.integers(0, 4, 8).astype(float).tolist()
+        labels: list[int | None] = [0, 1, *rng.choice(np.array([0, 1, None], dtype=object), 6)]
+        places = [i for i, label in enumerate(labels) if label is None]
+        areas = []
+        for guess in product((0, 1), repeat=len(places)):
+            chosen = dict(zip(places, guess, strict=True))
+            areas.append(auroc(values, [chosen.get(i, label) for i, label in enumerate(labels)]))
+        assert auroc_bounds(values, labels) == pytest.approx((min(areas), max(areas)))
+
+
+@pytest.mark.parametrize(("wrong", "n"), [(0, 20), (20, 20), (2, 24), (4, 40)])
+def test_with_fewer_than_five_of_a_class_there_is_no_lead(wrong: int, n: int) -> None:
+    run = replace(RUN, answer_sets=tuple(a.with_label(int(i < wrong)) for i, a in enumerate(RUN.answer_sets[:n])))
+    finding = headline(run)
+    assert finding.lead is None
+    why = "There is no ROC-AUC of a detector: " if 0 < wrong < n else "so detectors have nothing to tell apart."
+    assert why in finding.text
+    assert finding.trust.level != "green"
+
+
+def test_without_labels_and_by_chance_nothing_is_claimed() -> None:
+    nobody = headline(replace(with_labels(RUN, lambda i, a: None), verdicts={}))
+    assert nobody.text == "No answer has a label, so nobody knows how many of them are wrong."
+    assert "can be told from chance" in headline(with_labels(RUN, lambda i, a: i % 2)).text
+
+
+def test_an_evaluation_of_its_own_leads_with_its_number() -> None:
+    assert re.match(r"F1: 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]\.", headline(suite_run(60)).text)
+
+
+def test_with_an_audit_every_number_is_the_experts(tmp_path: Path) -> None:
+    """Experts call right what the judge calls wrong: rate, lead, rank and state follow them."""
+    run = log_probability_tells(RUN)
+    finding = headline(load_run(audited(run, tmp_path, lambda a: not a.label)))
+    assert finding.rate is not None
+    judge = headline(run)
+    assert judge.rate is not None
+    assert finding.rate.value == pytest.approx(1 - (judge.rate.value or 0))
+    assert finding.estimates["se", "exact"].value == pytest.approx(
+        1 - (judge.estimates["se", "exact"].value or 0), abs=0.02
+    )
+    assert finding.lead is not None
+    assert finding.lead.detector != "msp"
+    assert finding.trust.level == "red"
+    assert "Experts contradict the judge" in finding.trust.short
+    agreeing = headline(load_run(audited(run, tmp_path / "agreeing", lambda a: bool(a.label))))
+    assert not any("contradict" in text for text in agreeing.trust.objections)
+
+
+def test_the_question_type_is_a_test_of_pooled_less_within() -> None:
+    """A score that is the kind of question alone explains all; one that knows the label within kinds, nothing."""
+    label = [int(random.Random(i).random() < (0.8 if i % 2 else 0.2)) for i in range(200)]
+
+    def column(value: Callable[[int], float]) -> list[Scores]:
+        return [Scores(str(i), label[i], None, "ab"[i % 2], {"x": value(i)}, "uniform", ()) for i in range(200)]
+
+    pooled, difference, p = pooled_less_within(labelled(column(lambda i: i % 2), "x"))
+    assert (pooled - difference, p is not None and p < 0.001) == (0.5, True)
+    alike = column(lambda i: label[i] + random.Random(-i - 1).random() * 3)
+    _, difference, p = pooled_less_within(labelled(alike, "x"))
+    assert abs(difference) < 0.1
+    assert p is None or p > 0.05
+
+
+CASES: dict[str, Callable[[Path], Path]] = {
+    "audit": lambda folder: audited(RUN, folder, lambda a: random.Random(a.id).random() < 0.5, 60),
+    "60 % undecided": lambda folder: save_run(with_labels(RUN, lambda i, a: None if i % 5 < 3 else a.label), folder),
+    "two clusterings": lambda folder: save_run(
+        replace(RUN, settings={"filters": {**EXACT, "again": {**EXACT["exact"], "with_question": True}}}), folder
+    ),
+    "one class": lambda folder: save_run(with_labels(RUN, lambda i, a: 0), folder),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_every_place_says_the_same(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = CASES[case](tmp_path / "hedge_runs")
+    run = load_run(path)
+    finding = headline(run)
+
+    def said_by(*words: str) -> tuple[str, str]:
+        main([*words, "--json"])
+        facts = json.loads(capsys.readouterr().out)
+        facts = facts.get("runs", [facts.get("run", facts)])[0]
+        return facts["finding"], facts["trust"]["level"]
+
+    expected = finding.text, finding.trust.level
+    assert said_by("detectors", str(path)) == expected
+    assert said_by("compare", str(path)) == expected
+    assert said_by("calibrate", str(path), "--risk", "0.5") == expected
+    for words in (["detectors"], ["compare"], ["calibrate", "--risk", "0.5"]):
+        main([words[0], str(path), *words[1:]])
+        printed = capsys.readouterr().out
+        assert all(line in printed for line in finding.lines())
+    carried = findings_in_results([finding])[run.task]
+    assert (carried["finding"], carried["trust"]["level"]) == expected
+    measured = measured_run(run)
+    assert (" ".join(measured.finding), measured.level) == expected
+    notebook = load(path)[0]
+    assert (notebook.finding.text, notebook.finding.trust.level) == expected
+    assert alternative_text(notebook.finding).endswith(f"{finding.text} Trust: {finding.trust.short}.")
+    pages = [build_report([run], options=ReportOptions(pictures=False, curves=False))]
+    main(["detectors", str(path), "--html", str(tmp_path / "page.html")])
+    pages.append((tmp_path / "page.html").read_text())
+    for page in map(unescape, pages):
+        assert f'<p class="finding">{finding.text.replace(" %", chr(160) + "%")}</p>' in page
+        assert f'class="trust {finding.trust.level}"' in page
+        # No other verdict stands anywhere.
+        assert not re.search(r"do(es)? not beat length|At no draw|detectors that draw are|told-apart\"", page)
+    capsys.readouterr()
