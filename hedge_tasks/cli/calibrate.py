@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import (
-    add_detectors,
-    add_scored_run,
-    add_trust_policy,
-    chosen_detectors,
-    chosen_run,
-    chosen_scorer,
-    listed,
-    with_fitted,
-)
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors, listed, with_fitted
+from hedge_tasks.io.commands import PROBLEMS_FOUND
+from hedge_tasks.runs.run_files import load_run
 
 if TYPE_CHECKING:
-    from hedge_tasks.detectors.probes.base import FittedDetector
+    from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.guard.by_experts import RunByExperts
     from hedge_tasks.guard.calibrate import PolicyCheck, PolicySearch
     from hedge_tasks.guard.policy import Policy
@@ -28,116 +22,110 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics.risk_control import RiskControl
 
-_DEFAULT = ("radflag",)
 _MOST_PLANNED = 20_000
 
 
-def add(commands: Parser) -> None:
-    text = "find a threshold that bounds the share of hallucinated answers, or check one on another run"
-    parser = command(commands, "calibrate", run, text)
-    add_scored_run(parser)
-    parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")
-    parser.add_argument("--confidence", type=float, default=0.9, metavar="C", help="that this holds (default: 0.9)")
-    early = (
-        "let RadFlag's draws end where the other verdict has at most this probability (default: 0, only where certain)"
-    )
-    parser.add_argument("--epsilon", type=float, default=0.0, metavar="E", help=early)
-    add_out(parser, "the policy (JSON)")
-    parser.add_argument(
-        "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
-    )
-    how = "only questions of this type, which the promise is about then; another type has a policy of its own"
-    parser.add_argument("--type", metavar="TYPE", dest="question_type", help=how)
-    how = "keep no question and picture in the policy, by which the guard would check the server"
-    parser.add_argument("--no-sentinels", action="store_true", help=how)
-    parser.add_argument(
-        "--audit",
-        action="store_true",
-        help="go by labels of experts, which `hedge audit apply` has put beside RUN: the promise is then about "
-        "hallucinations, and not about what the judge calls so",
-    )
-    how = "instead: what so many labels may be hoped to give, such as 200,500,1000; RUN is a pilot with some labels"
-    parser.add_argument("--plan", metavar="N,...", help=how)
-    how = "fit detectors that are fitted (`hedge probes`) on this run of the same model, not on half of RUN's images"
-    parser.add_argument("--fit-on", type=Path, metavar="RUN", help=how)
-    add_trust_policy(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
-    add_detectors(parser, _DEFAULT[0])
+def calibrate(
+    run: RunChoice,
+    clustering: ClusteringChoice,
+    *,
+    risk: float | None = None,
+    confidence: float = 0.9,
+    epsilon: float = 0.0,
+    out: Path | None = None,
+    check: Path | None = None,
+    type_: str | None = None,
+    no_sentinels: bool = False,
+    audit: bool = False,
+    plan: str | None = None,
+    fit_on: Path | None = None,
+    trust_policy: bool = False,
+    seed: int = 0,
+    detectors: str = "radflag",
+) -> tuple[dict[str, Any], int]:
+    """Find a threshold that bounds the hallucinated share, or check one.
 
-
-def run(arguments: argparse.Namespace) -> int:
+    Args:
+        risk: Largest share of hallucinated answers let through.
+        confidence: That this holds.
+        epsilon: Let RadFlag's draws end where the other verdict has at most this probability; 0 is only where certain.
+        out: Where the policy is written (JSON).
+        check: Say instead whether the promise of this policy held in RUN.
+        type_: Only questions of this type, which the promise is about then; another type has a policy of its own.
+        no_sentinels: Keep no question and picture in the policy, by which the guard would check the server.
+        audit: Go by labels of experts, which `hedge audit apply` has put beside RUN: the promise is then about
+            hallucinations, and not about what the judge calls so.
+        plan: Say instead what so many labels may be hoped to give, such as 200,500,1000; RUN is a pilot with some
+            labels.
+        fit_on: Fit detectors that are fitted (`hedge probes`) on this run of the same model, not on half of RUN's
+            images.
+        trust_policy: Load the models, functions and packages that the policy names, also where no installed task uses
+            them.
+        seed: Of the documents that place the candidates.
+        detectors: Which ones may be chosen, such as se,radflag, or fused:se+msp.
+    """
     from hedge_tasks.errors import ConfigError
 
-    finished = chosen_run(arguments)
-    if arguments.check is not None:
-        return _check(arguments, finished)
-    if arguments.risk is None:
+    finished = run.load()
+    if check is not None:
+        return _check(finished, check, trust=trust_policy, experts=_audit(finished) if audit else None)
+    if risk is None:
         raise ConfigError("--risk: say which share of hallucinated answers may be let through, such as 0.1")
-    return _calibrate(arguments, finished) if arguments.plan is None else _plan(arguments, finished)
+    scorer = clustering.scorer(finished)
+    terms: dict[str, Any] = {"risk": risk, "confidence": confidence, "seed": seed}
+    if plan is not None:
+        return _plan(finished, scorer, detectors, plan, type_, terms), 0
+    terms |= {"epsilon": epsilon, "question_type": type_}
+    training = load_run(fit_on, None, trust=run.trust_run) if fit_on else None
+    return _search(finished, scorer, detectors, terms, training, out, sentinels=not no_sentinels, audit=audit)
 
 
-def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
-    from hedge_tasks.guard.calibrate import calibrate
-    from hedge_tasks.guard.fitted import fit_apart
-    from hedge_tasks.guard.policy import save_policy
-    from hedge_tasks.runs.run_files import load_run
-
-    detectors, to_fit, fused = _detectors(arguments)
-    options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
-    options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
-    pictures, without = _pictures(arguments, finished)
-    options["pictures"] = pictures
-    scorer = chosen_scorer(arguments, finished)
-    apart = None
-    if to_fit or fused:
-        fit_on = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
-        apart = fit_apart(finished, scorer, to_fit, fused=fused, fit_on=fit_on, seed=arguments.seed)
-        finished, detectors, options["fitted"] = apart.run, (*detectors, *apart.states), apart.states
-    experts = _experts(arguments, finished)
-    calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
-    if arguments.out is not None:
-        calibration = _with_attempts(arguments, finished, calibration, detectors)
-        if calibration.policy is not None:
-            save_policy(calibration.policy, arguments.out)
-    facts: dict[str, Any] = {
-        "policy": calibration.policy.model_dump(mode="json") if calibration.policy else None,
-        "tried": calibration.tried,
-        "left_out": calibration.left_out,
-    }
-    if (policy := calibration.policy) is not None:
-        facts["watched"] = len(policy.sentinels)
-        facts["policy"]["sentinels"] = f"{len(policy.sentinels)} questions"
-    text = _text(finished, calibration, arguments.out, without)
-    if apart is not None:
-        facts["fitted"] = {name: state.documents for name, state in apart.states.items()}
-        n = max(state.documents for state in apart.states.values())
-        text += f"\nFitted on {n} other documents; the promise rests on {len(finished.answer_sets)} it has not seen."
-    if experts is not None:
-        estimate = _risk_by_experts(finished, calibration.policy)
-        facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
-        text += f"\n{_label_text(experts, estimate)}"
-    show(arguments, facts, text)
-    return 0 if calibration.policy is not None else PROBLEMS_FOUND
-
-
-def _detectors(
-    arguments: argparse.Namespace,
-) -> tuple[tuple[str, ...], list[FittedDetector], list[tuple[str, ...]]]:
-    """Return the detectors that need no fitting, those that are fitted first, and the members of fused ones."""
-    from hedge_tasks.guard.fused import members_of
-
-    if arguments.detectors is None:
-        return _DEFAULT, [], []
-    names = listed(arguments.detectors)
-    fused = [members for name in names if (members := members_of(name))]
-    return *with_fitted([name for name in names if not members_of(name)]), fused
-
-
-def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:
-    """Return the run with labels of experts in place of the judge's, where that is asked for."""
+def _search(
+    finished: Run,
+    scorer: Scorer,
+    names: str,
+    terms: dict[str, Any],
+    training: Run | None,
+    out: Path | None,
+    *,
+    sentinels: bool,
+    audit: bool,
+) -> tuple[dict[str, Any], int]:
+    """Return facts of a search for a policy, which is written where there is one, and the exit code."""
     from hedge_tasks.guard.by_experts import labelled_by_experts
+    from hedge_tasks.guard.calibrate import accepted, risk_by_experts
+    from hedge_tasks.guard.calibrate import calibrate as search
+    from hedge_tasks.guard.fitted import fit_apart
+    from hedge_tasks.guard.fused import members_of
+    from hedge_tasks.guard.policy import save_policy
 
-    return labelled_by_experts(finished, _audit(finished), arguments.seed) if arguments.audit else None
+    fused = [members for name in listed(names) if (members := members_of(name))]
+    detectors, to_fit = with_fitted([name for name in listed(names) if not members_of(name)])
+    pictures, without = _pictures(finished, sentinels=sentinels)
+    options, facts, notes = {**terms, "pictures": pictures}, dict[str, Any](), list[str]()
+    if to_fit or fused:
+        apart = fit_apart(finished, scorer, to_fit, fused=fused, fit_on=training, seed=terms["seed"])
+        finished, detectors, options["fitted"] = apart.run, (*detectors, *apart.states), apart.states
+        facts["fitted"] = {name: state.documents for name, state in apart.states.items()}
+        n, rest = max(facts["fitted"].values()), len(finished.answer_sets)
+        notes.append(f"Fitted on {n} other documents; the promise rests on {rest} it has not seen.")
+    experts = labelled_by_experts(finished, _audit(finished), terms["seed"]) if audit else None
+    calibration = search(experts.run if experts else finished, scorer, detectors, **options)
+    if out is not None:
+        calibration = _with_attempts(calibration, terms, detectors, finished, out)
+        if calibration.policy is not None:
+            save_policy(calibration.policy, out)
+    policy = calibration.policy
+    facts = {"policy": None, "tried": _table(calibration), "left_out": calibration.left_out, **facts}
+    if policy is not None:
+        dumped = {**policy.model_dump(mode="json"), "sentinels": f"{len(policy.sentinels)} questions"}
+        facts |= {"policy": dumped, "watched": len(policy.sentinels)}
+    if experts is not None:
+        estimate = risk_by_experts(finished, _audit(finished), accepted(policy, finished)) if policy else None
+        facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
+        notes.append(_label_text(experts, estimate))
+    facts["notes"] = [*_text(finished, calibration, out, without), *notes]
+    return facts, 0 if policy is not None else PROBLEMS_FOUND
 
 
 def _audit(finished: Run) -> ExpertAudit:
@@ -148,12 +136,6 @@ def _audit(finished: Run) -> ExpertAudit:
     if audit is None:
         raise DataError(f"{finished.title}: no labels of experts stand beside it; first: hedge audit apply RUN LABELS")
     return audit
-
-
-def _risk_by_experts(finished: Run, policy: Policy | None) -> Number | None:
-    from hedge_tasks.guard.calibrate import accepted, risk_by_experts
-
-    return None if policy is None else risk_by_experts(finished, _audit(finished), accepted(policy, finished))
 
 
 def _label_text(experts: RunByExperts, estimate: Number | None) -> str:
@@ -170,57 +152,52 @@ def _label_text(experts: RunByExperts, estimate: Number | None) -> str:
 
 
 def _with_attempts(
-    arguments: argparse.Namespace, finished: Run, calibration: PolicySearch, detectors: tuple[str, ...]
+    calibration: PolicySearch, terms: dict[str, Any], detectors: Sequence[str], finished: Run, out: Path
 ) -> PolicySearch:
     """Return the calibration with its policy's ledger of attempts, this one included."""
-    from dataclasses import replace
-
     from hedge_tasks.guard.ledger import note_attempt
 
     policy = calibration.policy
-    attempt = {name: getattr(arguments, name) for name in ("risk", "confidence", "epsilon", "seed", "question_type")}
-    attempt |= {"detectors": list(detectors), "task": finished.task, "model": finished.model, "run": finished.created}
-    attempts = note_attempt(arguments.out, {**attempt, "promise": policy is not None})
+    attempt = {**terms, "detectors": list(detectors), "task": finished.task, "model": finished.model}
+    attempts = note_attempt(out, {**attempt, "run": finished.created, "promise": policy is not None})
     if policy is None:
         return calibration
     return replace(calibration, policy=policy.replaced(calibration={**policy.calibration, "attempts": attempts}))
 
 
-def _plan(arguments: argparse.Namespace, finished: Run) -> int:
-    from dataclasses import asdict
-
+def _plan(
+    finished: Run, scorer: Scorer, detectors: str, plan: str, question_type: str | None, terms: dict[str, Any]
+) -> dict[str, Any]:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.guard.calibrate import of_type
-    from hedge_tasks.guard.planning import plan
-    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
+    from hedge_tasks.guard.planning import plan as planned_labels
+    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Column, Table
 
-    parts = [part.strip() for part in arguments.plan.split(",")]
+    parts = listed(plan)
     if not all(part.isdecimal() and 0 < int(part) <= _MOST_PLANNED for part in parts):
-        raise ConfigError(f"--plan: expected numbers of labels up to {_MOST_PLANNED}, got {arguments.plan!r}")
-    finished = finished if arguments.question_type is None else of_type(finished, arguments.question_type)
-    [detector, *others] = chosen_detectors(arguments, _DEFAULT)
+        raise ConfigError(f"--plan: expected numbers of labels up to {_MOST_PLANNED}, got {plan!r}")
+    finished = finished if question_type is None else of_type(finished, question_type)
+    [detector, *others] = chosen_detectors(detectors, ())
     if others:
         raise ConfigError("--plan: it is for one detector; name one with --detectors")
-    options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
-    scorer = chosen_scorer(arguments, finished)
-    plans = plan(finished, scorer, detector, [int(part) for part in parts], **options)
-    lines = [finished.title]
-    lines += [
-        f"With {planned.labels} labels you can hope that {PERCENT(planned.accepted)} of the answers are let through "
-        f"({PERCENT(planned.low)} to {PERCENT(planned.high)} in four of five trials); anything can be promised in "
-        f"{WHOLE_PERCENT(planned.chance)} of the trials."
-        for planned in plans
+    plans = planned_labels(finished, scorer, detector, [int(part) for part in parts], **terms)
+    columns = [
+        Column("labels"),
+        *(
+            Column(key, title, format=PERCENT)
+            for key, title in (("accepted", ""), ("low", "80 %: from"), ("high", "to"))
+        ),
+        Column("chance", "anything can be promised", format=WHOLE_PERCENT),
     ]
-    lines.append("From this run's labels, drawn again: a small pilot says little.")
-    show(arguments, {"detector": detector, "plan": [asdict(planned) for planned in plans]}, "\n".join(lines))
-    return 0
+    note = "From this run's labels, drawn again: a small pilot says little."
+    return {"detector": detector, "plan": Table(columns, [asdict(planned) for planned in plans], notes=[note])}
 
 
-def _pictures(arguments: argparse.Namespace, finished: Run) -> tuple[dict[str, list[bytes]], str]:
+def _pictures(finished: Run, *, sentinels: bool) -> tuple[dict[str, list[bytes]], str]:
     """Return the files of the run's pictures by document, for the sentinel questions; and why there are none."""
     from hedge_tasks.report.pictures import stored_documents
 
-    if arguments.no_sentinels:
+    if not sentinels:
         return {}, "--no-sentinels"
     documents = finished.settings.get("documents") or {}
     if documents and not documents.get("images"):
@@ -263,17 +240,16 @@ def _table(calibration: PolicySearch) -> Table:
     return Table(columns, rows)
 
 
-def _text(finished: Run, calibration: PolicySearch, out: Path | None, without: str = "") -> str:
-    lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
-    lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
-    lines += [f"{name}: {_refusal(control)}" for name, control in calibration.tried.items() if control.chosen is None]
-    lines.append("")
-    lines.append(_promise(calibration.policy) if calibration.policy else "Nothing can be promised with these labels.")
-    if calibration.policy:
-        lines.append(_sentinel_text(calibration.policy, without))
-    if calibration.policy and out is not None:
-        lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
-    return "\n".join(lines)
+def _text(finished: Run, calibration: PolicySearch, out: Path | None, without: str) -> list[str]:
+    policy = calibration.policy
+    lines = [f"{name}: {_refusal(control)}" for name, control in calibration.tried.items() if control.chosen is None]
+    lines += [finished.title, _promise(policy) if policy else "Nothing can be promised with these labels."]
+    if policy:
+        lines.append(_sentinel_text(policy, without))
+        if out is not None:
+            again = shlex.join(["hedge", "calibrate", "OTHER_RUN", "--check", str(out)])
+            lines.append(f"Written to {out}; `{again}` says whether it holds there.")
+    return lines
 
 
 def _refusal(control: RiskControl) -> str:
@@ -314,16 +290,16 @@ def _judge(policy: Policy) -> str:
     return "this judge" if not isinstance(judge, str) else f"this judge ({judge})"
 
 
-def _check(arguments: argparse.Namespace, finished: Run) -> int:
+def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | None) -> tuple[dict[str, Any], int]:
     from hedge_tasks.guard.calibrate import check
     from hedge_tasks.guard.policy import load_policy
 
-    policy = load_policy(arguments.check, trust=arguments.trust_policy)
-    checked = check(policy, finished, _audit(finished) if arguments.audit else None)
+    policy = load_policy(file, trust=trust)
+    checked = check(policy, finished, experts)
     facts: dict[str, Any] = {"risk": checked.risk, "accepted": checked.accepted}
     facts |= {"held": checked.held, "refuted": checked.refuted, "shifted": checked.shifted}
-    show(arguments, facts, _checked(finished, policy, checked))
-    return PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
+    code = PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
+    return {**facts, "notes": _checked(finished, policy, checked)}, code
 
 
 def _risk_text(risk: Number) -> str:
@@ -334,7 +310,7 @@ def _risk_text(risk: Number) -> str:
     return f"{risk.n_positive} of {risk.n} accepted answers are hallucinated"
 
 
-def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
+def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> list[str]:
     from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.numbers import PERCENT, format_number
     from hedge_tasks.statistics.verified import Audited
@@ -356,4 +332,4 @@ def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
     )
     now = format_number(checked.accepted, PERCENT, interval=True)
     lines.append(f"It lets {now} through, then {PERCENT(policy.promise.accepted)}: {shift}.")
-    return "\n".join(lines)
+    return lines

@@ -72,7 +72,9 @@ def add(commands: Parser) -> None:
         metavar="LABELS",
         help='options that say "I don\'t know" or the like, such as E,F, where the file has no texts of options',
     )
-    options.add_argument("--n", type=int, default=10, help="samples per question (default: 10)")
+    options.add_argument(
+        "--draws", dest="n", metavar="N", type=int, default=10, help="samples per question (default: 10)"
+    )
     options.add_argument("--temperature", type=float, default=1.0, help="of the draws (default: 1)")
     options.add_argument("--baseline-temperature", type=float, default=0.1, help="of the baseline (default: 0.1)")
     options.add_argument("--seed", type=int, default=0, help="another one gives independent draws (default: 0)")
@@ -94,7 +96,9 @@ def add(commands: Parser) -> None:
         "--same", default="", metavar="WORD=ANSWER,...", help="words of --truth for answers, such as 1=A,0=B"
     )
     draws.add_argument("--clean", metavar="REGEX", help="what was done to a question in draws that count as clean")
-    draws.add_argument("--n", type=int, help="clean and noisy draws of a question at most, chosen at random")
+    draws.add_argument(
+        "--draws", dest="n", metavar="N", type=int, help="clean and noisy draws of a question at most, chosen at random"
+    )
     draws.add_argument("--seed", type=int, default=0, help="of this choice (default: 0)")
     _add_result(draws, "unknown")
 
@@ -106,7 +110,9 @@ def _add_result(parser: Parser, model: str) -> None:
         model: Default of `--model`, in words.
     """
     parser.add_argument("--task", help="name of the data set (default: that of the file)")
-    parser.add_argument("--model", help=f"name of the model, where the file does not tell (default: {model})")
+    parser.add_argument(
+        "--model-name", dest="model", help=f"name of the model, where the file does not tell (default: {model})"
+    )
     add_out(parser, "folder of the run files", default=Path("hedge_runs"))
 
 
@@ -117,7 +123,7 @@ def _draws(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import save_run
 
     if arguments.n is not None:
-        count("--n", arguments.n, at_least=1)
+        count("--draws", arguments.n, at_least=1)
     pairs = [pair for pair in arguments.same.split(",") if pair.strip()]
     synonyms = dict(key_and_value("--same", pair, "WORD=ANSWER,...") for pair in pairs)
     read = read_draws(
@@ -158,7 +164,7 @@ def _answers(arguments: argparse.Namespace) -> int:
 
     read = read_answers(arguments.files, arguments.questions)
     if arguments.model and read.model and arguments.model != read.model:
-        raise ConfigError(f"--model: {arguments.files[0]} names its model itself: {read.model}")
+        raise ConfigError(f"--model-name: {arguments.files[0]} names its model itself: {read.model}")
     task, model = arguments.task or arguments.files[0].stem, read.model or arguments.model or ""
     source = _names(arguments.files)
     run = run_from_answers(task, model, read.answer_sets, arguments.judge, given_by=read.judge, source=source)
@@ -195,7 +201,7 @@ def _options(arguments: argparse.Namespace) -> int:
     sampling = OptionSampling(arguments.n, arguments.temperature, arguments.baseline_temperature, arguments.seed)
     models = read_options(arguments.file, arguments.questions, arguments.group)
     if arguments.model is not None and set(models) != {""}:
-        raise ConfigError(f"--model: {arguments.file} names its models itself: {', '.join(sorted(models))[:300]}")
+        raise ConfigError(f"--model-name: {arguments.file} names its models itself: {', '.join(sorted(models))[:300]}")
     task = arguments.task or arguments.file.stem
     declining = [label.strip() for label in arguments.declining.split(",") if label.strip()]
     runs = []

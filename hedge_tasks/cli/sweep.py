@@ -15,7 +15,7 @@ from hedge_tasks.cli.choices import (
     chosen_scorer,
     chosen_scorers,
 )
-from hedge_tasks.cli.question import printable
+from hedge_tasks.cli.choices import printable
 from hedge_tasks.io.commands import Parser, add_out, command, show
 from hedge_tasks.numbers import count_of
 

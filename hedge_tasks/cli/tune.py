@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     if takes_all_filters(arguments, finished):
         # The first of a run's filters is NLI, which has no threshold.
         tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")
-        arguments.filter = next(tunable, None)
+        arguments.clustering = next(tunable, None)
     scorer = chosen_scorer(arguments, finished)
     report = tuning_report(finished.answer_sets, scorer, choice)
     if arguments.out:
