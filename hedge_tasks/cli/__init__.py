@@ -65,7 +65,7 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
         "paper": ("paper:add", "lay finished runs out as a paper's tables, beside its own values"),
     },
 }
-"""Sections of `hedge --help` -> command -> where it is, `module:function` (of several a mapping), and its line there."""
+"""Sections of `hedge --help` -> command -> where it is, `module:function` or a mapping of such, and its line there."""
 
 TRACEBACK = "HEDGE_TRACEBACK"
 """Environment variable that has every error show its traceback."""

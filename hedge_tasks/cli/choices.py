@@ -159,7 +159,7 @@ class PolicyChoice:
     at_once: bool = False
 
 
-def chosen_detectors(names: str | None | argparse.Namespace, default: Sequence[str]) -> tuple[str, ...]:
+def chosen_detectors(names: str | argparse.Namespace | None, default: Sequence[str]) -> tuple[str, ...]:
     """Return detectors by their names with commas between; `all` are those that are not experimental.
 
     Raises:

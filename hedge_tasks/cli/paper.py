@@ -9,8 +9,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_trust, key_and_value
-from hedge_tasks.cli.choices import printable
+from hedge_tasks.cli.choices import add_trust, key_and_value, printable
 from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 from hedge_tasks.numbers import MISSING, THREE_DIGITS, Format, Table, format_value

@@ -52,20 +52,19 @@ def as_latex(table: Table) -> str:
 def _blocks(value: Any, name: str) -> Iterator[Table | str]:
     """Yield what text shows of a value: its tables, short facts as one, and its notes.
 
-    A mapping of numbers, of mappings, or a list of mappings is a table; what is neither short nor a table only JSON has.
+    A mapping of numbers, one of mappings, and a list of mappings are tables. What is neither, only JSON has.
     """
-    if isinstance(value, Table):
+    if isinstance(value, Table | str):
         yield value
-    elif isinstance(value, str):
-        yield value
-    elif isinstance(value, list | tuple):
-        if not name or any(isinstance(item, Table) for item in value):
-            for item in value:
-                yield from _blocks(item, name)
-        elif rows := [{"": "", **item} for item in value if isinstance(item, Mapping)]:
-            yield from _table_of({str(i): row for i, row in enumerate(rows)}, name, labelled=False)
     elif isinstance(value, Mapping):
         yield from _facts(value, name)
+    elif isinstance(value, list | tuple):
+        rows = {str(i): item for i, item in enumerate(value) if isinstance(item, Mapping)}
+        if name and rows:
+            yield _table_of(rows, name, labelled=False)
+        else:
+            for item in value:
+                yield from _blocks(item, name) if isinstance(item, Mapping | Table) else ()
 
 
 def _facts(value: Mapping[str, Any], name: str) -> Iterator[Table | str]:
@@ -77,41 +76,44 @@ def _facts(value: Mapping[str, Any], name: str) -> Iterator[Table | str]:
         ]
         yield Table(columns, [{"name": key, "value": number} for key, number in value.items()])
         return
-    if name and value and all(isinstance(item, Mapping) and not _has_table(item) for item in value.values()):
-        yield from _table_of(value, name)
+    if name and value and all(isinstance(item, Mapping) and not _is_deep(item) for item in value.values()):
+        yield _table_of(value, name)
         return
     short = {key: text for key, item in value.items() if key != NOTES and (text := _short(item)) is not None}
     if short:
-        columns = [Column("fact", _words(name) or "fact"), Column("value", " ")]
+        columns = [Column("fact", _words(name) or " "), Column("value", " ")]
         yield Table(columns, [{"fact": _words(key), "value": text} for key, text in short.items()])
     for key, item in value.items():
         if key not in short and key != NOTES:
-            yield from _blocks(item, str(key))
+            yield from _blocks(item, str(key)) if not isinstance(item, str) else ()
     if value.get(NOTES):
         yield "\n".join(value[NOTES])
 
 
-def _table_of(rows: Mapping[str, Mapping[str, Any]], name: str, *, labelled: bool = True) -> Iterator[Table]:
-    """Yield the short cells and numbers of mappings as a table, at most so many rows."""
-    cells = [
-        {"": key} | {k: v if isinstance(v, Number) else _short(v) for k, v in row.items() if k != ""}
+def _table_of(rows: Mapping[str, Mapping[str, Any]], name: str, *, labelled: bool = True) -> Table:
+    """Return the short cells and numbers of mappings as a table, at most so many rows."""
+    cells: list[dict[str, Any]] = [
+        {"": key} | {k: v if isinstance(v, Number) else _cell(v) for k, v in row.items()}
         for key, row in list(rows.items())[:_MOST_ROWS]
     ]
     keys = [key for key in dict.fromkeys(k for row in cells for k in row) if any(row.get(key) for row in cells)]
-    columns = [Column(key, _words(key) or _words(name), interval=True) for key in keys if key != "" or labelled]
+    columns = [Column(key, _words(key or name), interval=True) for key in keys if key != "" or labelled]
     notes = [f"and {len(rows) - len(cells)} more: --json"] if len(rows) > len(cells) else []
-    if columns:
-        yield Table(columns, cells, "" if labelled else _words(name), notes)
+    return Table(columns, cells, "" if labelled else _words(name), notes)
 
 
-def _has_table(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(_has_table(item) for item in value.values())
-    return isinstance(value, Table)
+def _is_deep(value: Mapping[str, Any]) -> bool:
+    """Whether there is more in a mapping than a row of a table can hold."""
+    return any(isinstance(item, Table) or (isinstance(item, Mapping) and not _short(item)) for item in value.values())
 
 
 def _words(name: object) -> str:
     return str(name).replace("_", " ")
+
+
+def _cell(value: Any) -> str | None:
+    text = _short(value)
+    return text if text is None or len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _short(value: Any) -> str | None:
@@ -121,11 +123,13 @@ def _short(value: Any) -> str | None:
     if isinstance(value, float):
         return format_value(value)
     if isinstance(value, str | int | Path | Remote):
-        line = " ".join(str(value).split())
-        return line if len(line) <= _LONGEST or isinstance(value, Path) else f"{line[:_LONGEST]}..."
-    if isinstance(value, Mapping) and 0 < len(value) <= _MOST_NAMES:
-        parts = {key: _short(item) for key, item in value.items() if not isinstance(item, Number | Mapping)}
-        return ", ".join(f"{_words(k)} {v}" for k, v in parts.items()) if parts and None not in parts.values() else None
+        return " ".join(str(value).split())
+    if isinstance(value, Mapping):
+        parts = {key: _short(item) for key, item in value.items() if item is not None}
+        is_flat = 0 < len(parts) <= _MOST_NAMES and not any(isinstance(v, Number | Mapping) for v in value.values())
+        return (
+            ", ".join(f"{_words(k)} {v}" for k, v in parts.items()) if is_flat and None not in parts.values() else None
+        )
     if isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
         names = ", ".join(map(str, value[:_MOST_NAMES]))
         return names if len(value) <= _MOST_NAMES else f"{names} and {len(value) - _MOST_NAMES} more"

@@ -36,8 +36,8 @@ def report(
         runs: Output folders of lmms-eval, or run files.
         out: The page.
         card: Write the finding as a picture (.png) of 1200 x 630 pixels as well.
-        figures: Folder for the runs' figures as well (ROC, risk-coverage, calibration, question types, detectors, categories,
-            relevance, number of answers, threshold), each as .pdf and its numbers as .csv.
+        figures: Folder for the runs' figures as well (ROC, risk-coverage, calibration, question types, detectors,
+            categories, relevance, number of answers, threshold), each as .pdf and its numbers as .csv.
         serve: Show the runs of a folder in a browser instead, and how far an evaluation is that writes into it.
         host: Address to listen at with --serve; the default is this machine only.
         port: Port to listen at with --serve; 0 takes a free one.

@@ -9,9 +9,9 @@
 
 Parameters before the `*` are arguments, those behind it options: a `bool` is a switch, a list or tuple may be given
 again, a `Literal` is a choice, and what has no default is required. A data class stands for the options of its fields,
-with the help of its `Attributes`: an option that several commands take is declared there, once. A docstring's text below
-the first line is printed below the help. Annotations are resolved, so that their names have to be imported, not only for
-type checking.
+with the help of its `Attributes`: an option that several commands take is declared there, once. A docstring's text
+below the first line is printed below the help. Annotations are resolved: their names are imported, not only for type
+checking.
 
 What is returned is printed by `hedge_tasks.cli.printing`: a table, facts by name, or a list of such; a pair of this and
 an exit code, where that is not 0.
@@ -34,8 +34,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from hedge_tasks.io.commands import Parser, command
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.commands import Parser, command
 from hedge_tasks.io.places import Place, Remote, place
 
 _SECTION = re.compile(r"\n(?=(?:Args|Attributes|Raises|Returns|Example):\n)")
@@ -43,7 +43,7 @@ _ENTRY = re.compile(r"\n    (?=\S)")
 
 
 def add(commands: Parser, name: str, target: Any) -> None:
-    """Add a command to a group: a function, an old command's function `add(commands)`, or a mapping of further names."""
+    """Add a command to a group: a function, an old command's `add(commands)`, or a mapping of further names."""
     if isinstance(target, dict):
         group = commands.commands[name]
         for part, function in target.items():

@@ -14,8 +14,8 @@ from hedge_tasks.cli.choices import (
     chosen_run,
     chosen_scorer,
     chosen_scorers,
+    printable,
 )
-from hedge_tasks.cli.choices import printable
 from hedge_tasks.io.commands import Parser, add_out, command, show
 from hedge_tasks.numbers import count_of
 

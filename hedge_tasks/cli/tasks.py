@@ -20,7 +20,7 @@ def list_(*, all_: bool = False, folder: bool = False) -> Table | str:
     if folder:
         return str(task_folder())
     tasks = list_tasks()
-    names = ("task", "title", "documents", "modality", "licence", "data", "about")
+    names = ("task", "documents", "modality", "licence", "data", "about")
     rows = [asdict(task) for task in tasks if all_ or not task.variant]
     notes = [f"data: {PACKAGE} needs no network, hub downloads, hedge data ... builds from your copies."]
     notes += [] if all_ else [f"{len(tasks) - len(rows)} variants are not shown; hedge list --all shows them."]
