@@ -97,7 +97,7 @@ def test_two_filters_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> 
         "exact_3": {"with_question": False, "backend": "exact", "alpha": 3.0},
     }
     file = saved(finished_run(filters=filters), tmp_path)
-    options = ("--filter", "exact", "--against-filter", "exact_3")
+    options = ("--clustering", "exact", "--against-filter", "exact_3")
     vase, se = compare(file, *options, "--metric", "vase", "--metric", "se")["comparisons"]
     assert (vase["metric"], se["difference"]["value"], se["p_value"]) == ("vase_auroc", 0.0, 1.0)
     assert vase["difference"]["value"] != 0  # only VASE knows alpha
@@ -169,7 +169,7 @@ def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     mine = rows["exact se - exact vase"]
     assert (mine["a"], mine["p_value"]) == (told["a"], told["p_value"])
     assert mine["p_adjusted"] >= mine["p_value"]
-    only = compare(saved(run, tmp_path), "--filter", "asked", "--metric", "se", "--metric", "vase")["comparisons"]
+    only = compare(saved(run, tmp_path), "--clustering", "asked", "--metric", "se", "--metric", "vase")["comparisons"]
     assert [row["metric"] for row in only] == ["asked se - asked vase"]
 
 
@@ -184,7 +184,7 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["A", "--metric", "se", "--filter", "exact"], "there is only one detector"),
+        (["A", "--metric", "se", "--clustering", "exact"], "there is only one detector"),
         (["A", "--metric", "hallucination_rate"], "is the same for all clusterings"),
         (["A", "B", "--metric", "vase_aurok"], "did you mean 'vase_auroc'"),
         (["A", "B", "--against", "se"], "--against compares within one run"),

@@ -253,7 +253,7 @@ def test_a_damaged_run_file_does_not_hide_the_others(tmp_path: Path) -> None:
 def test_a_folder_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DataError, match="no such folder"):
         Site(tmp_path / "nowhere")
-    assert main(["view", str(tmp_path / "nowhere")]) == 2
+    assert main(["report", "--serve", str(tmp_path / "nowhere")]) == 2
     assert "no such folder" in capsys.readouterr().err
 
 

@@ -127,9 +127,8 @@ def _short(value: Any) -> str | None:
     if isinstance(value, Mapping):
         parts = {key: _short(item) for key, item in value.items() if item is not None}
         is_flat = 0 < len(parts) <= _MOST_NAMES and not any(isinstance(v, Number | Mapping) for v in value.values())
-        return (
-            ", ".join(f"{_words(k)} {v}" for k, v in parts.items()) if is_flat and None not in parts.values() else None
-        )
+        is_short = is_flat and None not in parts.values()
+        return ", ".join(f"{_words(key)} {text}" for key, text in parts.items()) if is_short else None
     if isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
         names = ", ".join(map(str, value[:_MOST_NAMES]))
         return names if len(value) <= _MOST_NAMES else f"{names} and {len(value) - _MOST_NAMES} more"

@@ -123,4 +123,4 @@ def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[st
     summary["labels"] = whose_labels(finished, audit)
     if audit is not None:
         summary["experts"] = {name: auroc_by_experts(scores, name, audit) for name in summary["auroc"]}
-    return {**summary, "notes": [summary["labels"]]}
+    return summary
