@@ -14,6 +14,7 @@ _Target = str | dict[str, str]
 
 COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
     "start here (tasks, data and answers of your own)": {
+        "run": ("run:add", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
         "init": ("init:add", "make a task of your own data, check it, and say how to run it"),
         "list": ("tasks:list_", "list the tasks: size, modality, licence, and what each needs"),
         "score": ("score:score", "score sampled answers from a file, without lmms-eval or a model"),
@@ -30,7 +31,7 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
         "detectors": ("detectors:add", "compare all detectors on the same answers, with their price"),
         "compare": ("compare:add", "compare two runs on the same questions, or the detectors of one run"),
         "probes": ("probes:add", "compare detectors that are fitted on the inside of a model, with their controls"),
-        "sweep": ("sweep:add", "show the AUROC against the number of answers, or the perturbation's strength"),
+        "sweep": ("sweep:add", "show the AUROC against the number of answers, or against the perturbation's strength"),
         "tune": ("tune:add", "choose the embedding threshold of a run, and see what that is worth"),
     },
     "decide (label answers, and say which are safe to use)": {

@@ -116,7 +116,8 @@ def _search(
         if calibration.policy is not None:
             save_policy(calibration.policy, out)
     policy = calibration.policy
-    facts = {"policy": None, "tried": _table(calibration), "left_out": calibration.left_out, **facts}
+    about = {"policy": None, "tried": calibration.tried, "candidates": _table(calibration)}
+    facts = {**about, "left_out": calibration.left_out, **facts}
     if policy is not None:
         dumped = {**policy.model_dump(mode="json"), "sentinels": f"{len(policy.sentinels)} questions"}
         facts |= {"policy": dumped, "watched": len(policy.sentinels)}

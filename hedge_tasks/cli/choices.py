@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -152,7 +152,7 @@ class PolicyChoice:
         at_once: All draws in one wave: sooner, but more of them.
     """
 
-    policy: Path
+    policy: Path = field(kw_only=True)
     model: str = "hedge_openai"
     model_args: str = ""
     trust_policy: bool = False
