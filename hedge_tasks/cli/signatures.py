@@ -38,6 +38,9 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import Parser, command
 from hedge_tasks.io.places import Place, Remote, place
 
+_OF_LMMS_EVAL = frozenset({"model_args"})
+"""Options that are spelled as in lmms-eval."""
+
 _SECTION = re.compile(r"\n(?=(?:Args|Attributes|Raises|Returns|Example):\n)")
 _ENTRY = re.compile(r"\n    (?=\S)")
 
@@ -134,7 +137,8 @@ def _add(parser: Any, name: str, hint: Any, default: Any, help_: str, *, is_argu
     if kind is not bool:
         metavar = {int: "N", Path: "PATH"}.get(kind) or word.upper()
         options |= {"required": not is_optional, "metavar": metavar, "action": "append" if several else "store"}
-    parser.add_argument(f"--{word.replace('_', '-')}", dest=name, **options)
+    option = word if word in _OF_LMMS_EVAL else word.replace("_", "-")
+    parser.add_argument(f"--{option}", dest=name, **options)
 
 
 def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
