@@ -44,16 +44,15 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    save_run(finished_run(40, filters=EXACT, task="hedge_demo"), folder)
-    return folder
+    return save_run(finished_run(40, filters=EXACT, task="hedge_demo"), folder / "run")
 
 
-def called(words: str, folder: Path, form: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    (folder / "out").mkdir(exist_ok=True)
-    names = {"RUN": str(next((folder / "hedge_runs").glob("run-*"), folder)), "OUT": str(folder / "out")}
-    names["ID"] = load_run(Path(names["RUN"])).answer_sets[0].id
+def called(words: str, run: Path, form: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    out = run.parents[1] / "out"
+    out.mkdir(exist_ok=True)
+    names = {"RUN": str(run), "OUT": str(out), "ID": load_run(run).answer_sets[0].id}
     for name, value in names.items():
         words = re.sub(rf"\b{name}\b", value, words)
     code = main([*words.split(), *([] if form == "text" else [f"--{form}"])])
@@ -61,9 +60,9 @@ def called(words: str, folder: Path, form: str, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_a_command_has_every_form(words: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_has_every_form(words: str, run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for form in FORMS:
-        code, text = called(words, folder, form, capsys)
+        code, text = called(words, run_file, form, capsys)
         assert code == COMMANDS[words], form
         assert bool(text.strip()) == (code != 2), form
         if code == 2:
@@ -79,14 +78,14 @@ def test_a_command_has_every_form(words: str, folder: Path, capsys: pytest.Captu
                 parsed(line)
 
 
-def test_json_has_the_numbers_of_the_package(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = load_run(next((folder / "hedge_runs").glob("run-*")))
-    filters = json.loads(called("rescore RUN", folder, "json", capsys)[1])["filters"]
+def test_json_has_the_numbers_of_the_package(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = load_run(run_file)
+    filters = json.loads(called("rescore RUN", run_file, "json", capsys)[1])["filters"]
     for name, scorer in scorers_of(run).items():
         scores = scorer.score(run.answer_sets)
         for detector, number in filters[name]["auroc"].items():
             assert number == json.loads(json.dumps(detection_auroc(scores, detector).to_dict()))
-    shown = json.loads(called("show RUN --id ID", folder, "json", capsys)[1])
+    shown = json.loads(called("show RUN --id ID", run_file, "json", capsys)[1])
     assert shown["scores"] == json.loads(
         json.dumps(dict(next(iter(scorers_of(run).values())).score(run.answer_sets)[0]))
     )
@@ -100,8 +99,11 @@ def printed_commands(text: str) -> Iterator[str]:
 
 def parsed(line: str) -> Any:
     words = shlex.split(line.replace("...", ""), comments=True)[1:]
+    parser: Any = whole_parser()
+    while words and words[0] in parser.commands:
+        parser = parser.commands[words.pop(0)]
     # What a sentence names without its arguments is not typed as it stands.
-    return whole_parser().parse_args(words) if len(words) > 1 else None
+    return parser.parse_args(words) if words else None
 
 
 @pytest.mark.parametrize("file", ["README.md", "docs/running.md", "docs/notebooks/reading_a_report.md"])
@@ -110,7 +112,7 @@ def test_the_commands_of_the_documents_can_be_typed(file: str) -> None:
     lines = [line for block in blocks for line in re.findall(r"^hedge [a-z].*$", block, re.MULTILINE)]
     assert lines
     for line in lines:
-        parsed(line.partition(" || ")[0].partition(" | ")[0])
+        parsed(re.split(r" \|\|? | 2>", line)[0])
 
 
 def test_latex_escapes_what_latex_reads() -> None:

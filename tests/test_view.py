@@ -1,4 +1,4 @@
-"""`hedge report --serve`: how far an evaluation is, by hand; pages that are made again only when something is new; the server."""
+"""`hedge report --serve`: how far an evaluation is, pages that are made again only for something new, the server."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def test_a_page_that_fails_is_said_and_the_others_go_on(serve: Any, monkeypatch:
     page = server.site.page
     monkeypatch.setattr(server.site, "page", fails)
     assert asked(server, "/report")[::2] == (500, "no sense in it")
-    assert asked(server, "/")[::2] == (500, "RuntimeError, see the log of hedge report --serve")
+    assert asked(server, "/")[::2] == (500, "RuntimeError, see the log of the server")
     monkeypatch.setattr(server.site, "page", page)
     assert asked(server, "/")[0] == 200
 
