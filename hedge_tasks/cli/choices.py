@@ -97,8 +97,9 @@ class ClusteringChoice:
         if not self.takes_all(run):
             scorer = self.scorer(run)
             return {scorer.name: scorer}
-        alpha = {} if self.alpha is None else {"alpha": self.alpha}
-        return {name: replace(scorer, **alpha) for name, scorer in scorers_of(run).items()}
+        alpha = self.alpha
+        scorers = scorers_of(run)
+        return scorers if alpha is None else {name: replace(s, alpha=alpha) for name, s in scorers.items()}
 
     def alone(self, default: str) -> Scorer:
         """Return the scorer of answers that belong to no run."""

@@ -54,7 +54,9 @@ def rescore(
         logger.warning("a threshold is chosen on all documents at once: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
     if out and len(scorers) > 1:
-        raise ConfigError(f"--out holds the scores of one clustering; choose with --clustering: {', '.join(scorers)}")
+        raise ConfigError(
+            f"--out holds the scores of one clustering; choose with --clustering: {', '.join(map(str, scorers))}"
+        )
     filters: dict[str, Any] = {}
     for name, scorer in scorers.items():
         scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, makers[name], ray)

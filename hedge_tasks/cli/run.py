@@ -42,7 +42,12 @@ class _Passing(Parser):
 def add(commands: Parser) -> None:
     text = commands.commands["run"].summary
     parser = command(commands, "run", lambda arguments: run(arguments.words, price=arguments.price), text)
-    about = {"prog": parser.prog, "description": parser.description, "summary": text, "allow_abbrev": False}
+    about: dict[str, Any] = {
+        "prog": parser.prog,
+        "description": parser.description,
+        "summary": text,
+        "allow_abbrev": False,
+    }
     passing = _Passing(**about, parents=[parser], add_help=False)
     passing.set_defaults(execute=parser.get_default("execute"))
     passing.add_argument("--price", type=float, metavar="MONEY", help="of a million tokens that are generated")
