@@ -102,7 +102,7 @@ def test_a_threshold_chosen_on_all_documents_reads_them_all(
     store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "BLOCK", 7)
-    options = ["--clustering", "embed", "--threshold", "label-free"]
+    options = ["--clustering", "embed:threshold=label-free"]
     assert main(["rescore", str(store), *options]) == 0
     assert "40 questions" in capsys.readouterr().out
 

@@ -133,7 +133,7 @@ def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     mine = rows["exact se - exact vase"]
     assert (mine["a"], mine["p_value"]) == (told["a"], told["p_value"])
     assert mine["p_adjusted"] is None  # the family is the run's, and not the table's
-    only = compare(saved(run, tmp_path), "--filter", "asked", "--metric", "se", "--metric", "vase")["comparisons"]
+    only = compare(saved(run, tmp_path), "--clustering", "asked", "--metric", "se", "--metric", "vase")["comparisons"]
     assert [row["metric"] for row in only] == ["asked se - asked vase"]
 
 
@@ -148,7 +148,7 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["A", "--metric", "se", "--filter", "exact"], "nothing to compare"),
+        (["A", "--metric", "se", "--clustering", "exact"], "nothing to compare"),
         (["A", "--metric", "hallucination_rate"], "is the same for all clusterings"),
         (["A", "B", "--metric", "vase_aurok"], "did you mean 'vase_auroc'"),
         (["A", "B", "--against", "se"], "--against compares within one run"),

@@ -66,16 +66,16 @@ def test_a_sweep_takes_the_scores_of_all_answers_where_they_are_known(monkeypatc
 
 def test_two_detectors_are_compared_at_equal_price(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_run(RUN, tmp_path)
-    assert main(["compare", str(path), "--metric", "vase", "--against", "se", "--budget", "6", "--json"]) == 0
+    assert main(["compare", str(path), "--metric", "vase", "--against", "se", "--draws", "6", "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)["comparisons"]
     assert found["metric"] == "exact vase (6 draws) - exact se (6 draws)"
     rows = {row.detector: row for row in detector_table(RUN, SCORER, ("se", "vase"), budget=6).rows}
     assert found["a"] == rows["vase"].estimate.value
     assert found["b"] == rows["se"].estimate.value
     assert found["difference"]["value"] == pytest.approx(rows["vase"].difference.difference)
-    assert main(["compare", str(path), "--metric", "vase", "--against", "se", "--budget", "1"]) == 2
+    assert main(["compare", str(path), "--metric", "vase", "--against", "se", "--draws", "1"]) == 2
     assert "vase cannot be compared: costs more than 1 draws" in capsys.readouterr().err
-    assert main(["compare", str(path), str(path), "--metric", "se", "--budget", "4", "--json"]) == 0
+    assert main(["compare", str(path), str(path), "--metric", "se", "--draws", "4", "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)["comparisons"]
     assert found["metric"] == "se_auroc"
     assert found["difference"]["value"] == 0

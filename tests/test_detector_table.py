@@ -160,7 +160,7 @@ def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: py
         12 if r["detector"] == "vase" else 6 for r in facts["detectors"]
     ]
     assert "NLI" in facts["left_out"]["kle"]
-    assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--budget", "6", "--all"]) == 0
+    assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--draws", "6", "--all"]) == 0
     printed = capsys.readouterr().out
     assert "kle: 60 of 60 documents have no such score (there are no NLI" in printed
     assert main(["detectors", str(file), "--against", "vas"]) == 2

@@ -63,10 +63,10 @@ def test_its_run_is_reported_and_scored_again_without_a_model(
     monkeypatch.setattr("hedge_tasks.clustering.nli_source.load_nli_model", refused)
     monkeypatch.setattr("hedge_tasks.clustering.embedding.load_encoder", refused)
     monkeypatch.setenv("HEDGE_CACHE", "off")
-    assert main(["report", str(demo.output), "--out", str(tmp_path / "report.html")]) == 0
+    out = ["--out", str(tmp_path / "report.html"), "--figures", str(tmp_path)]
+    assert main(["report", str(demo.output), *out]) == 0
     assert "Left out" not in (tmp_path / "report.html").read_text("utf-8")
     assert main(["leaderboard", "submit", str(demo.output), "--out", str(tmp_path / "board")]) == 0
-    assert main(["plot", "n", str(demo.output), "--filter", "nli_qa", "--out", str(tmp_path / "n.csv")]) == 0
     assert main(["show", str(demo.output), "--id", next(iter(answer_sets(demo)))]) == 0
     capsys.readouterr()
     assert main(["rescore", str(demo.output), "--json"]) == 0

@@ -164,14 +164,12 @@ def test_fewer_answers_need_no_model_either(models: Models, tmp_path: Path) -> N
 COMMANDS = (
     "report RUN --out OUT.html",
     "rescore RUN",
-    "detectors RUN --filter nli",
-    "plot roc RUN --out OUT.csv",
-    "plot n RUN --filter hybrid --out OUT.csv",
-    "plot threshold RUN --filter embed --out OUT.csv",
+    "detectors RUN --clustering nli",
+    "report RUN --out OUT.html --figures OUT",
     "sweep RUN --n 1,3,6",
-    "sweep RUN --by draws --n 2,6,12 --filter nli_qa",
-    "compare RUN --against se --budget 6",
-    "show RUN --id q3 --filter nli_qa",
+    "sweep RUN --by draws --n 2,6,12 --clustering nli_qa",
+    "compare RUN --against se --draws 6",
+    "show RUN --id q3 --clustering nli_qa",
     "tune RUN",
     "leaderboard submit RUN --out OUT",
     "compare RUN --against se",
@@ -234,12 +232,12 @@ def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     path = save_run(replace(run, evidence=pack_outputs(outputs, run.answer_sets)), tmp_path)
     before = len(models.pairs)
     # SelfCheck needs all pairs of answers, and the clustering asked for some of them.
-    assert main(["rescore", str(path), "--filter", "nli", "--detectors", "se,selfcheck_nli"]) == 0
+    assert main(["rescore", str(path), "--clustering", "nli", "--detectors", "se,selfcheck_nli"]) == 0
     asked = models.pairs[before:]
     assert asked
     assert not {*asked} & {*models.pairs[:before]}
     models.forbidden = True
-    assert main(["rescore", str(path), "--filter", "nli", "--detectors", "se,selfcheck_nli"]) == 2
+    assert main(["rescore", str(path), "--clustering", "nli", "--detectors", "se,selfcheck_nli"]) == 2
     assert "the model cannot be had" in capsys.readouterr().err
     assert main(["report", str(path), "--out", str(tmp_path / "out.html")]) == 0
     assert "Left out is the clustering nli: the model cannot be had" in (tmp_path / "out.html").read_text("utf-8")
@@ -256,7 +254,7 @@ def test_all_detectors_ask_no_model_until_they_are_kept(
     asked = len(models.pairs)
 
     def rows(*options: str) -> tuple[list[str], dict[str, str]]:
-        assert main(["detectors", str(path), "--filter", "nli", "--json", *options]) == 0
+        assert main(["detectors", str(path), "--clustering", "nli", "--json", *options]) == 0
         [facts] = json.loads(capsys.readouterr().out)["runs"]
         return [row["detector"] for row in facts["detectors"]], facts["left_out"]
 
@@ -269,11 +267,11 @@ def test_all_detectors_ask_no_model_until_they_are_kept(
     assert "luq" not in shown
     assert left_out["kle_cosine"] != left_out["luq"]
     # Whoever names it is told that the model is not there.
-    assert main(["detectors", str(path), "--filter", "nli", "--detectors", "luq"]) == 2
+    assert main(["detectors", str(path), "--clustering", "nli", "--detectors", "luq"]) == 2
     assert "the model cannot be had" in capsys.readouterr().err
     assert len(models.pairs) == asked
     models.forbidden = False
-    assert main(["detectors", str(path), "--filter", "nli", "--keep"]) == 0
+    assert main(["detectors", str(path), "--clustering", "nli", "--keep"]) == 0
     capsys.readouterr()
     assert len(models.pairs) > asked
     models.forbidden = True

@@ -265,7 +265,7 @@ def test_the_panel_reads_what_a_risk_accepts(report: Path, open_page: Any) -> No
             playwright.expect(told).to_contain_text(f"{point.n_wrong} of them hallucinated")
     panel.locator("input[type=range]").fill("7")
     assert panel.locator("input[type=number]").input_value() == "7"
-    assert f"hedge calibrate RUN --risk 0.07 --detectors {rules[-1].detector} --filter embed" in panel.inner_text()
+    assert f"hedge calibrate RUN --risk 0.07 --detectors {rules[-1].detector} --clustering embed" in panel.inner_text()
     assert "This is no promise" in panel.inner_text()
 
 

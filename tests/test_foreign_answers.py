@@ -298,7 +298,16 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call = ["import", "answers", *map(str, plain(tmp_path)), "--out", str(tmp_path / "runs"), "--model", "m", "--json"]
+    call = [
+        "import",
+        "answers",
+        *map(str, plain(tmp_path)),
+        "--out",
+        str(tmp_path / "runs"),
+        "--model-name",
+        "m",
+        "--json",
+    ]
     assert main(call) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["documents"], told["draws"], told["right"], told["wrong"]) == (2, 4, 1, 1)

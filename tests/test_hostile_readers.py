@@ -14,7 +14,6 @@ import pytest
 from finished_runs import EXACT, finished_run
 from hostile import attempt, dumped, mangled, mutated
 
-from hedge_tasks.cli.store import _info_text
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.answers import AnswerSet
@@ -90,10 +89,6 @@ def read_a_store(path: Path) -> None:
     store = AnswerStore(path.parent)
     for key in store:
         store[key].text.encode()
-    definitions = [{"id": d.id, **d.model_dump()} for d in store.definitions.values()]
-    more = {"n": 1, "n_noisy": 1, "documents": 1, "complete": 1}
-    about = {"store": "", "answers": 1, "files": 1, "bytes": 1, "dropped": 0, "without_definition": 0}
-    _info_text({**about, "definitions": [{**d, **more} for d in definitions]})
 
 
 def json_lines(row: Any) -> Callable[[random.Random], bytes]:

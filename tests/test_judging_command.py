@@ -167,7 +167,6 @@ def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
     assert facts["auroc"]["llm:lenient"]["se"]["value"] is None
     assert code == 0
     assert "Krippendorff" in text
-    assert f"{len(wrong - hidden)} cases labelled differently" in text
 
 
 def test_above_the_limit_the_labels_are_called_unreliable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -357,9 +356,6 @@ def test_a_judge_is_measured_against_people(
     assert facts["labels"]["classes"]["hallucinated"]["precision"] == 0.5
     [line] = wrong.read_text().splitlines()
     assert json.loads(line)["line"] == "3"
-    code, text, _ = hedge(capsys, "--check", path, "--judge", "rule")
-    assert code == 0
-    assert "accuracy of the judged 0.667" in text
 
 
 @pytest.mark.framework

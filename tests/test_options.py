@@ -258,7 +258,9 @@ def test_the_commands_read_an_imported_run(
             for q in made()
         ]
         file = written(tmp_path / f"{model}.jsonl", *rows)
-        assert main(["import", "options", str(file), "--out", str(tmp_path / model), "--task", "t", "--n", "4"]) == 0
+        assert (
+            main(["import", "options", str(file), "--out", str(tmp_path / model), "--task", "t", "--draws", "4"]) == 0
+        )
     run = load_run(tmp_path / "m")
     assert (run.task, run.model, len(run.answer_sets), len(run.answer_sets[0].clean)) == ("t", "m", 80, 4)
     assert all(run.verdicts[a.id]["label"] == a.label == int(a.baseline.text != a.reference) for a in run.answer_sets)
@@ -274,9 +276,9 @@ def test_the_commands_read_an_imported_run(
     assert main(["health", str(tmp_path / "m")]) == 0
     assert main(["report", str(tmp_path / "m"), "--out", str(tmp_path / "page")]) == 0
     monkeypatch.chdir(tmp_path)
-    assert main(["import", "options", str(file), "--n", "1"]) == 0
+    assert main(["import", "options", str(file), "--draws", "1"]) == 0
     assert [run.model for run in load_runs(tmp_path)] == ["k"]
-    assert main(["import", "options", str(file), "--out", str(tmp_path), "--model", "x"]) == 2
+    assert main(["import", "options", str(file), "--out", str(tmp_path), "--model-name", "x"]) == 2
     assert "names its models itself" in capsys.readouterr().err
 
 

@@ -279,24 +279,13 @@ def _lab(linear: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", ["roc", "risk-coverage", "calibration", "distribution", "question-types", "detectors", "n"]
-)
-def test_hedge_plot_draws_a_figure_of_a_run(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_draws_the_figures_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = save_run(RUN, tmp_path)
-    out = tmp_path / "figure.csv"
-    assert main(["plot", kind, str(run), "--out", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["figure"] == str(out)
-    assert out.read_text("utf-8").startswith("series,")
-
-
-def test_hedge_plot_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = save_run(RUN, tmp_path)
-    assert main(["plot", "roc", str(run), "--out", str(tmp_path / "x.bmp")]) == 2
-    assert main(["plot", "distribution", str(run), "--out", str(tmp_path / "x.png"), "--detectors", "vasee"]) == 2
-    assert main(["plot", "categories", str(run), "--out", str(tmp_path / "x.png")]) == 2
-    errors = capsys.readouterr().err
-    assert ".png, .svg" in errors
-    assert "did you mean 'vase'" in errors
-    assert "the judge tells no categories" in errors
-    assert not list(tmp_path.glob("x.*"))
+    out = ["--out", str(tmp_path / "report.html"), "--figures", str(tmp_path / "figures")]
+    assert main(["report", str(run), *out, "--json"]) == 0
+    files = [Path(file) for file in json.loads(capsys.readouterr().out)["figures"]]
+    assert {file.suffix for file in files} == {".pdf", ".csv"}
+    kinds = ("roc", "risk-coverage", "calibration", "question-types", "detectors")
+    assert all(any(file.stem.endswith(f"-{kind}") for file in files) for kind in kinds)
+    assert not any("categories" in file.name for file in files)  # the judge tells none
+    assert all(file.read_text("utf-8").startswith("series,") for file in files if file.suffix == ".csv")

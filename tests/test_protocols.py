@@ -200,6 +200,6 @@ def test_rescore_with_another_clustering_needs_no_model_that_the_run_did_not_use
     monkeypatch.delenv("HEDGE_NLI_MODEL", raising=False)
     own = Scorer.build("nli", "nli", {"model": TINY}).settings()
     save_run(finished_run(6, task="hedge_demo", filters={"nli": own}), tmp_path)
-    assert main(["rescore", str(tmp_path), "--clustering", "nli", "--rule", "strict", "--json"]) == 0
+    assert main(["rescore", str(tmp_path), "--clustering", "nli:rule=strict", "--json"]) == 0
     clustering = json.loads(capsys.readouterr().out)["filters"]["nli"]["clustering"]
     assert (clustering["model"], clustering["rule"]) == (TINY, "strict")

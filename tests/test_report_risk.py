@@ -92,7 +92,7 @@ def test_the_table_is_there_without_script_and_the_page_promises_nothing() -> No
     page = build_report([run], options=QUICK)
     panel = page.split('<div class="risk"')[1].split("</table>")[0]
     assert "This is no promise." in panel
-    assert "hedge calibrate RUN --risk 0.1 --detectors se --filter exact --out policy.json" in panel
+    assert "hedge calibrate RUN --risk 0.1 --detectors se --clustering exact --out policy.json" in panel
     [analysis] = analyse([run], curves=False)
     rows = re.findall(r"<tr><td>(.*?)</td>(.*?)</tr>", panel)
     for rule, (name, cells) in zip(rules_of(analysis), rows, strict=True):

@@ -99,15 +99,12 @@ def test_a_run_is_scored_again_by_the_detectors_that_cost_nothing(
 
 @pytest.mark.slow
 @pytest.mark.framework
-@pytest.mark.parametrize(
-    "command", [["detectors", "--sweep", "n"], ["detectors", "--thresholds"], ["plot", "threshold"], ["plot", "n"]]
-)
+@pytest.mark.parametrize("command", [["detectors", "--sweep", "n"], ["detectors", "--thresholds"]])
 def test_what_needs_samples_says_that_there_are_none(
     run: Run, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *rest = command
-    arguments = [*rest, str(run.output), "--out", "x.png"] if name == "plot" else [str(run.output), *rest]
-    assert main([name, *arguments]) == 2
+    assert main([name, str(run.output), *rest]) == 2
     assert "baseline answers alone (n: 0)" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""`hedge view`: how far an evaluation is, by hand; pages that are made again only when something is new; the server."""
+"""`hedge report --serve`: how far an evaluation is, pages that are made again only for something new, the server."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_a_damaged_run_file_does_not_hide_the_others(tmp_path: Path) -> None:
 def test_a_folder_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DataError, match="no such folder"):
         Site(tmp_path / "nowhere")
-    assert main(["view", str(tmp_path / "nowhere")]) == 2
+    assert main(["report", "--serve", str(tmp_path / "nowhere")]) == 2
     assert "no such folder" in capsys.readouterr().err
 
 
@@ -322,7 +322,7 @@ def test_a_page_that_fails_is_said_and_the_others_go_on(serve: Any, monkeypatch:
     page = server.site.page
     monkeypatch.setattr(server.site, "page", fails)
     assert asked(server, "/report")[::2] == (500, "no sense in it")
-    assert asked(server, "/")[::2] == (500, "RuntimeError, see the log of hedge view")
+    assert asked(server, "/")[::2] == (500, "RuntimeError, see the log of the server")
     monkeypatch.setattr(server.site, "page", page)
     assert asked(server, "/")[0] == 200
 

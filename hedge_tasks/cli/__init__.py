@@ -5,65 +5,82 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import traceback
 from collections.abc import Sequence
+from typing import Any
 
-from loguru import logger
-
-from hedge_tasks import __version__
-from hedge_tasks.cli import (
-    ask,
-    audit,
-    calibrate,
-    claims,
-    compare,
-    completion,
-    data,
-    detectors,
-    doctor,
-    health,
-    import_,
-    init,
-    judge,
-    leaderboard,
-    make,
-    paper,
-    plot,
-    question,
-    report,
-    rescore,
-    score,
-    serve,
-    store,
-    tasks,
-    view,
-)
-from hedge_tasks.errors import HedgeError
 from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
-from hedge_tasks.io.progress import show_progress
-from hedge_tasks.llm.secrets import Redactor
 
-COMMANDS = {
-    "start here (tasks, data and answers of your own)": (init, tasks, score, doctor, completion),
-    "look (what finished runs say)": (health, rescore, question, claims, plot, report, view),
-    "compare (detectors, runs, settings)": (detectors, compare),
-    "decide (label answers, and say which are safe to use)": (judge, audit, calibrate, ask, serve),
-    "publish (a leaderboard)": (leaderboard,),
-    "data (data sets, answers and runs from elsewhere)": (data, make, store, import_),
-    "papers (their tables beside your runs)": (paper,),
+_Target = str | dict[str, str]
+
+COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
+    "start here (tasks, data and answers of your own)": {
+        "run": ("run:add", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
+        "init": ("init:add", "make a task of your own data, check it, and say how to run it"),
+        "list": ("tasks:list_", "list the tasks: size, modality, licence, and what each needs"),
+        "score": ("score:score", "score sampled answers from a file, without lmms-eval or a model"),
+        "doctor": ("doctor:doctor", "look at versions, GPU, models and data, and check that the package works"),
+    },
+    "look (what finished runs say)": {
+        "report": ("report:report", "write one self-contained HTML page about finished runs, or serve a folder's"),
+        "health": ("health:health", "check runs for technical problems: greedy servers, cut answers, missing labels"),
+        "show": ("show:show", "show the clusters of one question"),
+        "rescore": ("rescore:rescore", "compute a run's numbers again, from its file or its store, without the model"),
+        "claims": ("claims:add", "find the hallucinated sentences of long answers"),
+    },
+    "compare (detectors, runs, settings)": {
+        "detectors": ("detectors:add", "compare all detectors on the same answers, with their price"),
+        "compare": ("compare:add", "compare two runs on the same questions, or the detectors of one run"),
+    },
+    "decide (label answers, and say which are safe to use)": {
+        "judge": ("judge:add", "label a finished run anew, or check a judge against human labels"),
+        "audit": ("audit:add", "have experts label a sample, and tell every number against them"),
+        "calibrate": ("calibrate:calibrate", "find a threshold that bounds the hallucinated share, or check one"),
+        "ask": ("ask:ask", "ask a model one question, and say whether its answer is safe to use"),
+        "serve": ("serve:serve", "serve a model with OpenAI's API, each answer with its verdict under a policy"),
+    },
+    "publish (a leaderboard)": {
+        "leaderboard": (
+            {
+                **{"init": "leaderboard:init", "submit": "leaderboard:submit", "check": "leaderboard:check"},
+                **{"replay": "leaderboard:replay", "build": "leaderboard:build"},
+            },
+            "make, check, replay and show leaderboard entries",
+        ),
+    },
+    "data (data sets, answers and runs from elsewhere)": {
+        "data": ("data:add", "build and check local data sets, from what you have downloaded"),
+        "make": ("make:add", "make a data set by a paper's construction"),
+        "store": (
+            {
+                **{"info": "store:info", "export": "store:export", "import": "store:import_"},
+                **{"merge": "store:merge", "compact": "store:compact", "verify": "store:verify"},
+            },
+            "look into an answer store, export, import, merge, compact and verify",
+        ),
+        "import": ("import_:add", "make runs of what other harnesses have written"),
+    },
+    "papers (their tables beside your runs)": {
+        "paper": ("paper:add", "lay finished runs out as a paper's tables, beside its own values"),
+    },
 }
-"""Sections of `hedge --help` -> modules with a function `add(commands)`, in their order."""
+"""Sections of `hedge --help` -> command -> where it is, `module:function` or a mapping of such, and its line there."""
 
 TRACEBACK = "HEDGE_TRACEBACK"
 """Environment variable that has every error show its traceback."""
-
 
 _LONGEST_LINE = 2000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
-    arguments = whole_parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    named = next((word for word in words if not word.startswith("-")), "")
+    arguments = whole_parser(named).parse_args(words)
+    from loguru import logger
+
+    from hedge_tasks.errors import HedgeError
+    from hedge_tasks.io.progress import show_progress
+
     if arguments.verbose:
         show_progress()
     logger.remove()
@@ -84,6 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _show_traceback(arguments: argparse.Namespace) -> bool:
     """Print where the error came from, if that is asked for; return whether it is."""
+    import traceback
+
     is_wanted = arguments.traceback or os.environ.get(TRACEBACK, "") not in ("", "0")
     if is_wanted:
         _complain(traceback.format_exc().rstrip())
@@ -92,23 +111,53 @@ def _show_traceback(arguments: argparse.Namespace) -> bool:
 
 def _complain(text: str) -> None:
     """Print on the standard error, without the secrets of the environment, which a library's error may quote."""
+    from hedge_tasks.llm.secrets import Redactor
+
     say(Redactor()(text), sys.stderr)
 
 
 def _line(error: Exception) -> str:
+    from hedge_tasks.llm.secrets import Redactor
+
     # Redacted before it is cut: half a key is a secret, too.
     text = Redactor()(" ".join(str(error).split()))
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
 
 
-def whole_parser() -> Parser:
-    """Return the command line with all commands, also those that evaluations bring."""
+def whole_parser(named: str | None = None) -> Parser:
+    """Return the command line with all commands, also those that evaluations bring.
+
+    Args:
+        named: Command that alone is read, with its options; of the others there are names and lines.
+    """
     parser = Parser(prog="hedge", description="Hallucination detection from a model's own answers.")
-    parser.add_argument("--version", action="version", version=f"hedge-tasks {__version__}")
+    parser.add_argument("--version", action=_Version, help="show program's version number and exit")
     parser.add_argument("--traceback", action="store_true", help="show where an error came from")
-    for title, modules in COMMANDS.items():
-        before = set(parser.commands)
-        for module in modules:
-            module.add(parser)
-        parser.sections[title] = [name for name in parser.commands if name not in before]
+    for title, commands in COMMANDS.items():
+        parser.sections[title] = list(commands)
+        for name, (target, line) in commands.items():
+            parser.add_command(name, line)
+            if named in (None, name):
+                from hedge_tasks.cli.signatures import add
+
+                add(parser, name, _loaded(target))
     return parser
+
+
+def _loaded(target: _Target) -> Any:
+    from importlib import import_module
+
+    if isinstance(target, dict):
+        return {name: _loaded(part) for name, part in target.items()}
+    module, _, function = target.partition(":")
+    return getattr(import_module(f"hedge_tasks.cli.{module}"), function)
+
+
+class _Version(argparse.Action):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from hedge_tasks import __version__
+
+        parser.exit(0, f"hedge-tasks {__version__}\n")

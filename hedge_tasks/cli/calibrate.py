@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import (
-    add_detectors,
-    add_scored_run,
-    add_trust_policy,
-    chosen_detectors,
-    chosen_run,
-    chosen_scorer,
-)
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 if TYPE_CHECKING:
+    from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.guard.by_experts import RunByExperts
     from hedge_tasks.guard.calibrate import PolicyCheck, PolicySearch
     from hedge_tasks.guard.policy import Policy
@@ -25,77 +19,77 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics.risk_control import RiskControl
 
-_DEFAULT = ("radflag",)
 
+def calibrate(
+    run: RunChoice,
+    clustering: ClusteringChoice,
+    *,
+    risk: float | None = None,
+    confidence: float = 0.9,
+    out: Path | None = None,
+    check: Path | None = None,
+    type_: str | None = None,
+    audit: bool = False,
+    trust_policy: bool = False,
+    seed: int = 0,
+    detectors: str = "radflag",
+) -> tuple[dict[str, Any], int]:
+    """Find a threshold that bounds the hallucinated share, or check one.
 
-def add(commands: Parser) -> None:
-    text = "find a threshold that bounds the share of hallucinated answers, or check one on another run"
-    parser = command(commands, "calibrate", run, text)
-    add_scored_run(parser)
-    parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")
-    parser.add_argument("--confidence", type=float, default=0.9, metavar="C", help="that this holds (default: 0.9)")
-    add_out(parser, "the policy (JSON)")
-    parser.add_argument(
-        "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
-    )
-    how = "only questions of this type, which the promise is about then; another type has a policy of its own"
-    parser.add_argument("--type", metavar="TYPE", dest="question_type", help=how)
-    parser.add_argument(
-        "--audit",
-        action="store_true",
-        help="go by labels of experts, which `hedge audit apply` has put beside RUN: the promise is then about "
-        "hallucinations, and not about what the judge calls so",
-    )
-    add_trust_policy(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
-    add_detectors(parser, _DEFAULT[0])
-
-
-def run(arguments: argparse.Namespace) -> int:
+    Args:
+        risk: Largest share of hallucinated answers let through.
+        confidence: That this holds.
+        out: Where the policy is written (JSON).
+        check: Say instead whether the promise of this policy held in RUN.
+        type_: Only questions of this type, which the promise is about then; another type has a policy of its own.
+        audit: Go by labels of experts, which `hedge audit apply` has put beside RUN: the promise is then about
+            hallucinations, and not about what the judge calls so.
+        trust_policy: Load the models, functions and packages that the policy names, also where no installed task uses
+            them.
+        seed: Of the documents that place the candidates.
+        detectors: Which ones may be chosen, such as se,radflag.
+    """
     from hedge_tasks.errors import ConfigError
 
-    finished = chosen_run(arguments)
-    if arguments.check is not None:
-        return _check(arguments, finished)
-    if arguments.risk is None:
+    finished = run.load()
+    if check is not None:
+        return _check(finished, check, trust=trust_policy, experts=_audit(finished) if audit else None)
+    if risk is None:
         raise ConfigError("--risk: say which share of hallucinated answers may be let through, such as 0.1")
-    return _calibrate(arguments, finished)
+    scorer = clustering.scorer(finished)
+    terms: dict[str, Any] = {"risk": risk, "confidence": confidence, "seed": seed}
+    return _search(finished, scorer, detectors, {**terms, "question_type": type_}, out, audit=audit)
 
 
-def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
-    from hedge_tasks.guard.calibrate import calibrate
+def _search(
+    finished: Run, scorer: Scorer, names: str, terms: dict[str, Any], out: Path | None, *, audit: bool
+) -> tuple[dict[str, Any], int]:
+    """Return facts of a search for a policy, which is written where there is one, and the exit code."""
+    from hedge_tasks.guard.by_experts import labelled_by_experts
+    from hedge_tasks.guard.calibrate import accepted, risk_by_experts
+    from hedge_tasks.guard.calibrate import calibrate as search
     from hedge_tasks.guard.policy import save_policy
     from hedge_tasks.measures.headline import headline
 
-    finding = headline(finished)
-    detectors = chosen_detectors(arguments, _DEFAULT)
-    options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
-    options["question_type"] = arguments.question_type
-    scorer = chosen_scorer(arguments, finished)
-    experts = _experts(arguments, finished)
-    calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
-    if arguments.out is not None and calibration.policy is not None:
-        save_policy(calibration.policy, arguments.out)
+    detectors, finding = chosen_detectors(names, ()), headline(finished)
+    experts = labelled_by_experts(finished, _audit(finished), terms["seed"]) if audit else None
+    calibration = search(experts.run if experts else finished, scorer, detectors, **terms)
+    policy = calibration.policy
+    if out is not None and policy is not None:
+        save_policy(policy, out)
+    notes = [*finding.lines(), "", *_text(finished, calibration, out)]
     facts: dict[str, Any] = {
         "run": finding.to_dict(),
-        "policy": calibration.policy.model_dump(mode="json") if calibration.policy else None,
+        "policy": policy.model_dump(mode="json") if policy else None,
         "tried": calibration.tried,
+        "candidates": _table(calibration),
         "left_out": calibration.left_out,
     }
-    text = "\n".join([*finding.lines(), "", _text(finished, calibration, arguments.out)])
     if experts is not None:
-        estimate = _risk_by_experts(finished, calibration.policy)
+        estimate = risk_by_experts(finished, _audit(finished), accepted(policy, finished)) if policy else None
         facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
-        text += f"\n{_label_text(experts, estimate)}"
-    show(arguments, facts, text)
-    return 0 if calibration.policy is not None else PROBLEMS_FOUND
-
-
-def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:
-    """Return the run with labels of experts in place of the judge's, where that is asked for."""
-    from hedge_tasks.guard.by_experts import labelled_by_experts
-
-    return labelled_by_experts(finished, _audit(finished), arguments.seed) if arguments.audit else None
+        notes.append(_label_text(experts, estimate))
+    return {**facts, "notes": notes}, 0 if policy is not None else PROBLEMS_FOUND
 
 
 def _audit(finished: Run) -> ExpertAudit:
@@ -106,12 +100,6 @@ def _audit(finished: Run) -> ExpertAudit:
     if audit is None:
         raise DataError(f"{finished.title}: no labels of experts stand beside it; first: hedge audit apply RUN LABELS")
     return audit
-
-
-def _risk_by_experts(finished: Run, policy: Policy | None) -> Number | None:
-    from hedge_tasks.guard.calibrate import accepted, risk_by_experts
-
-    return None if policy is None else risk_by_experts(finished, _audit(finished), accepted(policy, finished))
 
 
 def _label_text(experts: RunByExperts, estimate: Number | None) -> str:
@@ -148,15 +136,14 @@ def _table(calibration: PolicySearch) -> Table:
     return Table(columns, rows)
 
 
-def _text(finished: Run, calibration: PolicySearch, out: Path | None) -> str:
-    lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
-    lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
-    lines += [f"{name}: {_refusal(control)}" for name, control in calibration.tried.items() if control.chosen is None]
-    lines.append("")
-    lines.append(_promise(calibration.policy) if calibration.policy else "Nothing can be promised with these labels.")
-    if calibration.policy and out is not None:
-        lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
-    return "\n".join(lines)
+def _text(finished: Run, calibration: PolicySearch, out: Path | None) -> list[str]:
+    policy = calibration.policy
+    lines = [f"{name}: {_refusal(control)}" for name, control in calibration.tried.items() if control.chosen is None]
+    lines += [finished.title, _promise(policy) if policy else "Nothing can be promised with these labels."]
+    if policy and out is not None:
+        again = shlex.join(["hedge", "calibrate", "OTHER_RUN", "--check", str(out)])
+        lines.append(f"Written to {out}; `{again}` says whether it holds there.")
+    return lines
 
 
 def _refusal(control: RiskControl) -> str:
@@ -187,16 +174,16 @@ def _judge(policy: Policy) -> str:
     return "this judge" if judge is None else f"this judge ({judge})"
 
 
-def _check(arguments: argparse.Namespace, finished: Run) -> int:
+def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | None) -> tuple[dict[str, Any], int]:
     from hedge_tasks.guard.calibrate import check
     from hedge_tasks.guard.policy import load_policy
 
-    policy = load_policy(arguments.check, trust=arguments.trust_policy)
-    checked = check(policy, finished, _audit(finished) if arguments.audit else None)
+    policy = load_policy(file, trust=trust)
+    checked = check(policy, finished, experts)
     facts: dict[str, Any] = {"risk": checked.risk, "accepted": checked.accepted}
     facts |= {"held": checked.held, "refuted": checked.refuted, "shifted": checked.shifted}
-    show(arguments, facts, _checked(finished, policy, checked))
-    return PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
+    code = PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
+    return {**facts, "notes": _checked(finished, policy, checked)}, code
 
 
 def _risk_text(risk: Number) -> str:
@@ -207,7 +194,7 @@ def _risk_text(risk: Number) -> str:
     return f"{risk.n_positive} of {risk.n} accepted answers are hallucinated"
 
 
-def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
+def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> list[str]:
     from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.numbers import PERCENT, format_number
     from hedge_tasks.statistics.experts import Audited
@@ -229,4 +216,4 @@ def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
     )
     now = format_number(checked.accepted, PERCENT, interval=True)
     lines.append(f"It lets {now} through, then {PERCENT(policy.promise.accepted)}: {shift}.")
-    return "\n".join(lines)
+    return lines

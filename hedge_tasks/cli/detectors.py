@@ -113,7 +113,7 @@ def _thresholds(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
     check_samples(finished.answer_sets)
     if takes_all_filters(arguments, finished):  # the first of a run's filters is NLI, which has no threshold
         tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")
-        arguments.filter = next(tunable, None)
+        arguments.clustering = next(tunable, None)
     scorer = chosen_scorer(arguments, finished)
     table = threshold_table(finished.answer_sets, scorer, ThresholdChoice(search=arguments.search))
     show_table(arguments, table, {"task": finished.task, "clustering": scorer.settings(), "ways": table})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 PACKAGES = ("hedge-tasks", "lmms_eval", "torch", "transformers", "datasets", "numpy")
 OPTIONAL = ("vllm", "matplotlib", "pandas", "sentence-transformers", "optuna")
@@ -34,23 +34,17 @@ class DoctorFact:
     ok: bool | None = None
 
 
-def add(commands: Parser) -> None:
-    command(commands, "doctor", run, "look at versions, GPU, models and data at hand, and check that the package works")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def doctor() -> tuple[dict[str, Any], int]:
+    """Look at versions, GPU, models and data, and check that the package works."""
     from hedge_tasks.numbers import Column, Table
 
     facts = [*_versions(), *_devices(), *_models(), *_data(), *_checks()]
     marks = {True: "ok", False: "PROBLEM", None: ""}
-    blocks = []
-    for section in dict.fromkeys(fact.about for fact in facts):
-        rows = [{"name": f.name, "value": f.value, "": marks[f.ok]} for f in facts if f.about == section]
-        blocks.append(Table([Column("name", section), Column("value", " "), Column("", " ")], rows))
     problems = [fact.name for fact in facts if fact.ok is False]
+    rows = [{**asdict(fact), "state": marks[fact.ok]} for fact in facts]
     end = f"Problems: {', '.join(problems)}" if problems else "No problem found. Next: make demo, or hedge list"
-    show(arguments, {"facts": facts, "problems": problems}, *blocks, end)
-    return PROBLEMS_FOUND if problems else 0
+    table = Table([*map(Column, ("about", "name", "state", "value"))], rows)
+    return {"facts": table, "problems": problems, "notes": [end]}, PROBLEMS_FOUND if problems else 0
 
 
 def _versions() -> Iterator[DoctorFact]:

@@ -85,7 +85,7 @@ def _answers(arguments: argparse.Namespace) -> int:
 
     read = read_answers(arguments.files, arguments.questions, chosen_columns(arguments))
     if arguments.model and read.model and arguments.model != read.model:
-        raise ConfigError(f"--model: {arguments.files[0]} names its model itself: {read.model}")
+        raise ConfigError(f"--model-name: {arguments.files[0]} names its model itself: {read.model}")
     task, model = arguments.task or arguments.files[0].stem, read.model or arguments.model or ""
     source = _names(arguments.files)
     run = run_from_answers(task, model, read.answer_sets, arguments.judge, given_by=read.judge, source=source)

@@ -2,221 +2,148 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli import judge_training
-from hedge_tasks.cli.choices import add_label_columns, add_scorer, add_task, chosen_scorer, label_store_of
+from hedge_tasks.cli.choices import ClusteringChoice, key_and_value, label_store_of
 from hedge_tasks.cli.judge_check import run_check, write_lines
-from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import Parser, add_label_store, add_out, command, show
-from hedge_tasks.numbers import count_of
+from hedge_tasks.cli.signatures import add_function
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io.commands import Parser
+from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels, reliability
+from hedge_tasks.judging.config import ENVIRONMENT
+from hedge_tasks.judging.reliability import LIMIT
+from hedge_tasks.llm.account import asked
+from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, labels_by_judge
+from hedge_tasks.runs.judge_comparison import disagreements as differing
+from hedge_tasks.runs.relabel import cases_of, changes, relabel
+from hedge_tasks.runs.run_files import load_run, save_run
 
 if TYPE_CHECKING:
     from hedge_tasks.judging import Judge, Verdict
-    from hedge_tasks.numbers import Number, Table
     from hedge_tasks.runs.run_files import Run
 
 _NAMES = {1: "hallucinated", 0: "supported", None: "without a label"}
-_LISTED = 20
-"""Disagreeing cases in the text; --disagreements writes all."""
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "judge", run, "label a finished run anew, or check a judge against human labels")
-    parser.add_argument(
-        "run", type=Path, nargs="?", metavar="RUN", help="lmms-eval's output folder, a run file, or a file of answers"
-    )
-    parser.add_argument(
-        "--judge",
-        action="append",
-        metavar="SPEC",
-        help="name, name:key=value,... or JSON; several for a majority (default: HEDGE_JUDGE)",
-    )
-    add_label_store(parser, "what is there is not asked again (default: beside the run)")
-    add_out(parser, "folder of the new run file (default: beside RUN)")
-    parser.add_argument("--limit", type=float, help="share of unlabelled answers that is taken (default: 0.05)")
-    parser.add_argument(
-        "--disagreements", type=Path, metavar="CASES.jsonl", help="write the cases that the judges label differently"
-    )
-    add_task(parser)
-    group = parser.add_argument_group("against human labels")
-    group.add_argument(
-        "--check",
-        type=Path,
-        metavar="LABELS.jsonl",
-        help="question, reference, answer and label a row; kept with RUN, if one is given",
-    )
-    group.add_argument("--scheme", metavar="PROMPT", help="whose outcomes the labels are, such as medhallmark")
-    add_label_columns(group, "reference=ground_truth")
-    group.add_argument("--wrong", type=Path, metavar="CASES.jsonl", help="write the cases that the judge got wrong")
-    add_scorer(parser)
-    judge_training.add(parser)
+    judge_training.add(add_function(commands, "judge", judge))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.errors import ConfigError
+def judge(
+    clustering: ClusteringChoice,
+    run: Path | None = None,
+    *,
+    judge: tuple[str, ...] = (),
+    label_store: Path | None = None,
+    out: Path | None = None,
+    limit: float | None = None,
+    disagreements: Path | None = None,
+    task: str | None = None,
+    check: Path | None = None,
+    scheme: str | None = None,
+    label_field: str = "label",
+    column: tuple[str, ...] = (),
+    images: Path | None = None,
+    wrong: Path | None = None,
+) -> dict[str, Any]:
+    """Label a finished run anew, or check a judge against human labels.
 
-    if (arguments.run is None) == (arguments.check is None):
+    Args:
+        run: Lmms-eval's output folder, a run file, or a file of answers.
+        judge: Name, name:key=value,... or JSON; several for a majority; without it HEDGE_JUDGE.
+        label_store: Folder of the judge's kept replies: what is there is not asked again; beside the run if not given.
+        out: Folder of the new run file; beside RUN if not given.
+        limit: Share of unlabelled answers that is taken; 0.05 if not given.
+        disagreements: Write the cases that the judges label differently (JSON lines).
+        task: Which task, where the folder holds runs of several.
+        check: Question, reference, answer and human label a row.
+        scheme: Whose outcomes the human labels are, such as medhallmark.
+        label_field: Column of the label.
+        column: KEY=COLUMN, such as reference=ground_truth; may be given again.
+        images: Folder of the pictures that the column `image` names.
+        wrong: Write the cases that the judge got wrong (JSON lines).
+    """
+    if (run is None) == (check is None):
         raise ConfigError("give a RUN to label, or --check with human labels, not both")
-    judge = _judge(arguments)
-    return run_check(arguments, judge) if arguments.check else _relabel(arguments, judge)
-
-
-def _judge(arguments: argparse.Namespace) -> Judge:
-    from hedge_tasks.errors import ConfigError
-    from hedge_tasks.judging import check_judge, configured_judge, judge_from
-    from hedge_tasks.judging.config import ENVIRONMENT
-
-    specs = arguments.judge or []
-    if not specs and not os.environ.get(ENVIRONMENT, "").strip():
+    if not judge and not os.environ.get(ENVIRONMENT, "").strip():
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
     # The command line is nearer to the user than the environment.
-    judge = judge_from(specs) if specs else configured_judge("rule")
-    check_judge(judge, cases_have_images=arguments.images is not None)
-    return judge
+    chosen = judge_from([*judge]) if judge else configured_judge("rule")
+    check_judge(chosen, cases_have_images=images is not None)
+    if check is not None:
+        columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
+        options = {"label_field": label_field, "scheme": scheme, "columns": columns, "images": images}
+        specs = [*judge] or os.environ[ENVIRONMENT].strip()
+        return run_check(check, chosen, specs, label_store=label_store, wrong=wrong, **options)
+    finished = load_run(Path(run or ""), task)
+    facts, verdicts, judged = _relabel(finished, chosen, limit, label_store, _out(out, finished))
+    if getattr(chosen, "judges", None):
+        facts |= _compared(clustering, judged, verdicts)
+        if disagreements:
+            write_lines(disagreements, facts["disagreements"])
+    return facts
 
 
-# --- a run ------------------------------------------------------------------------------------------------------------
-
-
-def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
-    from hedge_tasks.judging import keep_labels, reliability
-    from hedge_tasks.judging.reliability import LIMIT
-    from hedge_tasks.llm.account import asked
-    from hedge_tasks.runs.relabel import changes, relabel
-    from hedge_tasks.runs.run_files import load_run, save_run
-
-    finished = load_run(arguments.run, arguments.task)
-    out = _out(arguments, finished)
-    limit = LIMIT if arguments.limit is None else arguments.limit
+def _relabel(
+    finished: Run, judge: Judge, limit: float | None, label_store: Path | None, out: Path
+) -> tuple[dict[str, Any], Sequence[Verdict], Run]:
+    limit = LIMIT if limit is None else limit
     reliability((), limit)  # a wrong limit is found before the asking
-    keep_labels(judge, arguments.label_store or label_store_of(finished))
+    keep_labels(judge, label_store or label_store_of(finished))
     judged, verdicts = relabel(finished, judge)
-    path = save_run(judged, out)
-    changed = changes(finished, judged)
-    facts: dict[str, Any] = {
+    cost, notes = asked(judge)
+    facts = {
         "task": judged.task,
         "model": judged.model,
-        "run": str(path),
+        "run": str(save_run(judged, out)),
         "judge": judge.settings(),
         **_counts(verdicts),
         "unreliable": reliability(verdicts, limit),
-        **asked(judge)[0],
-        "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changed.items()],
+        **cost,
+        "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changes(finished, judged).items()],
+        "notes": notes,
     }
-    if getattr(judge, "judges", None):
-        facts |= _compare(arguments, judged, verdicts)
-    show(arguments, facts, "\n".join([_run_text(facts), *asked(judge)[1]]))
-    return 0
+    return facts, verdicts, judged
 
 
-def _out(arguments: argparse.Namespace, finished: Run) -> Path:
-    from hedge_tasks.errors import ConfigError
-
-    if arguments.out is not None:
-        return Path(arguments.out)
+def _out(out: Path | None, finished: Run) -> Path:
+    if out is not None:
+        return out
     if finished.path is None or not finished.path.name.startswith("run-"):
-        raise ConfigError(f"{arguments.run} is no run file; say with --out where the new one goes")
+        raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
     return finished.path.parent
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    categories: dict[str, int] = {}
-    for verdict in verdicts:
-        if verdict.category is not None:
-            categories[verdict.category] = categories.get(verdict.category, 0) + 1
     labels = [verdict.label for verdict in verdicts]
     counts = {_NAMES[label].replace(" ", "_"): labels.count(label) for label in (1, 0, None)}
+    categories = Counter(verdict.category for verdict in verdicts if verdict.category is not None)
     return {"documents": len(verdicts), **counts, "categories": dict(sorted(categories.items()))}
 
 
-def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    from hedge_tasks.runs.judge_comparison import agreement, disagreements, labels_by_judge
-    from hedge_tasks.runs.relabel import cases_of
-
-    cases = [d.to_dict() for d in disagreements(cases_of(judged), verdicts)]
-    if arguments.disagreements:
-        write_lines(arguments.disagreements, cases)
+def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return how far judges agree, where they do not, and the AUROC by judge and detector, or why there is none."""
     labels = labels_by_judge(verdicts)
-    groups = [answer_set.group for answer_set in judged.answer_sets]
+    try:
+        scores = clustering.scorer(judged).score(judged.answer_sets)
+        by_id = {
+            name: dict(zip([score.id for score in scores], judge_labels, strict=True))
+            for name, judge_labels in labels.items()
+        }
+        auroc: Any = auroc_by_judge(scores, by_id)
+    except HedgeError as error:
+        auroc = str(error)
     return {
         "labels": [
-            {"judge": judge, **{name: judged_so.count(label) for label, name in _NAMES.items()}}
-            for judge, judged_so in labels.items()
+            {"judge": name, **{word: judge_labels.count(label) for label, word in _NAMES.items()}}
+            for name, judge_labels in labels.items()
         ],
-        "agreement": agreement(verdicts, groups),
-        "disagreements": cases,
-        "auroc": _auroc(arguments, judged, labels),
+        "agreement": agreement(verdicts, [answer_set.group for answer_set in judged.answer_sets]),
+        "disagreements": [case.to_dict() for case in differing(cases_of(judged), verdicts)],
+        "auroc": auroc,
     }
-
-
-def _auroc(
-    arguments: argparse.Namespace, judged: Run, labels: Mapping[str, Sequence[int | None]]
-) -> Mapping[str, Mapping[str, Number]] | str:
-    """Return the AUROC by judge and score, or why there is none. The labels are saved in either case."""
-    from hedge_tasks.errors import HedgeError
-    from hedge_tasks.runs.judge_comparison import auroc_by_judge
-
-    try:
-        scorer = chosen_scorer(arguments, judged)
-        scores = scorer.score(judged.answer_sets)
-    except HedgeError as error:
-        return str(error)
-    ids = [score.id for score in scores]
-    by_id = {judge: dict(zip(ids, judge_labels, strict=True)) for judge, judge_labels in labels.items()}
-    return auroc_by_judge(scores, by_id)
-
-
-def _run_text(facts: Mapping[str, Any]) -> str:
-    n = facts["documents"]
-    lines = [
-        f"{facts['task']} of {facts['model'] or 'an unknown model'}, judged anew: {facts['run']}",
-        f"{count_of(n, 'answer')}: {facts['hallucinated']} hallucinated, {facts['supported']} supported, "
-        f"{facts['without_a_label']} without a label",
-    ]
-    if facts["categories"]:
-        lines.append("categories: " + ", ".join(f"{name} {count}" for name, count in facts["categories"].items()))
-    if facts["unreliable"]:
-        lines.append(facts["unreliable"])
-    for change in facts["changed"]:
-        lines.append(f"{len(change['ids'])} changed from {_NAMES[change['from']]} to {_NAMES[change['to']]}")
-    if "agreement" in facts:
-        lines += ["", *_panel_lines(facts)]
-    return "\n".join(lines)
-
-
-def _panel_lines(facts: Mapping[str, Any]) -> list[str]:
-    from hedge_tasks.numbers import Column, Table
-
-    counts = Table([Column("judge"), *map(Column, _NAMES.values())], facts["labels"])
-    lines = [str(counts), "", str(_agreement_table(facts["agreement"])), "", str(_auroc_table(facts["auroc"]))]
-    lines += ["", f"{len(facts['disagreements'])} cases labelled differently"]
-    for case in facts["disagreements"][:_LISTED]:
-        votes = ", ".join(f"{judge} {_NAMES[vote['label']]}" for judge, vote in case["votes"].items())
-        texts = (f"{key}: {printable(case.get(key, '')[:200])}" for key in ("question", "reference", "answer"))
-        lines += [f"  {case['id']}  {votes}", *(f"    {text}" for text in texts)]
-    if len(facts["disagreements"]) > _LISTED:
-        lines.append(f"  and {len(facts['disagreements']) - _LISTED} more (--disagreements writes all)")
-    return lines
-
-
-def _auroc_table(auroc: Mapping[str, Mapping[str, Number]] | str) -> Table | str:
-    from hedge_tasks.numbers import Column, Table
-
-    if isinstance(auroc, str):
-        return f"no AUROC: {auroc}"
-    names = list(next(iter(auroc.values())))
-    columns = [Column("judge", "ROC-AUC under"), *(Column(name, name, interval=True) for name in names)]
-    columns.append(Column("n", show="n", of=names[0]))
-    return Table(columns, [{"judge": judge, **numbers} for judge, numbers in auroc.items()])
-
-
-def _agreement_table(agreement: Mapping[str, Number]) -> Table:
-    from hedge_tasks.numbers import Column, Table
-
-    columns = [Column("agreement"), Column("value", interval=True), Column("n", show="n", of="value")]
-    return Table(columns, [{"agreement": name, "value": number} for name, number in agreement.items()])

@@ -2,81 +2,82 @@
 
 from __future__ import annotations
 
-import argparse
-import os
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import key_and_value
-from hedge_tasks.io.commands import show
-from hedge_tasks.numbers import count_of
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.judging import NO_ANSWER, judge_from, keep_labels
+from hedge_tasks.judging.baselines import BY_KIND, MAJORITY, majority, majority_by, stand_beside
+from hedge_tasks.judging.check import LABELS, check, check_categories, facets, read_checked
+from hedge_tasks.judging.config import parse_spec
+from hedge_tasks.llm import account
+from hedge_tasks.numbers import Column, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.judging import Case, Judge, Verdict
     from hedge_tasks.judging.baselines import Beside
     from hedge_tasks.judging.check import Facet, JudgeCheck, Recall
     from hedge_tasks.judging.label_files import HumanLabel
-    from hedge_tasks.numbers import Table
 
 _NOT_JUDGED = "not judged"
 
 
-def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
-    from hedge_tasks.judging import NO_ANSWER, keep_labels
-    from hedge_tasks.judging.check import check, check_categories, facets, read_checked
-    from hedge_tasks.llm import account
+def run_check(
+    file: Path,
+    judge: Judge,
+    specs: str | Sequence[str],
+    *,
+    label_store: Path | None,
+    wrong: Path | None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return facts of a judge against labels that people gave, beside the rule and guesses.
 
-    columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in arguments.column)
-    cases, human = read_checked(
-        arguments.check,
-        label_field=arguments.label_field,
-        scheme=arguments.scheme,
-        columns=columns,
-        images=arguments.images,
-    )
-    case_facets = facets(cases, human, columns)
-    keep_labels(judge, arguments.label_store)
+    Args:
+        file: A case and its label a row.
+        specs: What the judge was built from.
+        label_store: Folder of the kept replies.
+        wrong: Where the cases are written that the judge got wrong.
+        options: Of `hedge_tasks.judging.check.read_checked`.
+    """
+    cases, human = read_checked(file, **options)
+    case_facets = facets(cases, human, options["columns"])
+    keep_labels(judge, label_store)
     verdicts = judge.judge(cases)
+    scheme = options["scheme"]
     checks = {"labels": check(cases, human, verdicts, case_facets)}
-    if arguments.scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
-        checks["categories"] = check_categories(cases, human, verdicts, arguments.scheme, case_facets)
-    if arguments.wrong:
-        write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
-    others, askers = _rivals(arguments, judge, cases)
+    if scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
+        checks["categories"] = check_categories(cases, human, verdicts, scheme, case_facets)
+    if wrong:
+        write_lines(wrong, [_wrong(*row) for row in checks["labels"].wrong])
+    others, askers = _rivals(judge, specs, label_store, cases)
     judges = {_title(judge): verdicts, **others}
-    beside = {name: _beside_table(_compared(name, human, case_facets, judges)) for name in checks}
-    cost, cost_lines = account.asked(judge, *askers)
-    facts = {
-        "file": str(arguments.check),
-        "judge": judge.settings(),
-        **cost,
-        **{name: {**_check_json(result), "beside": beside[name]} for name, result in checks.items()},
-    }
-    parts = [part for name, result in checks.items() for part in (_check_text(name, result), beside[name])]
-    show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts, *cost_lines)
-    return 0
+    cost, notes = account.asked(judge, *askers)
+    facts: dict[str, Any] = {"file": str(file), "judge": judge.settings(), **cost}
+    for name, result in checks.items():
+        rivals = _compared(name, human, case_facets, judges)
+        facts[name] = {**_check_json(result), "beside": _beside_table(rivals)}
+    return {**facts, "notes": notes}
 
 
 def _rivals(
-    arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]
+    judge: Judge, specs: str | Sequence[str], label_store: Path | None, cases: Sequence[Case]
 ) -> tuple[dict[str, list[Verdict]], list[Judge]]:
     """Judge the cases as the rule does and, beside a trained judge, as the model that it was made of does.
 
     Returns:
         Verdicts by name, and the judges that were asked for them.
     """
-    from hedge_tasks.judging import judge_from, keep_labels
-    from hedge_tasks.judging.config import ENVIRONMENT, parse_spec
-
     verdicts: dict[str, list[Verdict]] = {}
     askers: list[Judge] = []
     if judge.name != "rule":
         verdicts["rule"] = judge_from("rule").judge(cases)
-    [spec, *further] = parse_spec(arguments.judge or os.environ.get(ENVIRONMENT, "").strip())
+    [spec, *further] = parse_spec(specs)
     if not further and spec.get("peft"):
         untrained = judge_from({key: value for key, value in spec.items() if key != "peft"})
-        keep_labels(untrained, arguments.label_store)
+        keep_labels(untrained, label_store)
         verdicts[f"{_title(untrained)}, untrained"] = untrained.judge(cases)
         askers.append(untrained)
     return verdicts, askers
@@ -86,8 +87,6 @@ def _compared(
     name: str, human: Sequence[HumanLabel], case_facets: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
 ) -> list[Beside]:
     """Return the judge, the others and the guesses, by labels or by categories."""
-    from hedge_tasks.judging.baselines import BY_KIND, MAJORITY, majority, majority_by, stand_beside
-    from hedge_tasks.judging.check import LABELS
 
     def outcome(label: int | None, category: str | None) -> str | None:
         return category if name == "categories" else None if label is None else LABELS[label]
@@ -105,12 +104,8 @@ def _compared(
 
 
 def _beside_table(rivals: Sequence[Beside]) -> Table:
-    from hedge_tasks.numbers import Column, Table
-
     columns = [
-        Column("name", "who"),
-        Column("judged"),
-        Column("agreement", interval=True),
+        *(Column("name", "who"), Column("judged"), Column("agreement", interval=True)),
         Column("judge_ahead", "the judge is ahead by", interval=True),
     ]
     rows = [
@@ -147,58 +142,10 @@ def _shares(recall: Recall) -> dict[str, float | None]:
     return {"recall": recall.recall, "recall_of_all": recall.recall_of_all, "precision": recall.precision}
 
 
-def _check_text(name: str, check: JudgeCheck) -> str:
-    from hedge_tasks.numbers import Column, Table, format_number, format_value
-
-    kappa = format_number(check.kappa, interval=True)
-    why = f" ({check.kappa.reason})" if check.kappa.value is None else ""
-    heading = (
-        f"{name}: {count_of(check.n, 'answer')}, {check.judged} judged\n"
-        f"coverage {format_value(check.coverage)}, accuracy of the judged {format_value(check.accuracy)}, "
-        f"Cohen's kappa {kappa}{why}"
-    )
-    kinds = Table(
-        [
-            Column("questions"),
-            Column("n"),
-            Column("not_judged"),
-            Column("agreement", interval=True),
-            Column("kappa", interval=True),
-        ],
-        [
-            {
-                "questions": kind,
-                "n": part.n,
-                "not_judged": 1 - part.judged / part.n,
-                "agreement": part.agreement,
-                "kappa": part.kappa,
-            }
-            for kind, part in check.of_type.items()
-        ],
-    )
-    classes = Table(
-        [Column("class"), Column("n"), Column("recall"), Column("recall_of_all", "of all"), Column("precision")],
-        [{"class": key, "n": recall.n, **_shares(recall)} for key, recall in check.recall.items()],
-    )
-    judged_as = [*check.classes, _NOT_JUDGED]
-    confusion = Table(
-        [Column("people", "people \\ judge"), *(Column(key, key) for key in judged_as)],
-        [
-            {"people": people, **dict(zip(judged_as, row, strict=True))}
-            for people, row in zip(check.classes, check.confusion, strict=True)
-        ],
-    )
-    return "\n\n".join(map(str, (heading, kinds, classes, confusion)))
-
-
 def _wrong(case: Case, people: str, verdict: Verdict) -> dict[str, Any]:
     texts = {key: getattr(case, key) for key in ("question", "reference", "answer")}
     return {"line": case.id, **texts, "human": people, "verdict": verdict.to_dict()}
 
 
 def write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    import json
-
-    from hedge_tasks.io.files import write_whole
-
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

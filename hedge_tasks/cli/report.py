@@ -1,82 +1,143 @@
-"""`hedge report`: one self-contained HTML page about finished runs."""
+"""`hedge report`: one self-contained HTML page about finished runs, their figures, or the pages of a whole folder."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_contents, add_detectors, add_trust, chosen_detectors
-from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.cli.choices import ContentChoice, TrustChoice, chosen_detectors
 
-
-def add(commands: Parser) -> None:
-    parser = command(commands, "report", run, "write one self-contained HTML page about finished runs")
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output folders of lmms-eval, or run files")
-    add_out(parser, "one HTML page", default=Path("report.html"))
-    parser.add_argument(
-        "--card", type=Path, metavar="CARD.png", help="write the finding as a picture of 1200 x 630 pixels as well"
-    )
-    parser.add_argument("--task", help="only runs of this task")
-    add_trust(parser)
-    add_detectors(parser, "those of each run")
-    add_contents(parser)
-    parser.add_argument(
-        "--questions", type=int, default=5000, help="questions to look at singly (default: %(default)s)"
-    )
-    noisy = "make the noisy pictures of N questions again, as the model saw them (default: %(default)s; takes seconds)"
-    parser.add_argument("--noisy-pictures", type=int, default=0, metavar="N", help=noisy)
+if TYPE_CHECKING:
+    from hedge_tasks.report import ReportOptions
+    from hedge_tasks.report.plots import Chart
+    from hedge_tasks.runs.run_files import Run
 
 
-def run(arguments: argparse.Namespace) -> int:
+def report(
+    runs: list[Path],
+    contents: ContentChoice,
+    trust: TrustChoice,
+    *,
+    out: Path = Path("report.html"),
+    card: Path | None = None,
+    figures: Path | None = None,
+    serve: bool = False,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    task: str | None = None,
+    detectors: str | None = None,
+    questions: int = 5000,
+    noisy_pictures: int = 0,
+) -> dict[str, Any]:
+    """Write one self-contained HTML page about finished runs, or serve a folder's.
+
+    Args:
+        runs: Output folders of lmms-eval, or run files.
+        out: The page.
+        card: Write the finding as a picture (.png) of 1200 x 630 pixels as well.
+        figures: Folder for the runs' figures as well (ROC, risk-coverage, calibration, question types, detectors,
+            categories, relevance, number of answers, threshold), each as .pdf and its numbers as .csv.
+        serve: Show the runs of a folder in a browser instead, and how far an evaluation is that writes into it.
+        host: Address to listen at with --serve; the default is this machine only.
+        port: Port to listen at with --serve; 0 takes a free one.
+        task: Only runs of this task.
+        detectors: Which ones, such as se,kle,msp, in place of those of each run.
+        questions: Questions to look at singly.
+        noisy_pictures: Make the noisy pictures of so many questions again, as the model saw them; takes seconds.
+    """
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.options import count
-    from hedge_tasks.io.progress import progress
-    from hedge_tasks.numbers import Format, count_of
-    from hedge_tasks.report import ReportOptions, build_report, result_files
+    from hedge_tasks.report import ReportOptions
     from hedge_tasks.runs.run_files import load_runs
 
-    count("--questions", arguments.questions)
-    count("--noisy-pictures", arguments.noisy_pictures)
-    runs = [
-        finished for path in arguments.runs for finished in load_runs(path, arguments.task, trust=arguments.trust_run)
-    ]
-    if arguments.card and len(runs) != 1:
-        raise ConfigError(
-            f"--card shows one run, and there are {len(runs)}; choose one with --task, or by its run file"
-        )
-    if arguments.card and arguments.card.suffix.lower() != ".png":
-        raise ConfigError(f"--card: the name must end with .png, got {arguments.card}")
-    detectors = chosen_detectors(arguments, ()) or None
     options = ReportOptions(
-        pictures=not arguments.no_pictures,
-        curves=not arguments.no_curves,
-        noisy_pictures=arguments.noisy_pictures,
-        questions=arguments.questions,
-        detectors=detectors,
+        pictures=not contents.no_pictures,
+        curves=not contents.no_curves,
+        noisy_pictures=count("--noisy-pictures", noisy_pictures),
+        questions=count("--questions", questions),
+        detectors=chosen_detectors(detectors, ()) or None,
     )
+    if serve:
+        return _serve(runs, options, host, port)
+    finished = [run for path in runs for run in load_runs(path, task, trust=trust.trust_run)]
+    if card and len(finished) != 1:
+        raise ConfigError(f"--card shows one run, and there are {len(finished)}; choose with --task, or a run file")
+    if card and card.suffix.lower() != ".png":
+        raise ConfigError(f"--card: the name must end with .png, got {card}")
+    page = _page(finished, runs, options)
+    write_whole(out, page)
+    facts: dict[str, Any] = {"report": str(out), "bytes": len(page.encode()), "runs": [run.title for run in finished]}
+    if card:
+        from hedge_tasks.report.card import share_card
+
+        picture, alternative = share_card(finished[0], pictures=not contents.no_pictures)
+        write_whole(card, picture)
+        facts |= {"card": str(card), "alternative_text": alternative}
+    if figures:
+        facts["figures"] = [str(file) for run in finished for file in _figures(run, figures, curves=options.curves)]
+    return facts
+
+
+def _page(finished: list[Run], paths: list[Path], options: ReportOptions) -> str:
+    from hedge_tasks.io.progress import progress
+    from hedge_tasks.report import build_report, result_files
+
     with progress(name="Report") as bar:
 
         def step(text: str) -> None:
             bar.set_postfix_str(text, refresh=False)
             bar.update()
 
-        page = build_report(runs, result_files(arguments.runs), options, step)
-    write_whole(arguments.out, page)
-    lines = [
-        f"{arguments.out}: {count_of(len(runs), 'run')}, {Format(digits=1, suffix=' MB')(len(page.encode()) / 1e6)}"
-    ]
-    facts: dict[str, object] = {
-        "report": str(arguments.out),
-        "bytes": len(page.encode()),
-        "runs": [finished.title for finished in runs],
-    }
-    if arguments.card:
-        from hedge_tasks.report.card import share_card
+        return build_report(finished, result_files(paths), options, step)
 
-        picture, alternative = share_card(runs[0], pictures=not arguments.no_pictures)
-        write_whole(arguments.card, picture)
-        lines += [f"{arguments.card}: the finding as a picture; its alternative text:", alternative]
-        facts |= {"card": str(arguments.card), "alternative_text": alternative}
-    show(arguments, facts, "\n".join(lines))
-    return 0
+
+def _figures(run: Run, folder: Path, *, curves: bool) -> Iterator[Path]:
+    """Draw the figures that a run has something for, and yield the files."""
+    from hedge_tasks.report.plots import draw
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, chart in _charts(run, curves=curves):
+        for ending in () if chart.empty else ("pdf", "csv"):
+            file = folder / f"{run.task}-{run.model}-{kind}.{ending}".replace("/", "_")
+            draw(chart, file)
+            yield file
+
+
+def _charts(run: Run, *, curves: bool) -> Iterator[tuple[str, Chart]]:
+    from hedge_tasks.detectors.pipeline import main_detectors
+    from hedge_tasks.measures.sweep import sweep, usual_sizes
+    from hedge_tasks.report import plots
+    from hedge_tasks.report.loaded import CHARTS, LoadedRun
+    from hedge_tasks.runs.scorers import scorers_or_exact
+
+    loaded = LoadedRun(run)
+    for kind in ("detectors", *CHARTS):
+        yield kind, loaded.plot(kind).chart
+    yield "categories", plots.categories_chart([(run.model or run.task, run)])
+    yield "relevance", plots.relevance_chart(run)
+    most = min((len(answers.clean) for answers in run.answer_sets), default=0)
+    for name, scorer in scorers_or_exact(run).items() if curves and most else ():
+        detectors = main_detectors(scorer.detectors)
+        yield f"n-{name}", plots.sweep_chart([*sweep(run.answer_sets, scorer, usual_sizes(most), detectors)])
+        if scorer.backend.name == "embed":
+            yield f"threshold-{name}", plots.threshold_chart(run, scorer, detectors)
+
+
+def _serve(runs: list[Path], options: ReportOptions, host: str, port: int) -> dict[str, Any]:
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.io.commands import say
+    from hedge_tasks.report.live.server import ViewServer
+    from hedge_tasks.report.live.site import Site
+
+    if len(runs) != 1:
+        raise ConfigError(f"--serve shows one folder, which may hold several runs, and there are {len(runs)}")
+    with ViewServer(Site(runs[0], options), host, port) as server:
+        key = "" if server.key is None else " (whoever has this address sees the answers)"
+        say(f"{server.url}{key}\nCtrl-C ends.")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            say("")
+    return {}

@@ -106,7 +106,7 @@ def calibrate(
     if scorer.choice is not None and any("clusters" in get(name).needs for name in names):
         raise ConfigError(
             f"{scorer.name}: its threshold is chosen on the run's own labels, and a policy needs a fixed one: "
-            "--clustering embed --threshold 0.9, or a filter such as nli"
+            "--clustering embed:threshold=0.9, or one such as nli"
         )
     if not any(a.label is not None for a in run.answer_sets):
         raise DataError(f"{run.title}: no document has a label")

@@ -10,23 +10,31 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import unknown
 from hedge_tasks.io.outside import clean
-from hedge_tasks.io.places import Place, Remote, is_url, place
+from hedge_tasks.io.places import Remote, is_url
 
 # Line ends and tabs stay.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_WIDTH = 100
-_NAMES_WIDTH = 16
 
 USAGE_ERROR = 2
 """Exit code of a wrong path or option."""
 
 PROBLEMS_FOUND = 1
 """Exit code of a check that found something."""
+
+
+class _Once(argparse._StoreAction):
+    """Stores the value of an option that may be given once."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        options = namespace.__dict__.setdefault("_options", set())
+        if option_string and self.dest in options:
+            parser.error(f"{option_string} is given twice, and takes one value")
+        options.add(self.dest)
+        super().__call__(parser, namespace, values, option_string)
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,6 +48,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, summary: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
+        self.register("action", None, _Once)
+        self.register("action", "store", _Once)
         self.summary = summary
         self.commands: dict[str, Parser] = {}
         self.sections: dict[str, list[str]] = {}
@@ -112,17 +122,7 @@ class Parser(argparse.ArgumentParser):
         return f"{before}{listed}{options}{after}"
 
     def _line(self, name: str) -> str:
-        first, *continued = wrap(self.commands[name].summary, _WIDTH - _NAMES_WIDTH)
-        lines = [f"  {name:<{_NAMES_WIDTH - 3}} {first}", *(" " * _NAMES_WIDTH + line for line in continued)]
-        return "\n".join(lines) + "\n"
-
-
-def place_argument(text: str) -> Place:
-    """The type of an argument that may also be a URL."""
-    try:
-        return place(text, "place")
-    except ConfigError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        return f"  {name:<13} {self.commands[name].summary}\n"
 
 
 def command(commands: Parser, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Parser:
@@ -159,11 +159,6 @@ def add_labels(parser: argparse._ActionsContainer, text: str) -> None:
         text: the forms that the command takes.
     """
     parser.add_argument("--labels", metavar="LABELS", help=f"labels that people gave: {text}")
-
-
-def add_label_store(parser: argparse._ActionsContainer, text: str) -> None:
-    """Add --label-store, the folder in which the replies of judges are kept."""
-    parser.add_argument("--label-store", type=Path, metavar="DIR", help=f"folder of the judge's kept replies: {text}")
 
 
 def say(text: str, stream: Any = None) -> None:

@@ -48,7 +48,9 @@ def score_on_ray(parts: Sequence[Part], make: Callable[[], Scorer], options: Ray
     """
     scorer = make()
     if scorer.choice is not None:
-        raise ConfigError("--ray: a threshold is chosen on all documents, in one process; give --threshold NUMBER")
+        raise ConfigError(
+            "--ray: a threshold is chosen on all documents, in one process; give --clustering embed:threshold=NUMBER"
+        )
     if of_claims := [name for name in scorer.detectors if "claims" in registry.get(name).needs]:
         raise ConfigError(f"--ray: {of_claims[0]} needs the claims of all answers; leave it out of --detectors")
     results = map_on_cluster(lambda: _Worker(make()), parts, options, "--ray")

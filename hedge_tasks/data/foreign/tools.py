@@ -222,8 +222,9 @@ def _answer_rows(reading: _Reading) -> Iterator[tuple[str, Fields]]:
 
 
 def _cell_answer(row: Fields, where: str) -> Fields:
-    text = row.get("text") if isinstance(row.get("text"), str) else cells.text(row.get("text"), f"{where}: text")
-    if not text.strip():
+    cell = row.get("text")
+    text = cell if isinstance(cell, str) else cells.text(cell, f"{where}: text")
+    if not text or not text.strip():
         raise DataError(f"{where}: text: the cell is empty, which is no answer (JSON lines can hold an empty one)")
     mean = cells.number(row.get("mean_logprob"), f"{where}: mean_logprob")
     return {

@@ -1,4 +1,4 @@
-// The first page of `hedge view`: what has changed is fetched again, as long as the page is looked at.
+// The first page of `hedge report --serve`: what has changed is fetched again, as long as the page is looked at.
 "use strict";
 
 const EVERY_MS = 3000;
@@ -26,7 +26,7 @@ async function look() {
     take(new DOMParser().parseFromString(await reply.text(), "text/html"));
     said.textContent = ", looked at every few seconds";
   } catch (error) {
-    said.textContent = `: nothing new can be had (${error.message}). Is hedge view still running?`;
+    said.textContent = `: nothing new can be had (${error.message}). Is hedge report --serve still running?`;
   }
   setTimeout(whenSeen, EVERY_MS);
 }

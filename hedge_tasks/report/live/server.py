@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
             if self._key_matches(query_key):
                 return self._send(HTTPStatus.SEE_OTHER, "", body=body, Location=parts.path or "/", cookie=True)
             if not self._key_matches(self._cookie()):
-                return self._send(HTTPStatus.FORBIDDEN, "Open the address that hedge view printed.", body=body)
+                return self._send(HTTPStatus.FORBIDDEN, "Open the address that was printed.", body=body)
         try:
             page = self.server.site.page(parts.path)
         except HedgeError as error:
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as error:  # a page that fails must not end the watching of a run
             logger.exception("{} cannot be shown", parts.path)
             return self._send(
-                HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}, see the log of hedge view", body=body
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}, see the log of the server", body=body
             )
         if page is None:
             return self._send(HTTPStatus.NOT_FOUND, "There is no such page.", body=body)

@@ -105,7 +105,7 @@ class Site:
             "live.html.j2",
             scripts=scripts,
             asks="'self'",
-            title=f"hedge view: {self.folder.resolve().name}",
+            title=f"hedge report --serve: {self.folder.resolve().name}",
             now=now.strftime("%H:%M:%S UTC"),
             under_way=[_sampling_entry(sampling, self.folder) for sampling in self._samplings()],
             finished=[_run_entry(run) for run in finished],

@@ -1,4 +1,4 @@
-"""Content of a figure, apart from how it is drawn: the report draws it as SVG, `hedge plot` for papers or as CSV."""
+"""Content of a figure, apart from how it is drawn: SVG in reports, and files (pdf, csv) of `hedge report --figures`."""
 
 from __future__ import annotations
 

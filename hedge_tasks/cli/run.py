@@ -1,0 +1,230 @@
+"""`hedge run`: lmms-eval with what it lacks around it.
+
+All options are lmms-eval's. Names are checked before its libraries are loaded, what it will cost is said first, and in
+the end what was found, where the report is, and an exit code that says whether it worked. lmms-eval itself is a process
+of its own: it ends with 0 whatever failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.io.commands import Parser, command, say
+
+if TYPE_CHECKING:
+    from hedge_tasks.lmms.catalogue import ListedTask
+
+_FAILED = 1
+_INTERRUPTED = 130
+_NAMED = re.compile(r"^(?:task|group|tag): *[\"']?([\w.-]+)[\"']? *$", re.MULTILINE)
+
+
+class _Passing(Parser):
+    """Leaves all words but its own for lmms-eval."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        namespace, namespace.words = argparse.ArgumentParser.parse_known_args(self, args, namespace)
+        return namespace, []
+
+
+def add(commands: Parser) -> None:
+    text = commands.commands["run"].summary
+    parser = command(commands, "run", lambda arguments: run(arguments.words, price=arguments.price), text)
+    about: dict[str, Any] = {
+        "prog": parser.prog,
+        "description": parser.description,
+        "summary": text,
+        "allow_abbrev": False,
+    }
+    passing = _Passing(**about, parents=[parser], add_help=False)
+    passing.set_defaults(execute=parser.get_default("execute"))
+    passing.add_argument("--price", type=float, metavar="MONEY", help="of a million tokens that are generated")
+    passing.epilog = "All other options are lmms-eval's: --model, --model_args, --tasks, --output_path, --limit, ..."
+    commands.commands["run"] = passing
+
+
+def run(words: Sequence[str], *, price: float | None = None) -> int:
+    """Run lmms-eval; return 0 where it has written results, 130 where Ctrl-C ended it, else 1.
+
+    Args:
+        words: Options of lmms-eval.
+        price: Of a million tokens that are generated.
+
+    Raises:
+        ConfigError: An option, task, model or setting of the draws is unknown; names the nearest one.
+    """
+    options = _checked(words)
+    words = list(words)
+    if "output_path" not in options:
+        words += ["--output_path", "results"]
+    folder = Path(options.get("output_path", "results"))
+    for line in _costs(options, price):
+        say(line, sys.stderr)
+    start = time.time()
+    with subprocess.Popen([sys.executable, "-m", "lmms_eval", *words], start_new_session=True) as process:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            again = shlex.join(["hedge", "run", *words])
+            say(f"interrupted; {_kept(folder)}, and this goes on from there: {again}", sys.stderr)
+            return _INTERRUPTED
+    if code or not _written(folder, "*_results.json", start):
+        say(f"hedge: lmms-eval wrote no results into {folder} (what failed stands above); {_kept(folder)}", sys.stderr)
+        return _FAILED
+    return _told(folder, start)
+
+
+def _checked(words: Sequence[str]) -> dict[str, str]:
+    """Return the options of a command line of lmms-eval by their names, after looking at all names in them."""
+    valid = _option_names()
+    options: dict[str, str] = {}
+    for i, word in enumerate(words):
+        if word.startswith("--"):
+            name, equals, value = word.removeprefix("--").partition("=")
+            if name not in valid:
+                raise unknown("option", word.partition("=")[0], (f"--{option}" for option in valid))
+            following = words[i + 1] if i + 1 < len(words) else ""
+            options[name] = value if equals else following if not following.startswith("--") else ""
+    if "config" in options:
+        return options
+    if not options.get("tasks"):
+        raise ConfigError("--tasks: say which, such as --tasks hedge_demo (`hedge list` has ours)")
+    models = _model_names()
+    if models is not None and "model" in options and options["model"] not in models:
+        raise unknown("model", options["model"], models)
+    from hedge_tasks.lmms.stock.names import PREFIX
+
+    tasks: set[str] = set()
+    for task in options["tasks"].split(","):
+        if not Path(task).exists():
+            tasks = tasks or {*_task_names(options.get("include_path"))}
+            if task.removeprefix(PREFIX) not in tasks:
+                raise unknown("task", task, tasks)
+    return options
+
+
+def _source(path: str) -> str:
+    """Return a file of lmms-eval, which is not imported for it.
+
+    Raises:
+        ConfigError: lmms-eval is not installed.
+    """
+    return (_lmms_eval() / path).read_text("utf-8")
+
+
+def _lmms_eval() -> Path:
+    spec = importlib.util.find_spec("lmms_eval")
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigError("lmms-eval is not installed: pip install lmms-eval")
+    return Path(spec.submodule_search_locations[0])
+
+
+def _option_names() -> set[str]:
+    strings = (node.value for node in ast.walk(ast.parse(_source("__main__.py"))) if isinstance(node, ast.Constant))
+    return {text.removeprefix("--") for text in strings if isinstance(text, str) and re.fullmatch(r"--[a-z_-]+", text)}
+
+
+def _model_names() -> set[str] | None:
+    """Return the models of lmms-eval and ours; None where another package brings some, which only loading tells."""
+    from hedge_tasks.models import MODELS
+
+    if len(entry_points(group="lmms_eval.models")) > 1:
+        return None
+    tables = (node for node in ast.walk(ast.parse(_source("models/__init__.py"))) if isinstance(node, ast.Dict))
+    return {str(key.value) for table in tables for key in table.keys if isinstance(key, ast.Constant)} | {*MODELS}
+
+
+def _task_names(include: str | None) -> Iterator[str]:
+    from hedge_tasks.lmms.catalogue import list_tasks
+
+    yield from (task.task for task in list_tasks())
+    for folder in (_lmms_eval() / "tasks", *([Path(include)] if include else [])):
+        for file in folder.rglob("*.y*ml"):
+            yield from _NAMED.findall(file.read_text("utf-8", "ignore"))
+
+
+def _costs(options: Mapping[str, str], price: float | None) -> Iterator[str]:
+    """Yield a line for each of our tasks: requests and tokens at most, and what they cost."""
+    from hedge_tasks.io.options import pairs
+    from hedge_tasks.lmms.catalogue import list_tasks
+    from hedge_tasks.numbers import Format
+
+    given_settings = pairs("--gen_kwargs", options.get("gen_kwargs", ""))
+    listed = {task.task: task for task in list_tasks()}
+    for name in options.get("tasks", "").split(","):
+        task = listed.get(name)
+        if task is None or task.group or task.documents is None:
+            continue
+        draws, tokens = _draws(task, given_settings)
+        documents = _limited(task.documents, options.get("limit"))
+        requests, most = documents * draws, documents * draws * tokens
+        money = "" if price is None else f", at most {Format(digits=2)(most * price / 1e6)} to pay for them"
+        yield f"{name}: {documents} documents, {requests} requests, at most {most} tokens to generate{money}"
+
+
+def _draws(task: ListedTask, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the draws of a document, and the most tokens of a draw."""
+    from hedge_tasks.runs.trust import read_task
+    from hedge_tasks.sampling.plan import SamplingPlan
+
+    own = read_task(Path(task.yaml)).get("generation_kwargs") or {}
+    try:
+        plan = SamplingPlan.from_generation_kwargs({**own, **settings})
+    except HedgeError as error:
+        raise ConfigError(f"--gen_kwargs: {error}") from None
+    return 1 + plan.n + plan.noisy_count, plan.max_new_tokens
+
+
+def _limited(documents: int, limit: str | None) -> int:
+    try:
+        most = float(limit or -1)
+    except ValueError:
+        raise ConfigError(f"--limit: expected a number, got {limit!r}") from None
+    return documents if most < 0 else min(documents, int(most) if most >= 1 else int(documents * most))
+
+
+def _written(folder: Path, pattern: str, start: float) -> list[Path]:
+    """Return files that were written since a time, the newest last."""
+    files = [file for file in folder.rglob(pattern) if file.stat().st_mtime >= start - 1]
+    return sorted(files, key=lambda file: file.stat().st_mtime)
+
+
+def _kept(folder: Path) -> str:
+    from hedge_tasks.sampling import archive
+
+    try:
+        return f"{len(archive.open_store(folder))} answers are kept in {folder}"
+    except (HedgeError, OSError):
+        return "no answer was kept yet"
+
+
+def _told(folder: Path, start: float) -> int:
+    """Say what the runs found, write their report, and return the exit code."""
+    from hedge_tasks.cli.choices import ContentChoice, TrustChoice
+    from hedge_tasks.cli.report import report
+    from hedge_tasks.measures.run_finding import finding_of
+    from hedge_tasks.runs.run_files import read_run
+
+    files = _written(folder, "run-*.jsonl", start)
+    for file in files:
+        run = read_run(file)
+        say("\n".join([run.title, *finding_of(run).lines()]))
+    if files:
+        out = folder / "report.html"
+        report(files, ContentChoice(), TrustChoice(trust_run=True), out=out)
+        say(f"report: {out}")
+    return 0

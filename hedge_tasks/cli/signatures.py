@@ -1,0 +1,156 @@
+"""A command is a function: options from its signature, help from its docstring, a table or facts as its result.
+
+    def health(run: RunChoice, *, strict: bool = False) -> list[dict[str, Any]]:
+        '''Check runs for technical problems.
+
+        Args:
+            strict: Remarks count, too.
+        '''
+
+Parameters before the `*` are arguments, those behind it options: a `bool` is a switch, a list or tuple may be given
+again, a `Literal` is a choice, and what has no default is required. A data class stands for the options of its fields,
+with the help of its `Attributes`: an option that several commands take is declared there, once. A docstring's text
+below the first line is printed below the help. Annotations are resolved: their names are imported, not only for type
+checking.
+
+What is returned is printed by `hedge_tasks.cli.printing`: a table, facts by name, or a list of such; a pair of this and
+an exit code, where that is not 0.
+
+An old command is an `add(commands)` with a `run(arguments)`. To convert it: make its options parameters of `run`, call
+that as the command is called, move their help under `Args:`, return the facts that `show` got (with tables in place of
+their records, and sentences under "notes"), delete `add`, and name `module:function` in `hedge_tasks.cli.COMMANDS`; a
+command of an evaluation is named in its `Evaluation.commands` as before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.commands import Parser, command
+from hedge_tasks.io.places import Place, Remote, place
+
+_OF_LMMS_EVAL = frozenset({"model_args"})
+"""Options that are spelled as in lmms-eval."""
+
+_SECTION = re.compile(r"\n(?=(?:Args|Attributes|Raises|Returns|Example):\n)")
+_ENTRY = re.compile(r"\n    (?=\S)")
+
+
+def add(commands: Parser, name: str, target: Any) -> None:
+    """Add a command to a group: a function, an old command's `add(commands)`, or a mapping of further names."""
+    if isinstance(target, dict):
+        group = commands.commands[name]
+        for part, function in target.items():
+            add(group, part, function)
+    elif next(iter(inspect.signature(target).parameters), "") == "commands":
+        target(commands)
+    else:
+        add_function(commands, name, target)
+
+
+def add_function(commands: Parser, name: str, function: Callable[..., Any]) -> Parser:
+    """Add a command that calls a function."""
+    summary, details, helps = documented(function)
+    text = summary[0].lower() + summary[1:].rstrip(".")
+    parser = command(commands, name, partial(_call, function), text)
+    parser.add_argument("--csv", action="store_true", help="print the tables as CSV")
+    parser.add_argument("--latex", action="store_true", help="print the tables for LaTeX (booktabs)")
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, details
+    hints = get_type_hints(function)
+    for key, parameter in inspect.signature(function).parameters.items():
+        if is_dataclass(hints[key]):
+            add_options(parser, hints[key])
+        else:
+            is_argument = parameter.kind is not parameter.KEYWORD_ONLY
+            default = MISSING if parameter.default is parameter.empty else parameter.default
+            _add(parser, key, hints[key], default, helps.get(key, ""), is_argument=is_argument)
+    return parser
+
+
+def add_options(parser: argparse._ActionsContainer, bundle: type) -> None:
+    """Add the options of a data class; a field without default is an argument."""
+    hints, (_, _, helps) = get_type_hints(bundle), documented(bundle)
+    for field in fields(bundle):
+        is_argument = field.default is MISSING and not field.kw_only
+        _add(parser, field.name, hints[field.name], field.default, helps.get(field.name, ""), is_argument=is_argument)
+
+
+def documented(thing: object) -> tuple[str, str, dict[str, str]]:
+    """Return first line and further text of a docstring, and what it says of each argument or attribute."""
+    text, *sections = _SECTION.split("\n" + (inspect.getdoc(thing) or ""))
+    helps: dict[str, str] = {}
+    for section in sections:
+        if section.startswith(("Args", "Attributes")):
+            for entry in _ENTRY.split(section)[1:]:
+                names, _, words = entry.partition(":")
+                helps.update(dict.fromkeys(names.split(", "), " ".join(words.split())))
+    summary, _, details = text.strip().partition("\n")
+    return summary, details.strip(), helps
+
+
+def _place(text: str) -> Place:
+    try:
+        return place(text, "place")
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _taken_apart(hint: Any) -> tuple[Any, bool]:
+    """Return the type of one value, and whether there may be several."""
+    parts = [part for part in get_args(hint) if part is not NoneType]
+    if Remote in parts:
+        return _place, False
+    if NoneType in get_args(hint):
+        return _taken_apart(parts[0])
+    if get_origin(hint) in (list, tuple):
+        return _taken_apart(parts[0])[0], True
+    return hint, False
+
+
+def _add(parser: Any, name: str, hint: Any, default: Any, help_: str, *, is_argument: bool) -> None:
+    kind, several = _taken_apart(hint)
+    is_optional = default is not MISSING
+    shown = f" (default: {default})" if is_optional and default not in (None, False, "", ()) else ""
+    options: dict[str, Any] = {"help": (help_ + shown).replace("%", "%%")}
+    if is_optional:
+        options["default"] = list(default) if isinstance(default, tuple) else default
+    if kind is bool:
+        options["action"] = "store_true"
+    elif get_origin(kind) is Literal:
+        options |= {"choices": get_args(kind), "type": type(get_args(kind)[0])}
+    else:
+        options["type"] = kind
+    word = name.rstrip("_")
+    if is_argument:
+        nargs = {(True, True): "*", (True, False): "+", (False, True): "?"}.get((several, is_optional))
+        parser.add_argument(name, metavar=word.upper(), **options, **({"nargs": nargs} if nargs else {}))
+        return
+    if kind is not bool:
+        metavar = {int: "N", Path: "PATH"}.get(kind) or word.upper()
+        options |= {"required": not is_optional, "metavar": metavar, "action": "append" if several else "store"}
+    option = word if word in _OF_LMMS_EVAL else word.replace("_", "-")
+    parser.add_argument(f"--{option}", dest=name, **options)
+
+
+def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
+    from hedge_tasks.cli.printing import print_as
+
+    values, hints = vars(arguments), get_type_hints(function)
+    options = {}
+    for key in inspect.signature(function).parameters:
+        hint = hints[key]
+        is_bundle = is_dataclass(hint)
+        options[key] = hint(**{field.name: values[field.name] for field in fields(hint)}) if is_bundle else values[key]
+    result = function(**options)
+    result, code = result if isinstance(result, tuple) else (result, 0)
+    print_as(result, next((form for form in ("json", "csv", "latex") if values[form]), "text"))
+    return code
