@@ -102,18 +102,6 @@ def get(name: str, **options: Any) -> Detector:
     return _detectors[name].with_options(**options)
 
 
-def admit(detector: Detector) -> None:
-    """Know a detector by its name in this process, without listing it: one with a state that was fitted.
-
-    Raises:
-        ConfigError: the name is another detector's.
-    """
-    _load()
-    if detector.name in _detectors:
-        raise ConfigError(f"two detectors are called {detector.name!r}")
-    _admitted[detector.name] = detector
-
-
 def named(text: str) -> tuple[str, ...]:
     """Return the detectors that a user lists with commas; `all` are those that are not experimental.
 
