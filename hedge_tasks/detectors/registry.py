@@ -39,7 +39,6 @@ MODULES: Registry[ModuleType] = Registry(
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 _detectors: dict[str, Detector] = {}
-_admitted: dict[str, Detector] = {}
 _loading = threading.RLock()
 _loaded = False
 
@@ -95,8 +94,6 @@ def get(name: str, **options: Any) -> Detector:
         ConfigError: There is none, or it has no such option; names the nearest one.
     """
     _load()
-    if name in _admitted:
-        return _admitted[name].with_options(**options)
     if name not in _detectors:
         raise unknown("detector", name, _detectors)
     return _detectors[name].with_options(**options)
