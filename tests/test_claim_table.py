@@ -89,7 +89,7 @@ def test_aurocs_are_the_closed_form_and_intervals_hold_it(n: int) -> None:
         scored = scored_run(scripted(seed, n=n), elsewhere=False)
         data = labelled(claim_units(scored).labelled, "claim_radflag")
         assert data.strata is not None
-        estimate = estimate_auroc(data.values, data.labels, groups=data.groups, method="delong")
+        estimate = estimate_auroc(data.values, data.labels, groups=data.groups)
         inside = stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
         assert estimate.interval is not None
         assert inside.value is not None
@@ -288,7 +288,7 @@ def test_whole_answers_have_the_mean_and_the_maximum(table: UnitTable) -> None:
     scored = table.scored
     means = [float(one.scores["claim_luq"].mean()) for one in scored.answers]
     labels = [int(any(s.label == 1 for s in one.answers.claims)) for one in scored.answers]
-    wanted = estimate_auroc(means, labels, groups=[str(one.answers.group) for one in scored.answers], method="delong")
+    wanted = estimate_auroc(means, labels, groups=[str(one.answers.group) for one in scored.answers])
     assert rows["claims_luq_mean"].estimate == wanted
 
 

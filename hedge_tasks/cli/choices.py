@@ -131,7 +131,7 @@ class ClusteringChoice:
 
 @dataclass(frozen=True)
 class ContentChoice:
-    """What reports leave out.
+    """Parts that reports leave out.
 
     Attributes:
         no_pictures: Leave the questions' pictures out.

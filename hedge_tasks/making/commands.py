@@ -63,7 +63,7 @@ def check_counts(arguments: argparse.Namespace, *names: str) -> None:
 
 
 def settings_of(arguments: argparse.Namespace, models: Models, **others: Any) -> dict[str, Any]:
-    """What shapes a set, for its card: the models by their roles, the seed, and more."""
+    """Settings that shape a set, for its card: the models by their roles, the seed, and more."""
     named = {role: [dict(model.identity) for model in those] for role, those in models.items()}
     return {**named, "seed": arguments.seed, **others}
 

@@ -202,7 +202,7 @@ def write_page(
 
 
 def read_labels(files: Sequence[Path]) -> dict[str, int]:
-    """What people said, by the id of the row: 1, or 0 where all who labelled it say so.
+    """Labels of people, by the id of the row: 1, or 0 where all who labelled it say so.
 
     Raises:
         DataError: A file is none of labels; names the line.

@@ -95,7 +95,7 @@ class MakingStage:
     sampling: Mapping[str, float] = field(default_factory=dict)
 
     def reading(self, reply: Reply) -> Any:
-        """What a reply says; keys that nobody asked for are passed over. Raises Unreadable."""
+        """The values of a reply; keys that nobody asked for are passed over. Raises Unreadable."""
         return self.read(read_object(reply.text, self._accept))
 
     @cached_property
@@ -146,7 +146,7 @@ class Asking:
         image_keys: Sequence[str] = (),
         **sampling: float,
     ) -> Any:
-        """What a model replies.
+        """The reply of a model.
 
         Args:
             stage: Its name.
@@ -337,7 +337,7 @@ def share(rows: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
 
 
 def cost(stages: Mapping[str, MakingStage], models: Models, n: int, characters: float) -> Table:
-    """What a making will cost: requests and tokens by stage, fewest and most.
+    """The price of a making: requests and tokens by stage, fewest and most.
 
     Args:
         n: Source rows.

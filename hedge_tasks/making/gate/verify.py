@@ -47,7 +47,7 @@ def verifying(times: tuple[int, int], truths: int) -> dict[str, MakingStage]:
 
 @dataclass(frozen=True)
 class OpenBook:
-    """What a verifier has before it: a question, its true answer, and what that rests on."""
+    """The case before a verifier: a question, its true answer, and what that rests on."""
 
     question: str
     truth: str
@@ -56,7 +56,7 @@ class OpenBook:
 
 @dataclass(frozen=True)
 class EvidenceVerdict:
-    """What a verifier says of a text.
+    """The verdict of a verifier on a text.
 
     Attributes:
         verifier: Its name.
@@ -73,7 +73,7 @@ class EvidenceVerdict:
 
 
 def evidence_verdicts(evidence: OpenBook, candidate: str, asking: Asking) -> tuple[EvidenceVerdict, ...]:
-    """What each verifier says of a text.
+    """The verdict of each verifier on a text.
 
     Raises:
         Unfinished: A verifier did not reply.

@@ -189,7 +189,7 @@ def train_judge(
 
 
 def collator(processor: Any) -> Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]]:
-    """What puts conversations into a batch, with labels on the tokens of the replies alone.
+    """Puts conversations into a batch, with labels on the tokens of the replies alone.
 
     Args:
         processor: A processor of pictures and texts, or a tokenizer.
@@ -311,7 +311,7 @@ def _rows(data: Path, part: str, kinds: frozenset[str]) -> list[dict[str, Any]]:
 
 
 def _finished(out: Path, identity: Mapping[str, Any]) -> Trained | None:
-    """What a training that came to its end came to; notes in the folder which training this is.
+    """The outcome of a training that came to its end; notes in the folder which training this is.
 
     Raises:
         ConfigError: What is there is of another training.

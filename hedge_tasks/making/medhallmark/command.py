@@ -194,7 +194,7 @@ def attacked_items(items: Sequence[MadeItem]) -> list[AttackedItem]:
 
 
 def _reviewed(items: Sequence[MadeItem]) -> list[ReviewItem]:
-    """What people look at: premises that are to be false, and answers that are to be wrong."""
+    """Texts for people to look at: premises that are to be false, and answers that are to be wrong."""
     from hedge_tasks.judging.review import ReviewItem
 
     reviewed = []
@@ -209,7 +209,7 @@ def _reviewed(items: Sequence[MadeItem]) -> list[ReviewItem]:
 
 
 def _tables(accepted: AcceptedSet) -> dict[str, tuple[Sequence[str], list[list[str]]]]:
-    """What is in the set: header and rows by title."""
+    """The contents of the set: header and rows by title."""
     items: Sequence[MadeItem] = accepted.made.rows
     parts = Counter((entry.part, entry.dimension) for entry in items)
     levels = Counter(entry.item.category or "left to people" for entry in items if entry.item.answer is not None)
@@ -230,7 +230,7 @@ def _tables(accepted: AcceptedSet) -> dict[str, tuple[Sequence[str], list[list[s
 
 
 def _warnings(items: Sequence[MadeItem]) -> list[str]:
-    """What a user has to know: the paper has no true premise in the form of a false one, so that the wording tells."""
+    """A warning for users: the paper has no true premise in the form of a false one, so that the wording tells."""
     from hedge_tasks.making.gate.attack import AttackedItem, attack
 
     asked_about = [entry for entry in items if entry.part in ("conventional", "counterfactual")]

@@ -134,7 +134,7 @@ def sampling_stages(n_judges: int, count: int) -> dict[str, MakingStage]:
 
 
 class TextComparison(Protocol):
-    """What tells how alike two texts are."""
+    """A measure of how alike two texts are."""
 
     def entailment(self, first: str, second: str) -> tuple[float, float]:
         """Probability that the first entails the second, and that the second entails the first."""
@@ -250,7 +250,7 @@ class CheckedAnswer:
 
     @property
     def sentence(self) -> str:
-        """What it failed, for the critic."""
+        """The tests that it failed, for the critic."""
         return _SAYS_IN_VAIN.get(self.fault, f"It is no wrong answer of the right length: {self.fault}.")
 
 

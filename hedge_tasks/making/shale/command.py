@@ -201,7 +201,7 @@ def reviewed(scenes: Iterable[ScenePictures], outcome: str) -> Iterable[ReviewIt
 
 
 def distributions(result: MadeScenes) -> dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]]:
-    """What is in the set, as the paper's Figure 1 draws it: header and rows by title."""
+    """The contents of the set, as the paper's Figure 1 draws it: header and rows by title."""
     from hedge_tasks.suites.shale.items import CLEAN, TASKS
 
     clean = [item for item in result.items if item.scenario == CLEAN]

@@ -100,7 +100,7 @@ class ShaleMaking:
         return proposing(len(self.verifiers))
 
     def proposals(self) -> list[Proposal]:
-        """What the writer is asked for; nothing without one."""
+        """The request to the writer; nothing without one."""
         sources = {"seed": self.pictures.seed, "elements": self.elements, "facts": self.facts}
         aspects = self.aspects if self.writer is not None else ()
         return [p for aspect in ASPECTS if aspect in aspects for p in proposals(aspect, self.per_aspect, **sources)]  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ class ShaleMaking:
         }
 
     def settings(self) -> dict[str, Any]:
-        """What shapes the set besides models that are asked, for its card."""
+        """Settings that shape the set besides models that are asked, for its card."""
         return {
             "generator": self.pictures.generator.name,
             "checkers": [checker.name for checker in self.pictures.checkers],
