@@ -53,7 +53,9 @@ def add(commands: Parser) -> None:
         metavar="LABELS",
         help='options that say "I don\'t know" or the like, such as E,F, where the file has no texts of options',
     )
-    options.add_argument("--n", type=int, default=10, help="samples per question (default: 10)")
+    options.add_argument(
+        "--draws", dest="n", metavar="N", type=int, default=10, help="samples per question (default: 10)"
+    )
     options.add_argument("--temperature", type=float, default=1.0, help="of the draws (default: 1)")
     options.add_argument("--baseline-temperature", type=float, default=0.1, help="of the baseline (default: 0.1)")
     options.add_argument("--seed", type=int, default=0, help="another one gives independent draws (default: 0)")
@@ -70,10 +72,11 @@ def _add_result(parser: Parser, model: str) -> None:
     """Add the options that name the run and say where it is written.
 
     Args:
-        model: Default of `--model`, in words.
+        model: Default of `--model-name`, in words.
     """
     parser.add_argument("--task", help="name of the data set (default: that of the file)")
-    parser.add_argument("--model", help=f"name of the model, where the file does not tell (default: {model})")
+    help_ = f"name of the model, where the file does not tell (default: {model})"
+    parser.add_argument("--model-name", dest="model", metavar="NAME", help=help_)
     add_out(parser, "folder of the run files", default=Path("hedge_runs"))
 
 
