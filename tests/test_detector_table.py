@@ -136,7 +136,7 @@ def test_at_one_price_everybody_gets_what_it_can_pay() -> None:
     poor = detector_table(RUN, SCORER, ("se", "vase", "msp"), budget=1)
     assert [row.detector for row in poor.rows if row.detector == "vase"] == []
     assert poor.left_out["vase"] == "costs more than 1 draws"
-    with pytest.raises(ConfigError, match="--budget"):
+    with pytest.raises(ConfigError, match="--draws"):
         detector_table(RUN, SCORER, ("se",), budget=-1)
 
 

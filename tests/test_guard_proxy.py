@@ -254,7 +254,6 @@ def test_the_command_says_what_is_wrong_with_its_options(
     with listen("127.0.0.1", 0) as taken:
         port = str(taken.getsockname()[1])
         for options, words in (
-            (["--on-reject", "flagg"], "on_reject: expected 'flag' or 'refuse', got 'flagg'"),
             (["--host", "0.0.0.0"], "set HEDGE_SERVE_KEY"),
             (["--port", port], f"cannot listen at 127.0.0.1:{port}: Address already in use"),
             (["--port", "70000"], "cannot listen at 127.0.0.1:70000"),

@@ -182,7 +182,7 @@ def test_a_slip_of_the_pen_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     file = written(tmp_path, {**LINE, **change})
     assert read_answers([file]).notes[:2] == ("not used in answers: 'logprob'", "not used: 'lable'")
     assert main(["score", str(file), "--clustering", "exact"]) == 0
-    assert "not used: 'lable'" in capsys.readouterr().err
+    assert "not used: 'lable'" in capsys.readouterr().out
 
 
 def test_token_logprobs_become_their_mean(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_tables_that_are_none(tmp_path: Path, text: str, message: str) -> None:
         read_answers([written(tmp_path, text, "x.csv")])
 
 
-@pytest.mark.parametrize(("text", "options"), [(json.dumps(LINE), []), (CSV, ["--csv"])])
+@pytest.mark.parametrize(("text", "options"), [(json.dumps(LINE), []), (CSV, ["--csv-file"])])
 def test_score_reads_the_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, options: list[str]
 ) -> None:

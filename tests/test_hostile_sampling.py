@@ -70,7 +70,6 @@ def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
         ("Supported.", "supported"),
         ("supported: true", "supported"),
         ('{"supported": false}', "hallucinated"),  # a flag of the form says the other outcome
-        ("supported: false\nhallucinated: true", "hallucinated"),
         ("Supported: the reference says the same.", "supported"),
         ("Verdict: hallucinated because nothing of it is in the reference", "hallucinated"),
         ("verdict: supported, no contradiction was found", "supported"),

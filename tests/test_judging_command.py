@@ -385,8 +385,8 @@ def test_the_shared_human_labels_are_read_as_the_benchmark_of_the_rule_judge_rea
     judge = shared_data / "judge"
     facts = as_json(capsys, "--check", judge / "halp_vlm_hallucinated_80.jsonl", "--judge", "rule")["labels"]
     # The others say neither yes nor no, decline, or say it only softly: "No, there is no truck. The image ...".
-    assert (facts["n"], facts["judged"]) == (80, 63)
-    assert facts["classes"]["hallucinated"]["found"] == 63
+    assert (facts["n"], facts["judged"]) == (80, 65)
+    assert facts["classes"]["hallucinated"]["found"] == 65
     assert facts["kappa"]["value"] is None
     cases, labels = read_checked(judge / "medhallmark_judged.jsonl", scheme="medhallmark")
     assert len(cases) == 610

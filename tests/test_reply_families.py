@@ -302,7 +302,7 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_a_reader_is_linear(reader: Callable[[str], object], shape: Callable[[int], str]) -> None:
-    assert is_linear(reader, shape, sizes(1000, 16_000))
+    assert is_linear(reader, shape, sizes(500, 7_900))  # of more than 8,000 characters the beginning is read
 
 
 @pytest.mark.slow

@@ -516,18 +516,6 @@ def test_the_command_reports_what_is_missing(tmp_path: Path, capsys: pytest.Capt
     assert (tmp_path / "out" / "BeiiiY__SHALE" / "discriminative-ynq.parquet").is_file()
 
 
-def test_what_is_made_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chosen = ["--aspect", "color", "--aspect", "religion", "--scenario", "crp_p", "--scenario", "txt"]
-    made = ["make", "shale", "--generator", "drawn:size=40", "--released", str(tmp_path / "released"), *chosen]
-    assert main([*made, "--out", str(tmp_path / "data"), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["items"] == 2 * (4 + 4 + 2 + 2)
-    assert main(["data", "shale", str(tmp_path / "released"), "--json"]) == 1  # scenarios are missing
-    check = json.loads(capsys.readouterr().out)["SHALE"]
-    assert (check["items"], check["with an image"]) == (24, 24)
-    assert [line.partition(":")[0] for line in check["faults"]] == ["no query file for"]
-
-
 def test_sentences_about_measures_have_no_places_left_open() -> None:
     """The resistance rates were once described with a place that nobody filled."""
     sentences = {m.name: m.about for m in MEASURES}

@@ -42,7 +42,7 @@ RUNS = {
 COMMANDS = {
     "detectors": ["detectors", "RUN"],
     "all": ["detectors", "RUN", "--all"],
-    "budget": ["detectors", "RUN", "--budget", "6"],
+    "budget": ["detectors", "RUN", "--draws", "6"],
     "sweep": ["detectors", "RUN", "--sweep", "n"],
     "draws": ["detectors", "RUN", "--sweep", "draws", "--n", "0,2,6"],
     "seeds": ["detectors", "RUN", "--seeds"],

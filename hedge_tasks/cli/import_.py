@@ -53,9 +53,7 @@ def add(commands: Parser) -> None:
         metavar="LABELS",
         help='options that say "I don\'t know" or the like, such as E,F, where the file has no texts of options',
     )
-    options.add_argument(
-        "--draws", dest="n", metavar="N", type=int, default=10, help="samples per question (default: 10)"
-    )
+    options.add_argument("--draws", type=int, default=10, help="samples per question (default: 10)")
     options.add_argument("--temperature", type=float, default=1.0, help="of the draws (default: 1)")
     options.add_argument("--baseline-temperature", type=float, default=0.1, help="of the baseline (default: 0.1)")
     options.add_argument("--seed", type=int, default=0, help="another one gives independent draws (default: 0)")
@@ -72,11 +70,10 @@ def _add_result(parser: Parser, model: str) -> None:
     """Add the options that name the run and say where it is written.
 
     Args:
-        model: Default of `--model-name`, in words.
+        model: Default of `--model`, in words.
     """
     parser.add_argument("--task", help="name of the data set (default: that of the file)")
-    help_ = f"name of the model, where the file does not tell (default: {model})"
-    parser.add_argument("--model-name", dest="model", metavar="NAME", help=help_)
+    parser.add_argument("--model-name", help=f"name of the model, where the file does not tell (default: {model})")
     add_out(parser, "folder of the run files", default=Path("hedge_runs"))
 
 
@@ -87,9 +84,9 @@ def _answers(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import save_run
 
     read = read_answers(arguments.files, arguments.questions, chosen_columns(arguments))
-    if arguments.model and read.model and arguments.model != read.model:
+    if arguments.model_name and read.model and arguments.model_name != read.model:
         raise ConfigError(f"--model-name: {arguments.files[0]} names its model itself: {read.model}")
-    task, model = arguments.task or arguments.files[0].stem, read.model or arguments.model or ""
+    task, model = arguments.task or arguments.files[0].stem, read.model or arguments.model_name or ""
     source = _names(arguments.files)
     run = run_from_answers(task, model, read.answer_sets, arguments.judge, given_by=read.judge, source=source)
     path = save_run(run, arguments.out)
@@ -122,15 +119,15 @@ def _options(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import save_run
     from hedge_tasks.sampling.option_draws import OptionSampling
 
-    sampling = OptionSampling(arguments.n, arguments.temperature, arguments.baseline_temperature, arguments.seed)
+    sampling = OptionSampling(arguments.draws, arguments.temperature, arguments.baseline_temperature, arguments.seed)
     models = read_options(arguments.file, arguments.questions, arguments.group)
-    if arguments.model is not None and set(models) != {""}:
+    if arguments.model_name is not None and set(models) != {""}:
         raise ConfigError(f"--model: {arguments.file} names its models itself: {', '.join(sorted(models))[:300]}")
     task = arguments.task or arguments.file.stem
     declining = [label.strip() for label in arguments.declining.split(",") if label.strip()]
     runs = []
     for model, questions in models.items():
-        name = model or arguments.model or arguments.file.stem
+        name = model or arguments.model_name or arguments.file.stem
         run = run_from_options(task, name, questions, sampling, arguments.file.name, declining)
         path = save_run(run, arguments.out)
         groups = count_groups([answers.group for answers in run.answer_sets])

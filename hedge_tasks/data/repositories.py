@@ -27,6 +27,8 @@ def tables_in(
 ) -> dict[str, list[Path]]:
     """The tables of a folder by their names without the numbers of shards; those of folders of splits by the folder's.
 
+    Where no table has the split's name, those whose names begin with it are it: "closed-mcq" is a part of "closed".
+
     Args:
         config: of the data set, whose folder is looked into first.
         split: that is looked for; None takes the first place that has tables.
@@ -46,6 +48,8 @@ def tables_in(
         by_name = {n: [file for file in tables[n] if file.suffix == kind] for n, kind in kinds.items()}
         if split in by_name or (split is None and by_name):
             return by_name
+        if begun := [file for name, files in by_name.items() if name.startswith(f"{split}-") for file in files]:
+            return {str(split): begun}
     return {}
 
 
@@ -60,11 +64,6 @@ def repository(root: Path, name: str) -> Path | None:
             return folder
     cached = root / f"datasets--{name.replace('/', '--')}" / "snapshots"
     return max(cached.iterdir(), key=lambda path: path.stat().st_mtime, default=None) if cached.is_dir() else None
-
-
-def _of_one_kind(files: Sequence[Path], endings: Sequence[str]) -> list[Path]:
-    kind = min((file.suffix for file in files), key=endings.index)
-    return [file for file in files if file.suffix == kind]
 
 
 def _is_table(file: Path, endings: Sequence[str]) -> bool:

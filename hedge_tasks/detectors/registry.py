@@ -39,7 +39,6 @@ MODULES: Registry[ModuleType] = Registry(
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 _detectors: dict[str, Detector] = {}
-_admitted: dict[str, Detector] = {}
 _loading = threading.RLock()
 _loaded = False
 
@@ -95,23 +94,9 @@ def get(name: str, **options: Any) -> Detector:
         ConfigError: There is none, or it has no such option; names the nearest one.
     """
     _load()
-    if name in _admitted:
-        return _admitted[name].with_options(**options)
     if name not in _detectors:
         raise unknown("detector", name, _detectors)
     return _detectors[name].with_options(**options)
-
-
-def admit(detector: Detector) -> None:
-    """Know a detector by its name in this process, without listing it: one with a state that was fitted.
-
-    Raises:
-        ConfigError: the name is another detector's.
-    """
-    _load()
-    if detector.name in _detectors:
-        raise ConfigError(f"two detectors are called {detector.name!r}")
-    _admitted[detector.name] = detector
 
 
 def named(text: str) -> tuple[str, ...]:

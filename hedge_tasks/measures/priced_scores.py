@@ -58,7 +58,7 @@ def priced_columns(
         prices = prices_of(scores)
         return {name: PricedScores(scores, round(prices[name].mean)) for name in detectors}, {}
     if budget < 0:
-        raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
+        raise ConfigError(f"--draws: expected a number of draws from 0 on, got {budget}")
     sizes: dict[tuple[int, int], list[str]] = {}
     left_out: dict[str, str] = {}
     for name, detector in detectors.items():

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.io.json_objects import objects_in, whole_object
-from hedge_tasks.replies.clauses import AFFIRMED, OPEN, Clause, polarity
+from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, Clause, polarity
 from hedge_tasks.replies.reading import JSON, NOTHING, REASONS, UNCONFIRMED, Reading, unreadable
 from hedge_tasks.replies.statements import OUTSIDE, SEVERAL, AnswerMatch, Answers, choose, is_answer_field
 from hedge_tasks.replies.text import normalise, plain, spelled_out
@@ -36,6 +37,8 @@ _DIGIT_END = re.compile(
 )
 _END = re.compile(r"\s*(?:[.,;:!?()\]\"'\n/&✓✗|*-]|\Z|(?:because|since|as|and|for|or|but|with|due|in)\b)")
 _BEFORE = re.compile(r"(?:\w+[ -]+){0,4}\Z")
+_CLAUSE = re.compile(r"[^(.,;:!?\n]+")
+"""The words behind a name, as far as its clause goes: they may deny it, "hallucinated in no way"."""
 _LEGEND = re.compile(r"\s*(?:=|:|->|\()\s*[0-9]\)?\s*(?:[,;/|\n]|and\b|or\b)\W*[a-z -]+?\s*(?:=|:|->|\()\s*[0-9]", re.I)
 _IS_THERE = re.compile(r"(?:\s+(?:is|are|was|were))?\s+(?:detected|found|present|identified|seen)\b", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\A(?:<[^<>]*>|\.{3}|…)\Z")
@@ -109,7 +112,10 @@ class Labels(Answers):
         match = self._names.match(text)
         if match is None or not _END.match(text, match.end()) or _LEGEND.match(text, match.end()):
             return self._called_at(text)
-        return AnswerMatch(self.spelled[normalise(match[0])], match.end())
+        behind = _CLAUSE.match(text, match.end(), match.end() + _NEAR)
+        ends = cues("break").search(behind[0]) if behind else None
+        denied = behind is not None and polarity(behind[0][: ends.start() if ends else None]) == DENIED
+        return AnswerMatch(SEVERAL if denied else self.spelled[normalise(match[0])], match.end())
 
     def _called_at(self, text: str) -> AnswerMatch | None:
         """Right or wrong at the beginning of a text: "not quite correct", "no hallucination"."""
@@ -233,6 +239,9 @@ def read_judgement(reply: str, values: Mapping[str, str], field: str, judged: st
         'hallucinated'
     """
     reply = reply[:_LONGEST_REPLY].strip()
+    if whole_object(reply) is None:  # an object may quote the mark of a thought
+        answer, is_open = without_thoughts(reply)
+        reply = reply if is_open else answer.strip()
     quoted = judged[:_LONGEST_JUDGED].strip()
     if whole_object(reply) is None and " " in quoted:
         reply = reply.replace(quoted, " ").strip()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections import Counter
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from loguru import logger
 
 from hedge_tasks import __version__
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.guard.ask import Guard
+from hedge_tasks.guard.ask import Guard, PendingQuestion
 from hedge_tasks.guard.models import served_name
 from hedge_tasks.guard.proxy import replies
-from hedge_tasks.guard.proxy.requests import PolicyQuestion, RefusedRequest, read_request
+from hedge_tasks.guard.proxy.requests import RefusedRequest, read_request
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.guard.verdict import GuardVerdict
 from hedge_tasks.io.outside import parse_json
@@ -56,10 +57,20 @@ class Proxy:
         content = await self._body(request)
         if self._busy >= self.settings.most_requests:
             raise RefusedRequest("the guard has all hands full; ask again", status=429, code="overloaded")
-        guard = self.guard
-        parsed = await asyncio.to_thread(read_request, content, self.model, guard.prompt, guard.plan, self.settings)
-        del content
-        verdict = await self._judged(request, parsed)
+        guard, left = self.guard, None
+        self._busy += 1  # until the last thread has let go of the question
+        try:
+            parsed = await asyncio.to_thread(read_request, content, self.model, guard.prompt, guard.plan, self.settings)
+            del content
+            question = await asyncio.to_thread(guard.question, parsed.pictures, parsed.question, parsed.seed)
+            future = guard.submit(question)
+            left = asyncio.wrap_future(future)
+        finally:
+            if left is None:
+                self._busy -= 1
+            else:
+                left.add_done_callback(self._leave)
+        verdict = await self._judged(request, question, future)
         reply = replies.judged(verdict, self.model, withhold=self.settings.on_reject == "refuse")
         if verdict.accepted:
             self._accepted[reply["id"]] = None
@@ -130,14 +141,9 @@ class Proxy:
 
     # --- a request ----------------------------------------------------------------------------------------------------
 
-    async def _judged(self, request: Request, parsed: PolicyQuestion) -> GuardVerdict:
+    async def _judged(self, request: Request, question: PendingQuestion, future: Future[GuardVerdict]) -> GuardVerdict:
         """The verdict; a client that hangs up ends its draws."""
         guard = self.guard
-        question = await asyncio.to_thread(guard.question, parsed.pictures, parsed.question, parsed.seed)
-        future = guard.submit(question)
-        self._busy += 1  # until the last thread has let go of the question
-        left = asyncio.wrap_future(future)
-        left.add_done_callback(self._leave)
         verdict = asyncio.ensure_future(guard.answered(question, future))
         gone = asyncio.ensure_future(_hung_up(request))
         try:
