@@ -49,7 +49,7 @@ def under_table(table: str, results: Mapping[str, Any], column: str) -> str:
     _kept.clear()
     _findings.clear()
     _runs.clear()
-    next_step = f"Next: hedge report {folders}{trust} --out report.html  (or hedge health, compare, sweep, ...)"
+    next_step = f"Next: hedge report {folders}{trust} --out report.html  (or hedge health, compare, detectors, ...)"
     return "\n".join([table, *lines, next_step, ""])
 
 
