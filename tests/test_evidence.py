@@ -166,11 +166,11 @@ COMMANDS = (
     "rescore RUN",
     "detectors RUN --clustering nli",
     "report RUN --out OUT.html --figures OUT",
-    "sweep RUN --n 1,3,6",
-    "sweep RUN --by draws --n 2,6,12 --clustering nli_qa",
+    "detectors RUN --sweep n --n 1,3,6",
+    "detectors RUN --sweep draws --n 2,6,12 --clustering nli_qa",
     "compare RUN --against se --draws 6",
     "show RUN --id q3 --clustering nli_qa",
-    "tune RUN",
+    "detectors RUN --thresholds",
     "leaderboard submit RUN --out OUT",
     "compare RUN --against se",
 )
@@ -283,7 +283,7 @@ def test_a_file_of_answers_keeps_nothing_and_is_told_before_a_model_is_asked(
 ) -> None:
     file = tmp_path / "answers.jsonl"
     file.write_text("".join(json.dumps(a.to_dict()) + "\n" for a in asked_run(4).answer_sets))
-    assert main(["detectors", str(file), "--clustering", "nli", "--model", NLI["model"], "--keep"]) == 2
+    assert main(["detectors", str(file), "--clustering", f"nli:model={NLI['model']}", "--keep"]) == 2
     assert f"{file}: only a run file keeps what models say" in capsys.readouterr().err
     assert models.pairs == []
 
