@@ -104,7 +104,7 @@ def test_a_threshold_chosen_on_all_documents_reads_them_all(
     monkeypatch.setattr(blocks, "BLOCK", 7)
     options = ["--clustering", "embed:threshold=label-free"]
     assert main(["rescore", str(store), *options]) == 0
-    assert "40 questions" in capsys.readouterr().out
+    assert "n labelled          40" in capsys.readouterr().out
 
 
 def test_what_a_block_lacks_of_the_numbers_asked_for_is_known(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,12 +269,9 @@ def mean_ranks(tables: Sequence[DetectorTable]) -> list[Rank]:
     if not names:
         return []
     ranks = rankdata([[-by_detector[name] for name in names] for by_detector in values], axis=1)
-    intervals = [
-        interval
-        if len(ranks) >= _FEWEST_RUNS and (interval := estimate_mean(of_runs, range(len(of_runs))).interval)
-        else None
-        for of_runs in ranks.T
-    ]
+    between = [estimate_mean(of_runs, range(len(of_runs))).interval for of_runs in ranks.T]
+    within = [(max(1.0, bounds[0]), min(float(len(names)), bounds[1])) if bounds else None for bounds in between]
+    intervals = within if len(ranks) >= _FEWEST_RUNS else [None] * len(names)
     means = map(Rank, names, ranks.mean(axis=0).tolist(), intervals)
     return sorted(means, key=lambda rank: (rank.mean, rank.detector))
 
