@@ -130,7 +130,7 @@ def test_an_array_of_jobs_over_one_store_gives_the_numbers_of_one_process(
     assert len(counts) == 15 * 5
     assert set(counts.values()) == {1}
     # One command at the end, which loads no model that answers, gives what it gives for the run of one process.
-    for clustering in (["exact"], ["nli", "--model", "package://hedge_tasks.models.tiny/nli"]):
+    for clustering in (["exact"], ["nli:model=package://hedge_tasks.models.tiny/nli"]):
         assert rescored(store, clustering, capsys) == rescored(one.output, clustering, capsys)
 
 
