@@ -213,5 +213,5 @@ def test_replies_of_judges_are_read_or_unreadable() -> None:
         text = " ".join(dice.choices(pieces, k=dice.randrange(8)))
         outcome, _ = prompt.read(text)
         if outcome is not None:
-            # "not false" says that the answer is right.
-            assert any(s in normalise(text) for s in (outcome.key, *outcome.spellings, "hallucinated", "false"))
+            # "nothing supported", "not false": an outcome rests on a word for right or wrong.
+            assert any(word in normalise(text) for word in ("supported", "hallucinated", "false"))

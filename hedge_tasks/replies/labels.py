@@ -124,9 +124,6 @@ class Labels(Answers):
         match = cues("good", "bad").search(text[:80])
         if match is None or not _BEFORE.fullmatch(text[: match.start()]):
             return None
-        # A bare flag does not say of what: of the answer, or of "hallucinated".
-        if match[0].casefold() in ("true", "false") and not text[: match.start()].strip():
-            return None
         end = _IS_THERE.match(text, match.end())
         if not _END.match(text, end.end() if end else match.end()):
             return None
