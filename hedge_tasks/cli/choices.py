@@ -310,11 +310,3 @@ def chosen_scorers(arguments: argparse.Namespace, run: Run) -> dict[str, Scorer]
 
 def takes_all_filters(arguments: argparse.Namespace, run: Run) -> bool:
     return ClusteringChoice(arguments.clustering).takes_all(run)
-
-
-def threshold_of(text: str) -> float | str:
-    """Read a threshold of the command line: a number, or the name of a way to choose one."""
-    try:
-        return float(text)
-    except ValueError:
-        return text

@@ -140,14 +140,16 @@ def _support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
     from hedge_tasks.runs.scorers import model_options
 
     wanted = {"graph": arguments.graph, "ccp": arguments.ccp, "elsewhere": not arguments.no_elsewhere}
-    if not (arguments.unit or arguments.support or arguments.price):
-        # Who asks for less gets no more: the blind baseline would be there that was not wanted.
-        same = support_of_run(finished, lambda kept: all(kept.get(name, False) == v for name, v in wanted.items()))
-        if same is not None:
-            return _kept(same)
     unit = specs.named("--unit", arguments.unit or "sentence")
     spec = specs.named("--support", arguments.support or "words")
     name, unit_name = spec.pop("name"), unit.pop("name")
+    if not (unit or spec or arguments.price):  # names alone say which of those that are kept
+        chosen = {"decomposition": arguments.unit and unit_name, "support": arguments.support and name}
+        # Who asks for less gets no more: the blind baseline would be there that was not wanted.
+        asked_for = {**wanted, **{key: value for key, value in chosen.items() if value}}
+        same = support_of_run(finished, lambda kept: all(kept.get(key, False) == v for key, v in asked_for.items()))
+        if same is not None:
+            return _kept(same)
     if unit_name == "atomic" and "model" not in unit:
         raise ConfigError("--unit atomic: name its model, as in --unit atomic:model=...,url=...")
     backend = {"nli": "nli", "cosine": "embed"}.get(name)

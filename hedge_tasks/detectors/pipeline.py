@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -272,11 +272,6 @@ def main_detectors(names: Iterable[str]) -> tuple[str, ...]:
     """Return the detectors that figures show: all but the simple baselines, unless there is nothing else."""
     detectors = tuple(dict.fromkeys(names))
     return tuple(name for name in detectors if name not in BASELINE_NAMES) or detectors
-
-
-def free_detector(names: Collection[str]) -> str | None:
-    """Return the detector that costs nothing and that the others are compared with; None without any."""
-    return next((name for name in FREE if name in names), None)
 
 
 def name_of(detector: str) -> str:

@@ -20,7 +20,7 @@ from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row
-from hedge_tasks.io.records import AtLeastOne, Count, Items, Label, Name, Objects, Record, Text
+from hedge_tasks.io.records import AtLeastOne, Count, Items, Objects, Record, Text
 from hedge_tasks.statistics.agreement import Agreement, cohen_kappa
 from hedge_tasks.statistics.base import IntArray
 
@@ -47,22 +47,6 @@ class PlannedStratum(Record):
     title: Text
     size: AtLeastOne
     take: Count
-
-
-class PlannedItem(Record):
-    """The question that people are asked.
-
-    Attributes:
-        code: under which they know it.
-        id: of the document; None for a control.
-        label: of a control: what a careful person says.
-        raters: which shares it is in.
-    """
-
-    code: Name
-    id: Text | None = None
-    label: Label | None = None
-    raters: Items[Count]
 
 
 class AuditPlan(Record):

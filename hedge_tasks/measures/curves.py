@@ -12,7 +12,6 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, labelled
-from hedge_tasks.measures.measure import Rate
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
@@ -70,13 +69,6 @@ def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None
     ):
         return None
     return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
-
-
-def supported_share(answer_sets: Sequence[AnswerSet]) -> Number:
-    """Return the share of all baseline answers that are supported; declined and unlabelled answers count as not."""
-    return Rate(name="supported", about="").estimate(
-        [{"value": int(a.label == 0), "group": a.group} for a in answer_sets]
-    )
 
 
 def hallucination_rate(answer_sets: Sequence[AnswerSet]) -> Number | None:

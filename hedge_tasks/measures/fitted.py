@@ -83,11 +83,6 @@ class ProbeData:
         """The image of each unit."""
         return group_names((unit.group, unit.id) for unit in self.units)
 
-    @property
-    def group_numbers(self) -> IntArray:
-        """A number for each unit's image, shape (n,)."""
-        return np.unique(self.groups, return_inverse=True)[1].astype(np.int64)
-
     def at(self, detector: FittedDetector) -> FloatArray:
         """Return the numbers that a detector looks at, shape (n, layers, width).
 

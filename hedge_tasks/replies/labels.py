@@ -107,7 +107,7 @@ class Labels(Answers):
             if not _DIGIT_END.match(text, match.end()) or not (self.digits or match[1] in self.spelled):
                 return None
             return AnswerMatch(self.spelled.get(match[1], OUTSIDE), match.end())
-        if (match := re.compile(r"([A-Z])(?=[.):\s]|\Z)").match(text)) and match[1].casefold() in self.spelled:
+        if (match := re.match(r"([A-Z])(?=[.):\s]|\Z)", text)) and match[1].casefold() in self.spelled:
             return AnswerMatch(self.spelled[match[1].casefold()], match.end())
         match = self._names.match(text)
         if match is None or not _END.match(text, match.end()) or _LEGEND.match(text, match.end()):
@@ -124,21 +124,19 @@ class Labels(Answers):
         match = cues("good", "bad").search(text[:80])
         if match is None or not _BEFORE.fullmatch(text[: match.start()]):
             return None
-        end = _IS_THERE.match(text, match.end())
-        if not _END.match(text, end.end() if end else match.end()):
+        front, end = text[: match.start()], _IS_THERE.match(text, match.end())
+        # A bare flag does not say of what: of the answer, or of "hallucinated".
+        is_bare = match[0].casefold() in ("true", "false") and not front.strip()
+        if is_bare or not _END.match(text, end.end() if end else match.end()) or _LEGEND.match(text, match.end()):
             return None
-        if _LEGEND.match(text, match.end()) or re.search(
-            r"\b(?:is|are|was|the|answer|it|this)\b", text[: match.start()], re.I
-        ):
+        if re.search(r"\b(?:is|are|was|the|answer|it|this)\b", front, re.I):
             return None
         value = self._sign(text[: match.end()], match[0])
         return AnswerMatch(SEVERAL if value is None else value, match.end())
 
     def _sign(self, clause: str, called: str) -> str | None:
         """The label of a clause that calls something right or wrong; None where it leaves it open."""
-        spoken = spelled_out(clause)
-        front = spoken.rpartition(spelled_out(called))[0]
-        side = polarity(front)
+        side = polarity(spelled_out(clause).rpartition(spelled_out(called))[0])
         if side == OPEN:
             return None
         wrong = cues("bad").fullmatch(called) is not None
@@ -179,11 +177,10 @@ class Labels(Answers):
         for key, value in some.items():
             named = re.sub(r"^(?:is|contains|has) ", "", normalise(key))
             flag = flags.get(value.strip().casefold()) if isinstance(value, str) else value
-            side = cues("bad").fullmatch(named) or cues("good").fullmatch(named)
-            if side and isinstance(flag, bool):
+            if cues("good", "bad").fullmatch(named) and isinstance(flag, bool):
                 wrong = cues("bad").fullmatch(named) is not None
-                values.add(self.bad if flag == wrong else self.good)
-        return {value for value in values if value is not None}
+                values.add(str(self.bad if flag == wrong else self.good))
+        return values
 
     def when_unsure(self, text: str) -> str | None:
         return self.unsure if cues("not_sure").search(spelled_out(text)) else None

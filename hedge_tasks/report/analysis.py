@@ -272,8 +272,3 @@ def _compare_suites(first: Analysis, second: Analysis, a: str, b: str) -> list[P
             if comparison := compare_documents(measure, *sides):
                 pairs.append(Pair(first.run.task, measure.title, a, b, comparison))
     return pairs
-
-
-def warnings_of(analysis: Analysis) -> list[str]:
-    """Return what a reader of the numbers must know, in plain words; the gravest first."""
-    return [reason.text for reason in analysis.finding.trust.reasons]

@@ -425,38 +425,6 @@ def find_claims(
     return score_claims(run, questions.ask(engine), engine, price, settings, detectors)
 
 
-def ask_again(answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], support: str) -> list[Supported]:
-    """Return the support of claims by an engine without a model, by the own draws and by those of another image.
-
-    Args:
-        supported: the claims of the answers, with their support as it is stated.
-        support: name of the engine.
-
-    Raises:
-        HedgeError: there is no such engine, or a claim is none that it knows.
-    """
-    decomposed = [stated.decomposed for stated in supported]
-    unit = build_decomposition("sentence")  # is not asked, for the claims are known
-    return inquiry_among(answer_sets, answer_sets, unit, decomposed=decomposed).ask(build_entailment(support))
-
-
-def stated_support(
-    answers: AnswerSet, spans: Sequence[Sequence[int]], texts: Sequence[str], matrices: Mapping[str, Matrix]
-) -> Supported:
-    """Return claims with a given support.
-
-    Args:
-        spans: first character of each claim, and the one behind its last.
-        texts: of the claims; empty where they are not known.
-        matrices: `clean`, `noisy` and, where it is stated, `elsewhere`; see `Supported`.
-    """
-    claims = tuple(
-        Claim(f"{answers.id}#{k}", answers.id, text, start, end, "")
-        for k, (text, (start, end)) in enumerate(zip(texts, spans, strict=True))
-    )
-    return Supported(Decomposed(claims, 1.0), matrices["clean"], matrices["noisy"], matrices.get("elsewhere"))
-
-
 def claim_evidence(
     answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: SupportSource
 ) -> list[ClaimEvidence]:

@@ -38,28 +38,6 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
     return wilson(successes / n, n, confidence)
 
 
-def exact_limits(share: float, n: float, confidence: float = 0.95) -> Interval:
-    """Limits of a proportion by the binomial itself (Clopper & Pearson 1934); no interval of it holds less often.
-
-    Args:
-        share: proportion, in [0, 1].
-        n: number of documents; need not be whole (as many as count alike: Korn & Graubard 1998).
-        confidence: level, in (0, 1).
-
-    Example:
-        >>> [round(bound, 4) for bound in exact_limits(0.0, 10)]
-        [0.0, 0.3085]
-    """
-    from scipy.special import betaincinv
-
-    check_confidence(confidence)
-    if not (n > 0 and 0 <= share <= 1):
-        raise ValueError(f"need 0 <= share <= 1 and n > 0, got {share} of {n}")
-    k, tail = share * n, (1 - confidence) / 2
-    low = float(betaincinv(k, n - k + 1, tail)) if k > 0 else 0.0
-    return low, float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
-
-
 def estimate_rate(
     values: npt.ArrayLike, *, groups: Sequence[Hashable] | None = None, confidence: float = 0.95
 ) -> Number:

@@ -192,18 +192,6 @@ def _totals(parts: FloatArray, codes: IntArray, n_groups: int = 0) -> FloatArray
     return totals
 
 
-def influences_of(
-    parts: FloatArray, groups: IntArray, statistic: Statistic, n_groups: int
-) -> tuple[float | None, FloatArray]:
-    """A function of sums, None where it is undefined, and what each group adds to its deviation, shape `(n_groups,)`.
-
-    Args:
-        groups: number of the group of each document, below `n_groups`, shape `(n,)`; groups without a document add 0.
-    """
-    value = _value(parts, statistic)
-    return value, np.zeros(n_groups) if value is None else _influences(parts, groups, statistic, n_groups)
-
-
 def _influences(parts: FloatArray, codes: IntArray, statistic: Statistic, n_groups: int = 0) -> FloatArray:
     """Contributions of groups to the deviation of the statistic, shape `(groups,)`, by central differences."""
     totals = _SCALE * _totals(parts, codes, n_groups)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,12 +71,6 @@ class JudgeEntailment(ClaimAsker):
         waiting: dict[str, Any] = {"concurrency": concurrency, "timeout": timeout, "max_retries": max_retries}
         super().__init__(model, url=url, **asking, **waiting)
         self.claims_a_call = options.count("claims_a_call", claims_a_call, at_least=1)
-
-    def singly(self) -> JudgeEntailment:
-        """The same judge, asked about each claim by itself."""
-        single = copy.copy(self)
-        single.claims_a_call = 1
-        return single
 
     def support(self, queries: Sequence[SupportQuery]) -> list[FloatArray]:
         calls = list(dict.fromkeys(call for query in queries for call in self._calls(query)))

@@ -234,15 +234,6 @@ def price_chart(rows: Sequence[tuple[str, float, Number]]) -> Chart:
     return replace(chart, note=_TOO_FEW if chart.empty else note)
 
 
-def cost_chart(points: Mapping[str, Sequence[tuple[int, float]]]) -> Chart:
-    """Seconds against the number of clean and noisy answers, a line a clustering: HEDGE Figure 3a."""
-    series = tuple(
-        Series(name, tuple(float(n) for n, _ in curve), tuple(seconds for _, seconds in curve))
-        for name, curve in points.items()
-    )
-    return Chart("cost", "Time against the number of answers", _BOTH_KINDS, "seconds for all questions", series)
-
-
 def threshold_chart(run: Run, scorer: Scorer, detectors: Sequence[str] | None = None, steps: int = 41) -> Chart:
     """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
 
