@@ -367,7 +367,6 @@ def test_what_the_task_kept_is_scored_by_command_without_the_server(
     [kept] = all_kept_supports(run)
     assert (kept.unit, kept.name, kept.price.claims) == ("sentence", "judge", IMAGES * CLAIMS)
     assert labelled_spans(run)[0] == "the run's verdicts on claims"
-    facts = {}
     for about in ([], ["--unit", "sentence", "--support", "judge"]):
         assert main(["claims", str(evaluated.output), *about, "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)

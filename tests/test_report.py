@@ -41,6 +41,10 @@ QUICK = ReportOptions(pictures=False, curves=False)
 RUN = finished_run(60)
 
 
+def warnings_of(analysis: Analysis) -> list[str]:
+    return [reason.text for reason in analysis.finding.trust.reasons]
+
+
 class Page(HTMLParser):
     """What a browser would make of a page: elements, their attributes, the text of scripts and of everything else."""
 
@@ -293,7 +297,7 @@ def test_a_pooled_number_that_is_the_kind_of_question_gets_a_warning() -> None:
     [analysis] = analyse([explained_by_kind()], curves=False)
     assert analysis.estimates["exact"]["se"].value == pytest.approx(0.9)
     assert analysis.within["exact"]["se"].value == pytest.approx(0.5)
-    [warning] = [r.text for r in analysis.finding.trust.reasons if "may come from the question type" in r.text]
+    [warning] = [text for text in warnings_of(analysis) if "may come from the question type" in text]
     assert warning.startswith("All of the lead's ROC-AUC")
 
 
