@@ -242,6 +242,7 @@ def table_of(table: DetectorTable, *, everything: bool = True) -> Table:
     baselines: list[dict[str, Cell]] = [
         {"detector": f"{row.name}{'*' if row.reversed else ''} (blind)", "draws": 0, "estimate": row.estimate}
         for row in (table.blind.rows if table.blind else ())
+        if row.name not in {shown.detector for shown in rows}  # the length is a detector as well
     ]
     notes = ["p: of this table, exploratory; the run's family of comparisons stands above"]
     if (hidden := len(table.rows) - len(rows)) or (table.left_out and not everything):
