@@ -112,14 +112,14 @@ def test_hostile_names_stay_in_their_cells_and_in_the_script(text: str) -> None:
 
 
 def test_terms_are_marked_once_and_everything_else_is_escaped() -> None:
-    marked = explain("<b>AUG</b> & AUG, not LAUGH or AUG-like; 95 % intervals")
+    marked = explain("<b>SE</b> & SE, not USE or SE-like; 95 % intervals")
     assert html.unescape(re.sub(r"<a [^>]*>|</a>", "", marked).replace("&lt;", "<")) == (
-        "<b>AUG</b> & AUG, not LAUGH or AUG-like; 95 % intervals"
+        "<b>SE</b> & SE, not USE or SE-like; 95 % intervals"
     )
-    assert LINK.findall(marked) == ["AUG", "95 % intervals"]
-    assert 'href="#term-aug"' in marked
+    assert LINK.findall(marked) == ["SE", "95 % intervals"]
+    assert 'href="#term-detector-se"' in marked
     assert "<b>" not in marked
-    assert explain(Markup("<b>AUG</b>")).startswith("<b><a ")
+    assert explain(Markup("<b>SE</b>")).startswith("<b><a ")
 
 
 @pytest.mark.slow
@@ -149,9 +149,9 @@ def test_the_measures_of_a_report_are_all_explained() -> None:
 def test_the_glossary_has_what_the_page_marks_and_what_that_mentions() -> None:
     page = explain("AURC") + explain_name("SE")
     ids = [term.id for term in used_terms(page)]
-    assert {"aurc", "detector-se", "hallucinated", "judge"} <= set(ids)
+    assert {"detector-se", "hallucinated", "judge"} <= set(ids)
     assert "kappa" not in ids
-    assert used_terms("no terms <a href='#term-aug'>AUG</a>") == []
+    assert used_terms("no terms <a href='#term-se'>SE</a>") == []
 
 
 def test_every_link_of_a_page_leads_to_an_entry() -> None:

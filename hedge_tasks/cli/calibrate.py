@@ -161,17 +161,13 @@ def _promise(policy: Policy) -> str:
     tried = f"every threshold of {some} could have been chosen, which is part of the promise"
     only = policy.calibration.question_type
     to_type = f"to questions of the type {only} " if only else ""
+    judge = f"this judge ({named})" if (named := policy.calibration.judge) else "this judge"
     return (
         f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers {to_type}"
-        f"that {policy.detector} lets through are called hallucinated by {_judge(policy)}; it lets "
+        f"that {policy.detector} lets through are called hallucinated by {judge}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
         f"these {promise.n} ({counted}); {tried}."
     )
-
-
-def _judge(policy: Policy) -> str:
-    judge = policy.calibration.judge
-    return "this judge" if judge is None else f"this judge ({judge})"
 
 
 def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | None) -> tuple[dict[str, Any], int]:

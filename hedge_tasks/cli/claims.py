@@ -144,10 +144,12 @@ def _support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
     spec = specs.named("--support", arguments.support or "words")
     name, unit_name = spec.pop("name"), unit.pop("name")
     if not (unit or spec or arguments.price):  # names alone say which of those that are kept
-        chosen = {"decomposition": arguments.unit and unit_name, "support": arguments.support and name}
+        chosen = {"support": name} if arguments.support else {}
+        chosen |= {"decomposition": unit_name} if arguments.unit else {}
         # Who asks for less gets no more: the blind baseline would be there that was not wanted.
-        asked_for = {**wanted, **{key: value for key, value in chosen.items() if value}}
-        same = support_of_run(finished, lambda kept: all(kept.get(key, False) == v for key, v in asked_for.items()))
+        same = support_of_run(
+            finished, lambda kept: all(kept.get(key, False) == v for key, v in (wanted | chosen).items())
+        )
         if same is not None:
             return _kept(same)
     if unit_name == "atomic" and "model" not in unit:

@@ -1,4 +1,4 @@
-"""Options that name the columns of a table of answers, for `hedge score` and `hedge import answers`."""
+"""Options that name the columns of a table of answers, for `hedge import answers`; `hedge score` has the same."""
 
 from __future__ import annotations
 

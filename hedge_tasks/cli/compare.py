@@ -54,9 +54,7 @@ def add(commands: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.measures.headline import headline
-    from hedge_tasks.runs.audit_files import audit_of
     from hedge_tasks.runs.run_files import load_run
 
     runs = [chosen_run(arguments)]
@@ -71,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     title = "\n".join(
         line
         for side, r, finding in zip("ab", runs, findings, strict=False)
-        for line in (f"{side}: {r.title}", *finding.lines(), whose_labels(r, audit_of(r)))
+        for line in (f"{side}: {r.title}", *finding.lines(), finding.labels)
     )
     table = comparison_table(pairs, title, one_family=len(runs) > 1)
     facts: dict[str, Any] = {

@@ -182,8 +182,8 @@ def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
             "task": table.run.task,
             "model": table.run.model,
             "clustering": table.scorer.settings(),
+            "left_out": table.left_out,
         }
-        about["left_out"] = table.left_out
         facts["runs"].append({**about, "detectors": table_of(table), **of_claims, **finding.to_dict()})
         parts += ["\n".join([*finding.lines(), *finding.details]), table_of(table, everything=arguments.all), text]
     parts += [facts["ranks"] or "", "\n".join(f"{path}: written" for path in files)]
