@@ -122,8 +122,8 @@ def _table(calibration: PolicySearch) -> Table:
     for name, control in calibration.tried.items():
         row: dict[str, Cell] = {"detector": name, "promise": "no" if control.chosen is None else "yes"}
         if (chosen := control.chosen) is not None:
-            row |= {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong, "share": chosen.share}
-            row["threshold"] = chosen.threshold
+            row |= {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
+            row |= {"share": chosen.share, "threshold": chosen.threshold}
         rows.append(row)
     columns = [
         Column("detector"),

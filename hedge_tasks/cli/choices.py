@@ -306,7 +306,3 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
 
 def chosen_scorers(arguments: argparse.Namespace, run: Run) -> dict[str, Scorer]:
     return ClusteringChoice(arguments.clustering, arguments.alpha).scorers(run)
-
-
-def takes_all_filters(arguments: argparse.Namespace, run: Run) -> bool:
-    return ClusteringChoice(arguments.clustering).takes_all(run)

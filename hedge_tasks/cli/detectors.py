@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import (
     RUN_HELP,
+    ClusteringChoice,
     add_budget,
     add_csv,
     add_detectors,
@@ -19,7 +20,6 @@ from hedge_tasks.cli.choices import (
     chosen_scorer,
     listed,
     show_table,
-    takes_all_filters,
     with_fitted,
 )
 from hedge_tasks.evaluation import evaluation_commands
@@ -111,7 +111,9 @@ def _thresholds(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
 
     finished = _only(runs)
     check_samples(finished.answer_sets)
-    if takes_all_filters(arguments, finished):  # the first of a run's filters is NLI, which has no threshold
+    if ClusteringChoice(arguments.clustering).takes_all(
+        finished
+    ):  # the first of a run's filters is NLI, which has no threshold
         tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")
         arguments.clustering = next(tunable, None)
     scorer = chosen_scorer(arguments, finished)
