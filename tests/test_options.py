@@ -184,7 +184,7 @@ def test_arrays_that_do_not_fit(tmp_path: Path) -> None:
         return str(error.value)
 
     assert "3 rows for the 2 questions" in complaint(m=np.zeros((3, 2)))
-    assert "expected numbers (questions, options), got float64 of shape (2,)" in complaint(m=np.zeros(2))
+    assert "expected numbers (questions, options), got (2,)" in complaint(m=np.zeros(2))
     assert "expected numbers" in complaint(m=np.array([["a", "b"]] * 2))
     assert "no NPZ file of numbers" in complaint(m=np.array([[None, {}]] * 2))  # a pickle inside: never loaded
     assert "'m', row 1[B]: expected a finite number" in complaint(m=np.array([[0, 1], [0, np.nan]]))

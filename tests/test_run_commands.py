@@ -155,8 +155,7 @@ def test_what_a_terminal_would_obey_is_escaped() -> None:
         (["rescore", "RUN", "--clustering", "exakt"], "did you mean 'exact'"),
         (["rescore", "RUN", "--clustering", "exact:rule=strict"], "unknown option of clustering backend 'exact'"),
         (["rescore", "RUN", "--task", "hedge_dem"], "did you mean 'hedge_demo'"),
-        (["detectors", "RUN", "--sweep", "n", "--n", "7"], "there are 1 to 6 clean answers"),
-        (["detectors", "RUN", "--sweep", "n", "--n", "x"], "--n: expected numbers"),
+        (["report", "FILE", "--out", "FILE"], "is read as well; write to another file"),
         (["detectors", "RUN", "--thresholds"], "only the clustering 'embed' has a threshold"),
         (["show", "RUN", "--id", "q99"], "unknown question"),
     ],
@@ -165,7 +164,8 @@ def test_wrong_arguments_give_one_line_and_exit_code_2(
     arguments: list[str], message: str, run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(run)
-    assert main([str(run) if a == "RUN" else a for a in arguments]) == 2
+    named = {"RUN": run, "FILE": next(run.rglob("run-*.jsonl"))}
+    assert main([str(named.get(a, a)) for a in arguments]) == 2
     captured = capsys.readouterr()
     assert message in captured.err
     assert (captured.err.count("\n"), captured.out) == (1, "")

@@ -44,7 +44,7 @@ COMMANDS = {
     "all": ["detectors", "RUN", "--all"],
     "budget": ["detectors", "RUN", "--draws", "6"],
     "sweep": ["detectors", "RUN", "--sweep", "n"],
-    "draws": ["detectors", "RUN", "--sweep", "draws", "--n", "0,2,6"],
+    "draws": ["detectors", "RUN", "--sweep", "draws"],
     "seeds": ["detectors", "RUN", "--seeds"],
     "compare": ["compare", "RUN"],
     "against": ["compare", "RUN", "--against", "msp"],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
@@ -65,10 +65,9 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
 }
 """Sections of `hedge --help` -> command -> where it is, `module:function` or a mapping of such, and its line there."""
 
-TRACEBACK = "HEDGE_TRACEBACK"
-"""Environment variable that has every error show its traceback."""
-
 _LONGEST_LINE = 2000
+_WRITTEN = ("out", "html", "card", "wrong", "disagreements")
+"""Options that name a file to write."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -87,26 +86,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
     try:
-        code: int = arguments.execute(arguments)
-        return code
+        _check_not_written_over(vars(arguments))
+        return int(arguments.execute(arguments))
     except (HedgeError, ValueError, OSError) as error:
         _show_traceback(arguments)
         _complain(f"hedge: {_line(error)}")
     except Exception as error:  # a fault of ours, or of a library: still one line, and a way to see more
         if not _show_traceback(arguments):
-            how = f"(--traceback or {TRACEBACK}=1 shows where)"
-            _complain(f"hedge: unexpected {type(error).__name__}: {_line(error)} {how}")
+            _complain(f"hedge: unexpected {type(error).__name__}: {_line(error)} (--traceback shows where)")
     return USAGE_ERROR
+
+
+def _check_not_written_over(arguments: Mapping[str, object]) -> None:
+    """Raise ConfigError where a command would write its result over a file that it reads."""
+    from hedge_tasks.errors import ConfigError
+
+    values = [value for name, value in arguments.items() if name not in _WRITTEN]
+    paths = [path for value in values for path in (value if isinstance(value, list | tuple) else [value])]
+    resolved = {path.resolve() for path in paths if isinstance(path, Path)}
+    for name in _WRITTEN:
+        file = arguments.get(name)
+        if isinstance(file, Path) and file.is_file() and file.resolve() in resolved:
+            raise ConfigError(f"--{name}: {file} is read as well; write to another file")
 
 
 def _show_traceback(arguments: argparse.Namespace) -> bool:
     """Print where the error came from, if that is asked for; return whether it is."""
     import traceback
 
-    is_wanted = arguments.traceback or os.environ.get(TRACEBACK, "") not in ("", "0")
-    if is_wanted:
+    if arguments.traceback:
         _complain(traceback.format_exc().rstrip())
-    return is_wanted
+    return bool(arguments.traceback)
 
 
 def _complain(text: str) -> None:

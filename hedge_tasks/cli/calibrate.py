@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from hedge_tasks.judging.designed import ExpertAudit
     from hedge_tasks.numbers import Number, Table
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.statistics.risk_control import RiskControl
 
 
 def calibrate(
@@ -138,18 +137,21 @@ def _table(calibration: PolicySearch) -> Table:
 
 def _text(finished: Run, calibration: PolicySearch, out: Path | None) -> list[str]:
     policy = calibration.policy
-    lines = [f"{name}: {_refusal(control)}" for name, control in calibration.tried.items() if control.chosen is None]
+    refused = {name: control for name, control in calibration.tried.items() if control.chosen is None}
+    lines = [
+        f"{name}: {c.reason}; "
+        + (
+            f"if what was seen is so, about {n} would do"
+            if (n := c.more_labels)
+            else "more labels alone would not help"
+        )
+        for name, c in refused.items()
+    ]
     lines += [finished.title, _promise(policy) if policy else "Nothing can be promised with these labels."]
     if policy and out is not None:
         again = shlex.join(["hedge", "calibrate", "OTHER_RUN", "--check", str(out)])
         lines.append(f"Written to {out}; `{again}` says whether it holds there.")
     return lines
-
-
-def _refusal(control: RiskControl) -> str:
-    if control.more_labels is None:
-        return f"{control.reason}; more labels alone would not help"
-    return f"{control.reason}; if what was seen is so, about {control.more_labels} would do"
 
 
 def _promise(policy: Policy) -> str:

@@ -45,7 +45,6 @@ def add(commands: Parser) -> None:
     ways.add_argument("--seeds", action="store_true", help="runs that differ in the seed alone; the draws' share")
     ways.add_argument("--probes", action="store_true", help="detectors fitted on the inside of the model alone")
     ways.add_argument("--needs", action="store_true", help="what each detector costs and needs to be kept; no RUN")
-    parser.add_argument("--n", metavar="1,2,5", help="sizes of --sweep (default: all)")
     parser.add_argument(
         "--search", default="plateau", help="of --thresholds: plateau (default) or optuna (the paper's)"
     )
@@ -83,19 +82,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _sweep(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
     from hedge_tasks.detectors.pipeline import main_detectors
-    from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.sweep import check_samples, sweep, sweep_draws, sweep_table
 
     finished = _only(runs)
     check_samples(finished.answer_sets)
     scorer = chosen_scorer(arguments, finished)
     most = min(len(a.clean) + len(a.noisy) * (arguments.sweep == "draws") for a in finished.answer_sets)
-    sizes = listed(arguments.n) if arguments.n else [str(n) for n in range(1, most + 1)]
-    if wrong := [size for size in sizes if not size.isdecimal()]:
-        raise ConfigError(f"--n: expected numbers such as 1,2,5, got {wrong[0]!r}")
     detectors = chosen_detectors(arguments, main_detectors(scorer.detectors))
     points = (sweep_draws if arguments.sweep == "draws" else sweep)(
-        finished.answer_sets, scorer, [int(size) for size in sizes], detectors
+        finished.answer_sets, scorer, range(1, most + 1), detectors
     )
     table = sweep_table(list(points), arguments.sweep)
     about = {"task": finished.task, "by": arguments.sweep, "clustering": scorer.settings()}

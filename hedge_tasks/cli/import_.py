@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedge_tasks.cli.columns import add_columns, chosen_columns
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -37,6 +35,13 @@ Who judges what has a reference and no label is --judge. `hedge rescore` cluster
 """
 
 
+_REPEATED = {
+    "reply": "the model's replies, the baseline first, again for draws",
+    "answer": "right answers, again for more references",
+}
+_SINGLE = {"question": "the questions", "label": "labels: 1 = hallucinated", "id": "ids"}
+
+
 def add(commands: Parser) -> None:
     parts = commands.add_command("import", "make runs of what other harnesses have written")
     options = command(parts, "options", _options, "a run a model, out of weights of multiple-choice options")
@@ -61,7 +66,10 @@ def add(commands: Parser) -> None:
     answers.formatter_class, answers.epilog = argparse.RawDescriptionHelpFormatter, _TOOLS
     answers.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files of one tool, for one model")
     answers.add_argument("--questions", type=Path, metavar="FILE", help="requests of a batch")
-    add_columns(answers)
+    for name, what in _REPEATED.items():
+        answers.add_argument(f"--{name}", action="append", default=[], metavar="COLUMN", help=f"column with {what}")
+    for name, what in _SINGLE.items():
+        answers.add_argument(f"--{name}", metavar="COLUMN", help=f"column with {what}")
     answers.add_argument("--judge", default="rule", metavar="JUDGE", help="default: %(default)s")
     _add_result(answers, "unknown")
 
@@ -79,15 +87,23 @@ def _add_result(parser: Parser, model: str) -> None:
 
 def _answers(arguments: argparse.Namespace) -> int:
     from hedge_tasks.data.answer_files import read_answers
+    from hedge_tasks.data.roles import ColumnSettings
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.from_answers import run_from_answers
     from hedge_tasks.runs.run_files import save_run
 
-    read = read_answers(arguments.files, arguments.questions, chosen_columns(arguments))
+    columns = ColumnSettings(
+        question=arguments.question,
+        answers=tuple(arguments.answer),
+        id=arguments.id,
+        label=arguments.label,
+        reply=tuple(dict.fromkeys(arguments.reply)),  # a column that is named twice is one
+    )
+    read = read_answers(arguments.files, arguments.questions, columns)
     if arguments.model_name and read.model and arguments.model_name != read.model:
         raise ConfigError(f"--model-name: {arguments.files[0]} names its model itself: {read.model}")
     task, model = arguments.task or arguments.files[0].stem, read.model or arguments.model_name or ""
-    source = _names(arguments.files)
+    source = ", ".join(file.name for file in arguments.files)
     run = run_from_answers(task, model, read.answer_sets, arguments.judge, given_by=read.judge, source=source)
     path = save_run(run, arguments.out)
     counts = {
@@ -100,10 +116,6 @@ def _answers(arguments: argparse.Namespace) -> int:
     value = {"form": read.form, "task": task, "model": model, "file": str(path), **counts, "notes": list(read.notes)}
     show(arguments, value, "\n".join(lines))
     return 0
-
-
-def _names(files: Sequence[Path]) -> str:
-    return ", ".join(file.name for file in files)
 
 
 def _label_counts(run: Run) -> dict[str, int]:

@@ -71,7 +71,7 @@ def score(
     from hedge_tasks.runs.run_files import Run
 
     names, scorer = chosen_detectors(detectors, USUAL), clustering.alone("embed")
-    columns = ColumnSettings(question=question, answers=answer, id=id, label=label, reply=reply)
+    columns = ColumnSettings(question=question, answers=answer, id=id, label=label, reply=tuple(dict.fromkeys(reply)))
     read = read_answers([answers], columns=columns, kind="CSV" if csv_file else None)
     answer_sets = list(read.answer_sets)
     open_sets = [answer_set for answer_set in answer_sets if answer_set.cluster_ids is None]

@@ -116,6 +116,9 @@ def whole_number(value: object, where: str) -> int | None:
     return None if result is None else int(result)
 
 
+_EXPECTED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"
+
+
 def label(value: object, where: str) -> int | None:
     """1 for 1, "hallucinated" and their like; 0 for 0, "supported", ...; None where there is none.
 
@@ -127,9 +130,9 @@ def label(value: object, where: str) -> int | None:
     if is_missing(value):
         return None
     plain = without_decimals(value)
-    words = _words(str(plain)) if isinstance(plain, (str, int)) and not isinstance(plain, bool) else ""
-    if words not in _LABELS or str(plain).strip().startswith("-"):
-        raise DataError(f"{where} is {shown(value)}; expected 1 (hallucinated), 0 (supported) or null")
+    words = " ".join(re.findall(r"\w+", str(plain).replace("_", " ").casefold()))
+    if words not in _LABELS or not isinstance(plain, (str, int)) or str(plain).strip().startswith("-"):
+        raise DataError(f"{where} is {shown(value)}; {_EXPECTED}")
     return _LABELS[words]
 
 
@@ -159,7 +162,3 @@ def first_of(row: Mapping[str, object], names: Sequence[str], where: str, what: 
 def plain_name(name: str) -> str:
     """Return the name of a column in lower case with underscores: `patientID` and `Patient Id` are `patient_id`."""
     return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
-
-
-def _words(value: str) -> str:
-    return " ".join(re.findall(r"\w+", value.replace("_", " ").casefold()))

@@ -85,7 +85,7 @@ class OptionColumns:
         """
         places = self._places(answer, options)
         if len(places) != 1:
-            raise DataError(f"the answer {shown(answer)} is none of its {len(options)} options")
+            raise DataError(f"the answer {shown(answer)} is none, or several, of its {len(options)} options")
         return ascii_uppercase[places[0]]
 
     def with_naming(self, table: StoredTable, answer: str, question: str, first: str | None) -> OptionColumns | None:

@@ -42,6 +42,7 @@ MOST_OPTIONS = 1000
 """Of one question."""
 
 _WEIGHTS = ("logits", "logprobs", "probabilities")
+_MOST_TOGETHER = 1.01
 _TEXTS = ("question", "question_type", "group", "image", "model")
 _KEYS = ("id", "answer", "options", *_WEIGHTS, *_TEXTS)
 
@@ -145,9 +146,8 @@ def _questions_by_model(rows: Sequence[Row], name: str) -> dict[str, list[Option
 
 
 def _read_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
-    for key in row:
-        if key not in _KEYS:
-            raise DataError(f"{where}: {unknown('key', key[:100], _KEYS)}")
+    if foreign := row.keys() - {*_KEYS}:
+        raise DataError(f"{where}: {unknown('key', min(foreign)[:100], _KEYS)}")
     kinds = [name for name in _WEIGHTS if row.get(name) is not None]
     if len(kinds) != 1:
         raise DataError(f"{where}: expected one of {', '.join(_WEIGHTS)}, got {' and '.join(kinds) or 'none'}")
@@ -156,6 +156,8 @@ def _read_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
         label: _weight(value, kind, f"{where}: {kind}[{outside.shown(label)}]")
         for label, value in _labelled(row[kind], f"{where}: {kind}").items()
     }
+    if kind == "probabilities" and sum(map(math.exp, weights.values())) > _MOST_TOGETHER:
+        raise DataError(f"{where}: probabilities: they add up to more than 1, so they are none of one choice")
     texts = {name: _optional_text(row.get(name), f"{where}: {name}") for name in _TEXTS}
     model = texts.pop("model") or ""
     options = {
@@ -232,7 +234,7 @@ def _load_arrays(file: Path) -> dict[str, Any]:
         raise DataError(f"{file}: no arrays in it")
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "fiu":
-            shape = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "something else"
+            shape = getattr(array, "shape", "none")
             raise DataError(f"{file}: array {outside.shown(name)}: expected numbers (questions, options), got {shape}")
     return arrays
 

@@ -126,7 +126,9 @@ class PictureFiles:
     def _fitting(self, name: str) -> list[PurePosixPath]:
         """The files whose path ends in a name, with their ending or without; by its number where none does."""
         index, parts = self._index(), name.split("/")
-        matching = [file for file in index.get(parts[-1], []) if _parts(file)[-len(parts) : -1] == parts[:-1]]
+        matching = [
+            file for file in index.get(parts[-1], []) if _plain(str(file)).split("/")[-len(parts) : -1] == parts[:-1]
+        ]
         return matching or (index.get(int(name), []) if name.isdecimal() else [])
 
     def _index(self) -> Mapping[str | int, list[PurePosixPath]]:
@@ -146,10 +148,6 @@ class PictureFiles:
                 if n_files > _MOST_FILES:
                     break
         return self._by_name
-
-
-def _parts(file: PurePosixPath) -> list[str]:
-    return _plain(str(file)).split("/")
 
 
 def _plain(name: str) -> str:

@@ -385,7 +385,8 @@ def cannot_read(what: str, files: Sequence[Path], error: Exception) -> DataError
 def _read_files(kind: str, split: str, files: DataFiles | None) -> Dataset:
     from datasets import load_dataset
 
-    paths = _paths(files, split)
+    of_split = files.get(split, ()) if isinstance(files, Mapping) else files or ()
+    paths = [of_split] if isinstance(of_split, str) else list(of_split)
     if not paths:
         raise DataError(
             f"dataset_path {kind}: dataset_kwargs.data_files names no file of the split {split!r}; expected "
@@ -398,11 +399,6 @@ def _read_files(kind: str, split: str, files: DataFiles | None) -> Dataset:
         return load_dataset(kind, data_files={split: paths}, split=split)
     except Exception as error:  # pandas, pyarrow and datasets raise many kinds; all mean the same to the user
         raise DataError(f"cannot read {', '.join(paths)} as {kind}: {first_line(error)}") from error
-
-
-def _paths(files: DataFiles | None, split: str) -> list[str]:
-    of_split = files.get(split, ()) if isinstance(files, Mapping) else files or ()
-    return [of_split] if isinstance(of_split, str) else list(of_split)
 
 
 def _folder(files: DataFiles | None) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any
 
 from loguru import logger
@@ -79,6 +80,8 @@ class Scorer:
     def __post_init__(self) -> None:
         if self.question_position not in POSITIONS:
             raise unknown("question_position", str(self.question_position), POSITIONS)
+        if not isfinite(self.alpha):
+            raise ConfigError(f"alpha: expected a finite number, got {self.alpha}")
 
     @classmethod
     def build(

@@ -13,10 +13,8 @@ STORE = "HEDGE_STORE"
 
 # What the command line says about speed and place, not about answers.
 _NOT_OF_THE_ANSWER = frozenset(
-    {
-        *("batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries"),
-        *("wait_for_server", "draws_per_request"),
-    }
+    ["batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries", "retry_backoff_s"]
+    + ["wait_for_server", "draws_per_request"]
 )
 
 _NAMES = ("pretrained", "model", "model_version", "model_name")
