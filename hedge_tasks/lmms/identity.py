@@ -12,9 +12,9 @@ from hedge_tasks.io.places import Place, Remote, check_writable, local, place
 STORE = "HEDGE_STORE"
 
 # What the command line says about speed and place, not about answers.
-_NOT_OF_THE_ANSWER = frozenset(
-    ["batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries", "retry_backoff_s"]
-    + ["wait_for_server", "draws_per_request"]
+_NOT_OF_THE_ANSWER = (
+    *("batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries", "retry_backoff_s"),
+    *("wait_for_server", "draws_per_request"),
 )
 
 _NAMES = ("pretrained", "model", "model_version", "model_name")
