@@ -295,10 +295,8 @@ def broken(reply_of: Any) -> Any:
 def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: int) -> None:
     with serve(broken(bad)) as upstream:
         args = "retry_backoff_s=0.01,max_retries=1"
-        named = f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"
-        found = POLICY.replaced(circumstances=POLICY.circumstances.replaced(model=named))
         within = 1.0 if status == 200 else 20.0
-        with proxied(Guard.load(found, endpoint=upstream, model_args=args, within=within)) as url:
+        with proxied(Guard.load(POLICY, endpoint=upstream, model_args=args, within=within)) as url:
             got_status, got = post(url, chat_body())
             assert got_status == status
             if status == 200:
@@ -315,11 +313,11 @@ def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: 
 
 def test_an_upstream_that_is_not_there_and_one_that_never_answers() -> None:
     quiet = Response(completion("a"), pause=30)
-    named = f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"
-    found = POLICY.replaced(circumstances=POLICY.circumstances.replaced(model=named))
-    with proxied(Guard.load(found, endpoint="http://127.0.0.1:9/v1", within=20)) as url:
+    with proxied(
+        Guard.load(POLICY, endpoint="http://127.0.0.1:9/v1", model_args="retry_backoff_s=0.01", within=20)
+    ) as url:
         assert post(url, chat_body())[0] == 502
-    with serve(Script(quiet)) as upstream, proxied(Guard.load(found, endpoint=upstream, within=0.5)) as url:
+    with serve(Script(quiet)) as upstream, proxied(Guard.load(POLICY, endpoint=upstream, within=0.5)) as url:
         status, got = post(url, chat_body())
         assert (status, got["error"]["code"]) == (504, "undecided")
 
