@@ -111,9 +111,9 @@ def test_its_detector_stands_beside_ours(outside: Outside) -> None:
     assert rows["colours_said"]["estimate"]["value"] == pytest.approx(values(outside)["colours_said_auroc"])
     assert (rows["colours_said"]["draws"], rows["vase"]["draws"]) == (4, 8)
     assert "kle" in of_run["left_out"]
-    points = json.loads(
-        outside.hedge("detectors", "out", "--sweep", "n", "--n", "4", "--detectors", "colours_said", "--json")
-    )["points"]
+    points = json.loads(outside.hedge("detectors", "out", "--sweep", "n", "--detectors", "colours_said", "--json"))[
+        "points"
+    ]
     assert points[0]["estimate"]["value"] == pytest.approx(rows["colours_said"]["estimate"]["value"])
     # It is drawn because the run's table lists it.
     outside.hedge("report", "out", "--out", "figures.html", "--figures", "figures")
