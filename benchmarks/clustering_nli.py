@@ -349,10 +349,9 @@ def our_stage(folder: Path, answers: Answers) -> Stage:
 
     load_nli_model.cache_clear()
     model = load_nli_model(find_origin(str(folder), None), "cpu", "float32")
-    defaults = NliClustering()
 
     def classify(pairs: Sequence[Pair]) -> list[Relation]:
-        model.classify(pairs, batch_size=defaults.batch_size, batch_tokens=defaults.batch_tokens)
+        list(model.predict(pairs, batch_size=256))
         return [answers.relation(*pair) for pair in pairs]
 
     return lambda: our_clusters(answers.sets, classify)

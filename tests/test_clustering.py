@@ -184,7 +184,6 @@ def test_bad_input_is_named(backend, arguments, message):
         ("nli", {"rule": "relax"}, "unknown NLI clustering rule 'relax', did you mean 'relaxed'"),
         ("nli", {"dtype": "float8"}, "dtype must be one of float32, float16, bfloat16, got 'float8'"),
         ("nli", {"batch_size": 1.5}, "batch_size: expected"),
-        ("nli", {"batch_tokens": 0}, "batch_tokens: expected .* got 0"),
         ("nli", {"veto": "yes"}, "veto: expected true or false, got 'yes'"),
         ("nli", {"cache": 1}, "cache: expected true or false, got 1"),
         ("hybrid", {"model": "m"}, "unknown option of clustering backend 'hybrid' 'model', did you mean"),
@@ -620,10 +619,8 @@ def test_nli_clusters_do_not_depend_on_batch_size_or_order_of_sets(tiny_nli, nli
     expected = tiny_nli.cluster(sets)
     assert len({tuple(ids) for ids in expected}) > 3
     assert any(1 < len(set(ids)) < len(ids) for ids in expected)
-    for batch_size, batch_tokens in ((3, 10**6), (500, 10**6), (500, 40), (500, 1)):
-        backend = NliClustering(
-            model=str(nli_folder), device="cpu", batch_size=batch_size, batch_tokens=batch_tokens, dtype="float32"
-        )
+    for batch_size in (1, 3, 500):
+        backend = NliClustering(model=str(nli_folder), device="cpu", batch_size=batch_size, dtype="float32")
         nli_source._memory_cache.cache_clear()
         assert backend.cluster(sets[::-1])[::-1] == expected
 
@@ -649,7 +646,7 @@ def test_texts_are_truncated_at_the_models_limit_longest_first(tiny_nli, nli_fol
     loaded._model.forward = lambda **inputs: shapes.append(inputs["input_ids"]) or forward(**inputs)
     try:
         long = " ".join(["lung"] * 500)
-        loaded.classify([(long, "left heart"), (long, long)], batch_size=1, batch_tokens=512)
+        list(loaded.predict([(long, "left heart"), (long, long)], batch_size=1))
     finally:
         loaded._model.forward = forward
     assert [tuple(ids.shape) for ids in shapes] == [(1, MAX_TOKENS)] * 2
@@ -680,7 +677,7 @@ def test_numbers_that_overflow_are_an_error_and_no_label(nli_folder):
     with torch.no_grad():
         loaded._model.classifier.bias.fill_(torch.nan)
     with pytest.raises(FloatingPointError, match="NaN or infinity"):
-        loaded.classify([("left", "right")], batch_size=1, batch_tokens=512)
+        list(loaded.predict([("left", "right")], batch_size=1))
 
 
 def test_a_saved_model_with_other_labels_is_refused_before_its_weights_are_read(tmp_path, monkeypatch):

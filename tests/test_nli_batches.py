@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.clustering import NliClustering, nli_model
-from hedge_tasks.clustering.nli_model import NliModel, plan_batches
+from hedge_tasks.clustering.nli_model import TOKENS_OF_A_PAIR, NliModel, plan_batches
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -16,15 +16,15 @@ from nli_models import deberta, save, texts  # noqa: E402
 
 
 @pytest.mark.slow
-@given(st.lists(st.integers(1, 60), max_size=40), st.integers(1, 12), st.integers(1, 200))
-def test_batches_hold_every_pair_once_and_keep_both_limits(lengths, batch_size, batch_tokens):
+@given(st.lists(st.integers(1, 4 * TOKENS_OF_A_PAIR), max_size=40), st.integers(1, 12))
+def test_batches_hold_every_pair_once_and_keep_both_limits(lengths, batch_size):
     pairs = [(str(i), "x") for i in range(len(lengths))]
     length = dict(zip(pairs, lengths, strict=True))
-    batches = list(plan_batches(pairs, lengths, batch_size=batch_size, batch_tokens=batch_tokens))
+    batches = list(plan_batches(pairs, lengths, batch_size))
     assert sorted(pair for batch in batches for pair in batch) == sorted(pairs)
     for batch in batches:
         assert 1 <= len(batch) <= batch_size
-        assert len(batch) == 1 or len(batch) * max(length[pair] for pair in batch) <= batch_tokens
+        assert len(batch) == 1 or len(batch) * max(length[pair] for pair in batch) <= batch_size * TOKENS_OF_A_PAIR
     longest_first = [length[pair] for batch in batches for pair in batch]
     assert longest_first == sorted(lengths, reverse=True)
 
@@ -32,7 +32,7 @@ def test_batches_hold_every_pair_once_and_keep_both_limits(lengths, batch_size, 
 @given(st.permutations([(a, b) for a in "abcd" for b in "xyz"]))
 def test_batches_do_not_depend_on_the_order_of_the_pairs(pairs):
     def batches(of):
-        return list(plan_batches(of, [len(a) + ord(b) % 2 for a, b in of], batch_size=5, batch_tokens=9))
+        return list(plan_batches(of, [len(a) + ord(b) % 2 for a, b in of], 5))
 
     assert batches(pairs) == batches(sorted(pairs))
 
@@ -53,20 +53,26 @@ def test_forward_passes_keep_to_the_budget_of_tokens_with_padding(tokenizer):
     pairs = [(a, b) for a in texts(8, "a") for b in texts(6, "b")]
     classifier = NliModel(model, tokenizer)
     shapes.clear()  # those of the check at load
-    classifier.classify(pairs, batch_size=100, batch_tokens=120)
+    batch_size = 5
+    list(classifier.predict(pairs, batch_size=batch_size))
     assert sum(rows for rows, _ in shapes) == len(pairs)
-    assert all(rows * length <= 120 for rows, length in shapes)
+    assert all(rows * length <= batch_size * TOKENS_OF_A_PAIR for rows, length in shapes)
     assert len(shapes) < len(pairs) / 3
     padding = sum(rows * length for rows, length in shapes) - sum(len(tokenizer(a, b)["input_ids"]) for a, b in pairs)
     assert padding < 0.1 * sum(rows * length for rows, length in shapes)
 
 
-def test_lengths_are_those_of_the_encoded_pairs(tokenizer):
-    classifier = NliModel(deberta(), tokenizer)
-    long = " ".join(["lung"] * 200)
-    pairs = [("left", "right"), ("left lung", "x"), (long, "left"), (long, long), ("", "left")]
-    encoded = [len(tokenizer(a, b, truncation="longest_first", max_length=64)["input_ids"]) for a, b in pairs]
-    assert classifier._lengths(pairs) == encoded
+def test_what_the_model_reads_is_what_its_tokenizer_makes_of_the_pairs(tokenizer):
+    model, read = deberta(), []
+    classifier = NliModel(model, tokenizer)
+    model.register_forward_pre_hook(lambda _, args, kwargs: read.append(kwargs["input_ids"][0]), with_kwargs=True)
+    long, longer = " ".join(["lung"] * 199), " ".join(["lung"] * 200)
+    pairs = [("left", "right"), ("left lung", "x"), (long, "left"), (long, longer), (longer, long), ("", "left")]
+    expected = [tokenizer(a, b, truncation="longest_first", max_length=64)["input_ids"] for a, b in pairs]
+    for pair, tokens in zip(pairs, expected, strict=True):
+        read.clear()
+        list(classifier.predict([pair], batch_size=1))
+        assert [ids.tolist() for ids in read] == [tokens]
 
 
 # --- number formats --------------------------------------------------------------------------------------------------
@@ -112,12 +118,12 @@ def test_pairs_that_overflow_in_half_precision_are_computed_again_in_float32(tok
     overflowing = Overflowing(tokenizer).to(dtype)
     pairs = [("left lung", "left"), ("right lung", "left"), ("heart", "heart right"), ("heart", "lung")]
     classifier = NliModel(overflowing, tokenizer)
-    predictions = [next(iter(classifier.predict([pair], batch_size=1, batch_tokens=99)))[pair] for pair in pairs]
+    predictions = [next(iter(classifier.predict([pair], batch_size=1)))[pair] for pair in pairs]
     assert overflowing.dtype == dtype
     assert [call[0] for call in overflowing.calls].count("torch.float32") == 2
     in_float32 = NliModel(Overflowing(tokenizer).to(dtype).float(), tokenizer)
     for pair, prediction in zip(pairs, predictions, strict=True):
-        expected = next(iter(in_float32.predict([pair], batch_size=1, batch_tokens=99)))[pair]
+        expected = next(iter(in_float32.predict([pair], batch_size=1)))[pair]
         overflowed = "right" in " ".join(pair)
         assert prediction.probabilities == pytest.approx(expected.probabilities, abs=1e-6 if overflowed else 0.1)
     assert sum("computed again in float32" in message for message in warnings) == 1
@@ -126,9 +132,7 @@ def test_pairs_that_overflow_in_half_precision_are_computed_again_in_float32(tok
 def test_only_the_pairs_that_overflow_are_computed_again(tokenizer):
     overflowing = Overflowing(tokenizer).half()
     classifier = NliModel(overflowing, tokenizer)
-    classifier.classify(
-        [("left lung", "left"), ("right lung", "left"), ("heart lung", "left")], batch_size=9, batch_tokens=99
-    )
+    list(classifier.predict([("left lung", "left"), ("right lung", "left"), ("heart lung", "left")], batch_size=9))
     assert overflowing.calls == [("torch.float16", 3), ("torch.float32", 1)]
 
 

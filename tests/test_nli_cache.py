@@ -51,9 +51,9 @@ def model(tmp_path_factory):
 def forward(monkeypatch):
     """All pairs that a model is shown."""
     shown = []
-    original = nli_model.NliModel._predict_batch
+    original = nli_model.NliModel._begun
     monkeypatch.setattr(
-        nli_model.NliModel, "_predict_batch", lambda self, pairs: shown.extend(pairs) or original(self, pairs)
+        nli_model.NliModel, "_begun", lambda self, pairs, encoded: shown.extend(pairs) or original(self, pairs, encoded)
     )
     return shown
 
@@ -185,6 +185,11 @@ def test_another_revision_of_a_hub_model_asks_again(hub, forward):
     assert pairs & set(forward)
 
 
+def _relations(model, pairs):
+    predictions = {pair: p for batch in model.predict(pairs, batch_size=64) for pair, p in batch.items()}
+    return [predictions[pair].relation for pair in pairs]
+
+
 def test_the_weights_are_those_of_the_commit_that_the_cache_is_for(hub, forward):
     origin = nli_model.find_origin("org/nli", None)
     assert origin.revision == "a" * 40
@@ -193,11 +198,11 @@ def test_the_weights_are_those_of_the_commit_that_the_cache_is_for(hub, forward)
     forget()
     second = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
     pairs = [(a, b) for a in SETS[0] for b in SETS[1]]
-    relations = [m.classify(pairs, batch_size=64, batch_tokens=4096) for m in (first, second)]
+    relations = [_relations(model, pairs) for model in (first, second)]
     hub("a")
     forget()
     third = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
-    assert third.classify(pairs, batch_size=64, batch_tokens=4096) == relations[0] != relations[1]
+    assert _relations(third, pairs) == relations[0] != relations[1]
 
 
 def test_a_hub_model_of_unknown_revision_is_not_kept_on_disk(model, forward, monkeypatch, cache):
@@ -319,22 +324,22 @@ def test_a_folder_that_cannot_be_made_is_reported(model, tmp_path, monkeypatch, 
 
 
 def test_what_was_classified_before_an_interruption_is_kept(model, forward, monkeypatch):
-    original = nli_model.NliModel._predict_batch
+    original = nli_model.NliModel._begun
 
-    def interrupted(self, pairs):
+    def interrupted(self, pairs, encoded):
         if len(forward) >= 6:
             raise KeyboardInterrupt
-        return original(self, pairs)
+        return original(self, pairs, encoded)
 
-    monkeypatch.setattr(nli_model.NliModel, "_predict_batch", interrupted)
+    monkeypatch.setattr(nli_model.NliModel, "_begun", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cluster(model, batch_size=2)
     done = list(forward)
     assert len(done) >= 6
-    monkeypatch.setattr(nli_model.NliModel, "_predict_batch", original)
+    monkeypatch.setattr(nli_model.NliModel, "_begun", original)
     forget()
     cluster(model, batch_size=2)
-    assert len(forward) == len(set(forward))
+    assert len(forward) <= len(set(forward)) + 2  # the pass that was under way
     assert forward[: len(done)] == done
 
 
@@ -444,7 +449,7 @@ def test_probabilities_are_those_of_the_model_whatever_the_order_of_its_labels(l
     loaded = nli_model.load_nli_model(nli_model.find_origin(str(model), None), "cpu", "float32")
     pairs = [(SETS[0][0], text) for text in SETS[1]]
     predictions = {}
-    for batch in loaded.predict(pairs, batch_size=2, batch_tokens=4096):
+    for batch in loaded.predict(pairs, batch_size=2):
         predictions.update(batch)
     original, tokenizer = (
         AutoModelForSequenceClassification.from_pretrained(model),

@@ -208,7 +208,7 @@ def test_there_is_a_notebook_for_each_door_and_it_was_run(pages: dict[Path, Page
     for name, shows in (
         ("own_answers", "radflag_auroc_interval"),
         ("own_endpoint", "stay the same on a blank picture"),
-        ("own_data", "hallucinated (wrong-type"),
+        ("own_data", "label 1, reason wrong-type"),
         ("comparing_detectors", "detectors that draw are worse"),
         ("reading_a_report", "draws against their own log-probabilities: not contradicted"),
     ):

@@ -42,7 +42,7 @@ class HybridClustering:
     contradiction; without it, nothing about answers that the embeddings already connect.
 
     Args:
-        nli_model, rule, nli_revision, batch_tokens, dtype, cache, classifier: `model`, `rule`, `revision` and so
+        nli_model, rule, nli_revision, dtype, cache, classifier: `model`, `rule`, `revision` and so
             on of `NliClustering`.
         embedding_model, threshold, embedding_revision, encoder: `model`, `threshold`, `revision` and so on of
             `EmbeddingClustering`. Where contradictions keep opposites apart, a lower
@@ -65,7 +65,6 @@ class HybridClustering:
     embedding_revision: str | None = None
     device: str | None = None
     batch_size: int = 256
-    batch_tokens: int = 8192
     dtype: str | None = None
     cache: bool = True
     classifier: Classifier | None = field(default=None, repr=False)
@@ -147,7 +146,6 @@ class HybridClustering:
             revision=self.nli_revision,
             device=self.device,
             batch_size=self.batch_size,
-            batch_tokens=self.batch_tokens,
             dtype=self.dtype,
             cache=self.cache,
             classifier=self.classifier,

@@ -67,9 +67,8 @@ class NliClustering:
             reference cuts at 200; by default all is shown that the model takes.
         revision: Revision of the model on the hub.
         device: Torch device; by default the GPU if there is one.
-        batch_size: Most pairs in a forward pass. Does not change the result, unless two labels are equally likely to
-            the last digit; neither does `batch_tokens`.
-        batch_tokens: Most tokens in a forward pass, padding included.
+        batch_size: Most pairs in a forward pass, by default what the device's memory takes. In float32 it changes no
+            result, unless two labels are equally likely to the last digit.
         dtype: Number format of the model: `"float32"`, `"float16"` or `"bfloat16"`. By default float16 on a GPU
             and float32 elsewhere.
         cache: Whether relations are read from and written to the cache on disk.
@@ -86,8 +85,7 @@ class NliClustering:
     max_characters: int | None = None
     revision: str | None = None
     device: str | None = None
-    batch_size: int = 256
-    batch_tokens: int = 8192
+    batch_size: int | None = None
     dtype: str | None = None
     cache: bool = True
     classifier: Classifier | None = field(default=None, repr=False)
@@ -95,8 +93,7 @@ class NliClustering:
     name: str = field(default="nli", init=False)
 
     def __post_init__(self) -> None:
-        check_model_options(self.model, self.batch_size)
-        options.count("batch_tokens", self.batch_tokens, at_least=1)
+        check_model_options(self.model, 1 if self.batch_size is None else self.batch_size)
         if self.max_characters is not None:
             options.count("max_characters", self.max_characters, at_least=1)
         if self.rule not in RULES:
@@ -190,7 +187,6 @@ class NliClustering:
             self.device,
             self._dtype(),
             batch_size=self.batch_size,
-            batch_tokens=self.batch_tokens,
             use_disk=self.cache,
             table=first_table(self),
         )

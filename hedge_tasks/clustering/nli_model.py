@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +23,9 @@ from hedge_tasks.llm.loading import load_or_explain, resolve_model
 
 _STEMS = {"contradict": Relation.CONTRADICTION, "neutral": Relation.NEUTRAL, "entail": Relation.ENTAILMENT}
 
+TOKENS_OF_A_PAIR = 32
+"""A forward pass is bounded by so many tokens a pair, padding included."""
+
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
@@ -32,7 +37,8 @@ class NliModel:
         tokenizer: Its tokenizer.
 
     Raises:
-        ConfigError: If the model's labels are not exactly the three relations.
+        ConfigError: If the model's labels are not exactly the three relations, or the tokenizer is none of the
+            library tokenizers.
     """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -41,52 +47,63 @@ class NliModel:
         index = {relation: i for i, relation in self._relations.items()}
         self._columns = [index[relation] for relation in RELATIONS]
         self._max_tokens = token_limit(model.config, tokenizer)
+        if not getattr(tokenizer, "is_fast", False):
+            raise ConfigError(f"this NLI model has no fast tokenizer ({type(tokenizer).__name__}), and needs one")
+        self._special = int(tokenizer.num_special_tokens_to_add(pair=True))
         slice_relative_positions(model)
 
-    def classify(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> list[Relation]:
-        """The most likely relation of each pair, in the order of the pairs."""
-        relations: dict[Pair, Relation] = {}
-        for batch in self.predict(list(dict.fromkeys(pairs)), batch_size=batch_size, batch_tokens=batch_tokens):
-            relations.update((pair, prediction.relation) for pair, prediction in batch.items())
-        return [relations[pair] for pair in pairs]
+    def predict(self, pairs: Sequence[Pair], *, batch_size: int) -> Iterator[dict[Pair, Prediction]]:
+        """Yield predictions for distinct pairs, those of one forward pass at a time, the longest pairs first.
 
-    def predict(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> Iterator[dict[Pair, Prediction]]:
-        """Yield predictions for distinct pairs, one forward pass at a time, the longest pairs first.
+        Args:
+            pairs: Premises and hypotheses.
+            batch_size: Most pairs in a forward pass; fewer where they are long: see `plan_batches`.
 
         Raises:
             FloatingPointError: If the model returns NaN or infinity, in float32 too.
         """
-        lengths = self._lengths(pairs)
+        encoded = self._encoded(pairs)
+        lengths = [len(encoded[premise]) + len(encoded[hypothesis]) + self._special for premise, hypothesis in pairs]
+        if self._max_tokens is not None:
+            lengths = [min(length, self._max_tokens) for length in lengths]
         with progress(total=len(pairs), name="Comparing answers (NLI)", unit="pair") as bar:
-            for batch in plan_batches(pairs, lengths, batch_size=batch_size, batch_tokens=batch_tokens):
-                yield dict(zip(batch, self._predict_batch(batch), strict=True))
+            batches = plan_batches(pairs, lengths, batch_size)
+            begun = deque(self._begun(batch, encoded) for batch in islice(batches, 1))
+            while begun:
+                # The device has a batch to do while the tokens of the next are laid out.
+                begun.extend(self._begun(batch, encoded) for batch in islice(batches, 1))
+                batch, inputs, logits = begun.popleft()
+                yield dict(zip(batch, self._predictions(inputs, logits), strict=True))
                 bar.update(len(batch))
 
-    def _lengths(self, pairs: Sequence[Pair]) -> list[int]:
-        """Tokens of each pair."""
-        limit = self._max_tokens
+    def _encoded(self, pairs: Sequence[Pair]) -> dict[str, Any]:
+        """The tokens of each text, special ones left out: each text is read once, in however many pairs it stands."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        if not texts:
-            return []
-        ids = self._tokenizer(texts, add_special_tokens=False, truncation=limit is not None, max_length=limit)
-        tokens = {text: len(i) for text, i in zip(texts, ids["input_ids"], strict=True)}
-        special = self._tokenizer.num_special_tokens_to_add(pair=True)
-        whole = [tokens[premise] + tokens[hypothesis] + special for premise, hypothesis in pairs]
-        return whole if limit is None else [min(length, limit) for length in whole]
+        backend = self._tokenizer.backend_tokenizer
+        backend.no_padding()
+        backend.no_truncation()
+        encoded = dict(zip(texts, backend.encode_batch(texts, add_special_tokens=False), strict=True))
+        if self._max_tokens is not None:
+            backend.enable_truncation(self._max_tokens, strategy="longest_first")
+        return encoded
 
-    def _predict_batch(self, pairs: Sequence[Pair]) -> list[Prediction]:
+    def _begun(self, batch: list[Pair], encoded: Mapping[str, Any]) -> tuple[list[Pair], dict[str, Any], Any]:
         import torch
 
-        inputs = self._tokenizer(
-            [premise for premise, _ in pairs],
-            [hypothesis for _, hypothesis in pairs],
-            truncation="longest_first",
-            max_length=self._max_tokens,
-            padding=True,
-            return_tensors="pt",
-        ).to(self._model.device)
+        backend = self._tokenizer.backend_tokenizer
+        whole = [backend.post_process(encoded[premise], encoded[hypothesis]) for premise, hypothesis in batch]
+        columns = {"input_ids": [pair.ids for pair in whole]}
+        if "token_type_ids" in self._tokenizer.model_input_names:
+            columns["token_type_ids"] = [pair.type_ids for pair in whole]
+        inputs = dict(self._tokenizer.pad(columns, return_tensors="pt").to(self._model.device))
         with torch.inference_mode():
-            logits = self._finite_logits(dict(inputs))
+            return batch, inputs, self._model(**inputs).logits.float()
+
+    def _predictions(self, inputs: dict[str, Any], logits: Any) -> list[Prediction]:
+        import torch
+
+        with torch.inference_mode():
+            logits = self._finite_logits(inputs, logits)
         best = logits.argmax(dim=-1).tolist()
         probabilities = logits.softmax(dim=-1)[:, self._columns].tolist()
         return [
@@ -94,11 +111,10 @@ class NliModel:
             for index, row in zip(best, probabilities, strict=True)
         ]
 
-    def _finite_logits(self, inputs: dict[str, Any]) -> Any:
+    def _finite_logits(self, inputs: dict[str, Any], logits: Any) -> Any:
         """Logits in float32. What overflows in half precision is computed again in float32."""
         import torch
 
-        logits = self._model(**inputs).logits.float()
         overflowed = ~torch.isfinite(logits).all(dim=-1)
         if overflowed.any() and self._model.dtype != torch.float32:
             # Only those rows: what a pair gets must not depend on the others in its batch.
@@ -125,9 +141,16 @@ def _warn_of_overflow(dtype: str) -> None:
     logger.warning("The NLI model overflows in {}; these pairs are computed again in float32", dtype)
 
 
-def plan_batches(
-    pairs: Sequence[Pair], lengths: Sequence[int], *, batch_size: int, batch_tokens: int
-) -> Iterator[list[Pair]]:
+def pairs_a_pass(device: str) -> int:
+    """Pairs in a forward pass: what a CPU does well; on a GPU 64 a GiB of its memory, 1,024 at most."""
+    import torch
+
+    if not device.startswith("cuda"):
+        return 256
+    return int(min(max(64 * torch.cuda.get_device_properties(device).total_memory / 2**30, 256), 1024))
+
+
+def plan_batches(pairs: Sequence[Pair], lengths: Sequence[int], batch_size: int) -> Iterator[list[Pair]]:
     """Batches of pairs of similar length: little padding, and a batch too big for the memory fails at once.
 
     Sorted by length, longest first, then by text, so that the batches do not depend on the order of the pairs.
@@ -135,13 +158,13 @@ def plan_batches(
     Args:
         pairs: The pairs.
         lengths: Tokens of each pair.
-        batch_size: Most pairs in a batch.
-        batch_tokens: Most tokens in a batch, padding included; a longer pair is a batch of its own.
+        batch_size: Most pairs in a batch; fewer where they are longer than `TOKENS_OF_A_PAIR`, padding included.
     """
     order = sorted(range(len(pairs)), key=lambda i: (lengths[i], pairs[i]), reverse=True)
     start = 0
     while start < len(order):
-        rows = max(1, min(batch_size, batch_tokens // max(1, lengths[order[start]])))
+        longest = max(lengths[order[start]], TOKENS_OF_A_PAIR)
+        rows = max(1, batch_size * TOKENS_OF_A_PAIR // longest)
         yield [pairs[i] for i in order[start : start + rows]]
         start += rows
 

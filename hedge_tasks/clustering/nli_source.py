@@ -11,7 +11,7 @@ from loguru import logger
 
 from hedge_tasks.clustering.model_outputs import PairTable
 from hedge_tasks.clustering.nli_cache import Prediction, RelationCache, cache_file, cache_folder
-from hedge_tasks.clustering.nli_model import Origin, find_origin, load_nli_model
+from hedge_tasks.clustering.nli_model import Origin, find_origin, load_nli_model, pairs_a_pass
 from hedge_tasks.clustering.relations import LIKELIEST, Pair, Relation
 from hedge_tasks.llm.loading import default_device
 
@@ -27,7 +27,7 @@ class NliSource:
 
     Args:
         model, revision, device, dtype: The model, and how it is run; by default on the GPU if there is one.
-        batch_size, batch_tokens: Largest forward pass, in pairs and in tokens with padding.
+        batch_size: Most pairs in a forward pass; by default `pairs_a_pass`.
         use_disk: Whether to use the cache on disk.
         table: Earlier outputs, looked up before any cache; what comes from the cache or the model is added.
     """
@@ -39,13 +39,12 @@ class NliSource:
         device: str | None,
         dtype: str,
         *,
-        batch_size: int,
-        batch_tokens: int,
+        batch_size: int | None = None,
         use_disk: bool = True,
         table: PairTable | None = None,
     ) -> None:
         self._model, self._revision, self._device, self._dtype = model, revision, device, dtype
-        self._batch_size, self._batch_tokens = batch_size, batch_tokens
+        self._batch_size = batch_size
         self._use_disk, self._table = use_disk, table
         self._origin: Origin | None = None
         self._disk: RelationCache | None = None
@@ -94,12 +93,13 @@ class NliSource:
         return predictions
 
     def _ask(self, origin: Origin, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
-        model = load_nli_model(origin, default_device(self._device), self._dtype)
+        device = default_device(self._device)
+        model = load_nli_model(origin, device, self._dtype)
         predictions: dict[Pair, Prediction] = {}
         unwritten: dict[Pair, Prediction] = {}
         last_write = time.monotonic()
         try:
-            for batch in model.predict(pairs, batch_size=self._batch_size, batch_tokens=self._batch_tokens):
+            for batch in model.predict(pairs, batch_size=self._batch_size or pairs_a_pass(device)):
                 predictions.update(batch)
                 unwritten.update(batch)
                 if time.monotonic() - last_write > _WRITE_EVERY_S:

@@ -155,7 +155,7 @@ class ModelComparison:
         from hedge_tasks.llm.encoders import DEFAULT_MODEL
 
         self.nli, self.embedding = nli or NLI_MODEL, embedding or DEFAULT_MODEL
-        self._source = NliSource(self.nli, None, None, "float32", batch_size=16, batch_tokens=4096)
+        self._source = NliSource(self.nli, None, None, "float32", batch_size=16)
         self._lock = threading.Lock()
 
     def entailment(self, first: str, second: str) -> tuple[float, float]:
