@@ -336,7 +336,7 @@ def refuse_unknown(options: Mapping[str, Any], adapter: type[ChatAdapter]) -> No
         raise unknown("model argument", key, valid)
 
 
-def positive(name: str, value: object) -> int:
+def positive(name: str, value: object, *, or_else: str = "") -> int:
     """Read a count from the command line, where numbers may come as text.
 
     Raises:
@@ -347,5 +347,5 @@ def positive(name: str, value: object) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise ConfigError(f"{name}: expected a positive integer, got {value!r}")
+        raise ConfigError(f"{name}: expected a positive integer{or_else and f' or {or_else}'}, got {value!r}")
     return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from functools import wraps
@@ -59,6 +60,7 @@ from hedge_tasks.models.token_sampling import (
 )
 from hedge_tasks.models.weights import (
     DeviceMap,
+    GrowingBatch,
     check_pixel_limits,
     free_memory,
     input_device,
@@ -96,7 +98,9 @@ class HedgeHF(ChatAdapter):
         min_pixels, max_pixels: limits of the size of an image as the model reads it, for processors that scale images
             to a number of pixels (Qwen-VL and its kin).
         attn_implementation: handed to transformers.
-        batch_size: documents a batch. All draws of a document (21 at n = 10) are rows of the same batch.
+        batch_size: documents a batch; all draws of a document (21 at n = 10) are rows of the same one. "auto" begins
+            with one and doubles as far as the GPU's memory goes (`GrowingBatch`); it is what lmms-eval's command line
+            means where nothing is typed.
         draws_per_batch: at most this many rows a batch, for GPUs that cannot take a whole document. Where the memory
             still does not suffice it is halved, and the draws are asked again: no answer depends on its batch.
         share_prefill: read every prompt once for all its draws. By default where a check on the first document
@@ -127,7 +131,7 @@ class HedgeHF(ChatAdapter):
         min_pixels: int | None = None,
         max_pixels: int | None = None,
         attn_implementation: str | None = None,
-        batch_size: int | str = 1,
+        batch_size: int | str = "auto",
         draws_per_batch: int | None = None,
         share_prefill: bool | None = None,
         peft: str | None = None,
@@ -145,7 +149,8 @@ class HedgeHF(ChatAdapter):
     ) -> None:
         super().__init__()
         refuse_unknown(options, HedgeHF)
-        self.batch_size = positive("batch_size", batch_size)
+        is_auto = batch_size == "auto"
+        self.batch_size = 1 if is_auto else positive("batch_size", batch_size, or_else='"auto"')
         self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
         self._pictures = PictureWorkers(picture_workers)
         where = placement(device, device_map)
@@ -195,6 +200,7 @@ class HedgeHF(ChatAdapter):
         self._model.forward = _exact(self._model.forward)
         warn_of_offloading(self._model)
         self._decoder: Any = self._model if self.decoding is None else self.decoding.wrap(self._model)
+        self._growth = GrowingBatch(self._model) if is_auto else None
         self.device = input_device(self._model)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "left"
@@ -216,18 +222,37 @@ class HedgeHF(ChatAdapter):
             self.answer_identity += f":{quantization}"
         self.answer_identity += "".join(f":{name}={value}" for name, value in limits.items())
 
+    @classmethod
+    def create_from_arg_string(cls, arg_string: str, additional_config: dict[str, Any] | None = None) -> HedgeHF:
+        """As lmms-eval makes a model. Where nobody types a batch size it passes the number 1, and else a text."""
+        config = dict(additional_config or {})
+        if config.get("batch_size") == 1:
+            del config["batch_size"]
+        return super().create_from_arg_string(arg_string, config)
+
     # --- draws: what the hook asks for --------------------------------------------------------------------------------
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
         """Sample every draw from its own noise, so that batch, order and number of draws change nothing."""
-        batches = [(rows, *_distinct_prompts([draws[i] for i in rows])) for rows in self._batches(draws)]
+        planned: deque[tuple[list[int], list[int], int, int]] = deque()
+
+        def prompts() -> Iterator[DrawRequest]:
+            for documents in self._batches(draws):
+                rows = [row for document in documents for row in document]
+                distinct, owners = _distinct_prompts([draws[i] for i in rows])
+                planned.append((rows, owners, len(distinct), len(documents)))
+                yield from distinct
+
         # Pictures are perturbed while the model is busy with the batch before.
-        distinct = [prompt for _, prompts, _ in batches for prompt in prompts]
-        with closing(prefetch_messages(distinct, pictures=self._pictures)) as prepared:
-            for rows, prompts, owners in batches:
-                messages = list(islice(prepared, len(prompts)))
-                for part, answers in self._sample_in_parts([draws[i] for i in rows], messages, owners):
-                    yield list(zip(rows[part], answers, strict=True))
+        with closing(prefetch_messages(prompts(), pictures=self._pictures)) as prepared:
+            for first in prepared:
+                rows, owners, n_prompts, n_documents = planned.popleft()
+                messages = [first, *islice(prepared, n_prompts - 1)]
+                with self._growth.watched(n_documents) if self._growth else nullcontext():
+                    for part, answers in self._sample_in_parts([draws[i] for i in rows], messages, owners):
+                        yield list(zip(rows[part], answers, strict=True))
+                if self._growth and self.draws_per_batch is None:
+                    self.batch_size = self._growth.documents
 
     def _sample_in_parts(
         self, draws: Sequence[DrawRequest], messages: list[list[dict[str, Any]]], owners: list[int]
@@ -346,26 +371,16 @@ class HedgeHF(ChatAdapter):
         logger.info("{}: shared prefill checked, total variation {:.1e}", self.pretrained, error)
         return True
 
-    def _batches(self, draws: Sequence[DrawRequest]) -> Iterator[list[int]]:
-        """Positions of draws that go together: whole documents, equal limits, at most `draws_per_batch` rows."""
+    def _batches(self, draws: Sequence[DrawRequest]) -> Iterator[list[list[int]]]:
+        """Documents that go together, each the positions of its draws: of equal limits, as many as `batch_size` now."""
         by_document: dict[tuple[Any, ...], list[int]] = {}
         for i, draw in enumerate(draws):
             request = draw.request
             together = str((request.plan.limits(), self._is_contrasted(draw)))
-            document = (together, request.key, request.prompt, request.wording)
-            by_document.setdefault(document, []).append(i)
-        batch: list[int] = []
-        documents, limits = 0, None
-        for (document_limits, *_), rows in by_document.items():
-            if batch and (documents == self.batch_size or document_limits != limits):
-                yield from self._split(batch)
-                batch, documents = [], 0
-            batch, documents, limits = [*batch, *rows], documents + 1, document_limits
-        yield from self._split(batch)
-
-    def _split(self, batch: list[int]) -> Iterator[list[int]]:
-        size = self.draws_per_batch or max(len(batch), 1)
-        return (batch[i : i + size] for i in range(0, len(batch), size))
+            by_document.setdefault((together, request.key, request.prompt, request.wording), []).append(i)
+        for _, alike in groupby(by_document.items(), key=lambda document: document[0][0]):
+            while batch := [rows for _, rows in islice(alike, self.batch_size)]:
+                yield batch
 
     @property
     def dtype(self) -> str:

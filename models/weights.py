@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -140,6 +141,55 @@ def check_pixel_limits(limits: Mapping[str, int], processor: Any, name: str) -> 
         if limit not in supported:
             what = "it reads text only" if images is None else f"{type(images).__name__} has no such limit"
             raise ConfigError(f"{limit}: {name} cannot be told how many pixels it may read; {what}")
+
+
+MOST_DOCUMENTS = 16
+"""A batch does not grow beyond: with n = 10 these are 336 rows, where a step has become work and is no waiting."""
+
+_FILLED = 0.8
+"""Share of a GPU's memory that a batch may be expected to take."""
+
+
+class GrowingBatch:
+    """How many documents a batch holds: twice as many after each one, as long as the memory of all GPUs allows it.
+
+    The memory above the weights is taken to grow in proportion. On a CPU there is nothing to be gained: one document.
+
+    Args:
+        model: whose weights are in their places.
+
+    Attributes:
+        documents: of the next batch.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.documents = 1
+        self._gpus = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
+
+    @contextmanager
+    def watched(self, documents: int) -> Iterator[None]:
+        """While a batch of so many documents is made. One that was planned before the last growth tells nothing new."""
+        idle = list(map(torch.cuda.memory_allocated, self._gpus))
+        for gpu in self._gpus:
+            torch.cuda.reset_peak_memory_stats(gpu)
+        yield
+        for gpu, before in zip(self._gpus, idle, strict=True):
+            room = torch.cuda.mem_get_info(gpu)[0] + torch.cuda.memory_reserved(gpu)
+            if not doubled_fits(torch.cuda.max_memory_allocated(gpu), before, room):
+                return
+        if self._gpus and documents == self.documents:
+            self.documents = min(2 * self.documents, MOST_DOCUMENTS)
+
+
+def doubled_fits(peak: int, idle: int, room: int) -> bool:
+    """Whether a batch twice as large would take at most `_FILLED` of the memory; all in bytes.
+
+    Args:
+        peak: of the batch.
+        idle: before it.
+        room: that this process can have.
+    """
+    return idle + 2 * (peak - idle) <= _FILLED * room
 
 
 def is_out_of_memory(error: BaseException) -> bool:

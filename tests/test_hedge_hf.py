@@ -15,6 +15,7 @@ from scipy.stats import chisquare
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.token_sampling import AnswerReader
+from hedge_tasks.models.weights import doubled_fits
 from hedge_tasks.sampling import Draw, SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
@@ -343,7 +344,40 @@ def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
         HedgeHF(pretrained=str(tmp_path))
 
 
-@pytest.mark.parametrize("value", [0, -1, "auto", 1.5])
+def test_a_batch_doubles_as_far_as_the_memory_goes_and_changes_no_answer(
+    picture: Image.Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    # A card that holds four documents beside the weights, and not eight.
+    draws = [draw_request(picture, clean(i), key=f"doc{i}") for i in range(200)]
+    alone = HedgeTiny(device="cpu", batch_size=1)
+    growing = HedgeTiny(device="cpu")
+    growing._growth._gpus = [0]  # type: ignore[union-attr]  # there is none here
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 100)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda _: None)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (250, 350))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 100)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _: 100 + 40 * growing.batch_size)
+    batches = list(growing.generate_draws(draws))
+    assert list(dict.fromkeys(map(len, batches[:-1]))) == [1, 2, 4]
+    growing.batch_size = 4
+    assert sample(growing, draws[:8]) == sample(alone, draws[:8])
+
+
+def test_a_batch_that_fills_its_share_of_the_memory_still_doubles() -> None:
+    assert doubled_fits(peak=50, idle=20, room=100)
+    assert not doubled_fits(peak=51, idle=20, room=100)
+
+
+def test_the_command_lines_unchosen_batch_is_automatic() -> None:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    kinds = [HedgeTiny.create_from_arg_string("", {"batch_size": size})._growth is None for size in (1, "1", "auto")]
+    assert kinds == [False, True, False]
+
+
+@pytest.mark.parametrize("value", [0, -1, "auto:4", 1.5])
 def test_batch_size_must_be_a_number(value: object) -> None:
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 

@@ -29,7 +29,7 @@ Out = TypeVar("Out")
 
 
 def prefetch_messages(
-    draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64, pictures: PictureWorkers | None = None
+    draws: Iterable[DrawRequest], *, workers: int = 2, ahead: int = 64, pictures: PictureWorkers | None = None
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Results of `DrawRequest.messages()`, for one draw after the other.
 
