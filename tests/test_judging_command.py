@@ -185,9 +185,9 @@ def test_the_environment_names_the_judge_and_the_command_line_is_nearer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished(tmp_path)
-    monkeypatch.setenv("HEDGE_JUDGE", "rule:short_answer=3")
-    assert as_json(capsys, tmp_path)["judge"]["short_answer"] == 3
-    assert as_json(capsys, tmp_path, "--judge", "rule")["judge"]["short_answer"] == 6
+    monkeypatch.setenv("HEDGE_JUDGE", "none")
+    assert as_json(capsys, tmp_path)["judge"]["judge"] == "none"
+    assert as_json(capsys, tmp_path, "--judge", "rule")["judge"]["judge"] == "rule"
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ class Fixed:
                 }
             ],
         ),
-        ('{"name": "rule", "short_answer": 4}', [{"name": "rule", "short_answer": 4}]),
+        ('{"name": "rule", "fallback": "llm"}', [{"name": "rule", "fallback": "llm"}]),
         ('["rule", {"name": "llm", "model": "x"}]', [{"name": "rule"}, {"name": "llm", "model": "x"}]),
         ({"name": "rule"}, [{"name": "rule"}]),
         (["rule", "llm:model=x"], [{"name": "rule"}, {"name": "llm", "model": "x"}]),
@@ -403,7 +403,7 @@ def test_a_majority_is_more_than_half(values: list[str]) -> None:
 
 
 def test_a_panel_of_nothing_to_judge_says_nothing() -> None:
-    assert judge_from(["rule", "rule:short_answer=3"]).judge([]) == []
+    assert judge_from(["rule", "none"]).judge([]) == []
 
 
 # --- a model in this process ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.judging.base import Case, Verdict
 from hedge_tasks.judging.label_files import HumanLabel, label_rows, read_label
 from hedge_tasks.judging.prompt import load_judge_prompt
-from hedge_tasks.judging.rule import question_type
+from hedge_tasks.judging.rule.polar import question_type
 
 if TYPE_CHECKING:
     from hedge_tasks.statistics.agreement import Agreement
