@@ -130,7 +130,7 @@ def test_hedge_bench_knows_two_outcomes_and_their_numbers() -> None:
 @given(st.text(), st.text(), st.text())
 def test_whatever_stands_in_a_case_the_judge_sees_one_flat_json_object(question: str, answer: str, ref: str) -> None:
     case = Case("1", question, ref, answer)
-    text = HEDGE.show(case)
+    text = HEDGE.shown(HEDGE.values(case))
     fields = json.loads(text)
     assert fields["answer_to_judge"] == clean(answer[:LONGEST_FIELD])
     assert set(fields) <= {"question", "reference_answer", "answer_to_judge"}
@@ -146,7 +146,7 @@ def test_marks_of_chat_templates_do_not_reach_the_tokenizer(mark: str) -> None:
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    shown = json.loads(HEDGE.show(Case("1", "q", "r", "x" * 1_000_000)))["answer_to_judge"]
+    shown = json.loads(HEDGE.shown(HEDGE.values(Case("1", "q", "r", "x" * 1_000_000))))["answer_to_judge"]
     assert shown == "x" * LONGEST_FIELD + " [cut off here]"
 
 

@@ -277,11 +277,6 @@ def test_what_is_kept_is_not_asked_and_goes_on_from_where_it_was(tmp_path: Path)
     model = Scripted(RED, RED)
     assert [one.value for one in both(model, Account(), tmp_path, 3)] == ["red", "red"]
     assert again(model) == [True, True]
-    # and who asks afresh what could not be read, from the beginning.
-    model = Scripted(GREEN, GREEN)
-    assert [one.value for one in both(model, Account(), tmp_path, 2, fresh=True)] == ["green", "green"]
-    assert again(model) == [False, False]
-    assert [one.value for one in both(Scripted(), Account(), tmp_path, 2)] == ["green", "green"]
 
 
 def test_a_line_says_what_it_was_about_and_holds_no_question(tmp_path: Path) -> None:

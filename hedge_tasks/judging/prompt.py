@@ -100,10 +100,6 @@ class JudgePrompt(Template):
         """The conversation about a case; see `conversation`."""
         return self.conversation(self.values(case), images, again=again)
 
-    def show(self, case: Case) -> str:
-        """The texts of a case as the judge sees them."""
-        return self.shown(self.values(case))
-
     def missing(self, case: Case, with_images: bool) -> str | None:
         """The first text that the judge needs and the case has not."""
         for field in self.fields:
@@ -125,16 +121,13 @@ class JudgePrompt(Template):
         judgement = read_judgement(reply, self._spelled(), self.answer_field, judged)
         return self._keyed(judgement.reading.value), judgement.reason
 
-    def spelled(self) -> dict[str, Outcome]:
-        """Every spelling of every outcome, normalised."""
-        return {normalise(text): o for o in self.outcomes for text in (o.key, *o.spellings)}
-
     def category(self, outcome: Outcome) -> str | None:
         """The category that goes into a verdict; none where it would only repeat the label."""
         return None if outcome.key in ("supported", "hallucinated") else outcome.key
 
     def _spelled(self) -> dict[str, str]:
-        return {text: outcome.key for text, outcome in self.spelled().items()}
+        """The outcome of every spelling, normalised."""
+        return {normalise(text): o.key for o in self.outcomes for text in (o.key, *o.spellings)}
 
     def _keyed(self, key: str | None) -> Outcome | None:
         return next((outcome for outcome in self.outcomes if outcome.key == key), None)

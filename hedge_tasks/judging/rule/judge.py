@@ -218,25 +218,33 @@ class _Compared:
 
     def _sentence(self) -> Decision:
         reference, lead = self.reference.stems, self.answer.lead.stems
-        denies, denied = (bool(words("negations") & set(text.words)) for text in (reference, lead))
         right, stated = items(reference), items(lead)
         if not right:
             return Decision(None, "open-reference", "the reference has no word that can be compared")
-        shared, more = right & stated, stated - right
-        unsure = not denied and self._may_deny(lead, affirmed_and_denied(reference)[1] & shared or shared, set())
+        denies = bool(words("negations") & set(reference.words))
+        more = stated - right
         elsewhere = places(more) | (more & words("colors") if right & words("colors") else set())
-        if denies != denied:
-            if shared and not unsure:
-                return Decision(
-                    HALLUCINATED, "sentence", f"one denies {' '.join(sorted(shared))}, the other affirms it"
-                )
-        elif denied and _denied_alike(reference, lead):
-            return Decision(SUPPORTED, "sentence", "the same things are denied")
-        elif not unsure and (right == stated or (not denies and right <= stated and not elsewhere)):
-            return Decision(SUPPORTED, "sentence", "the same things, affirmed or denied alike")
+        same = right == stated or (right <= stated and not denies and not elsewhere)
+        if (decision := self._alike(reference, lead, right & stated, same)) is not None:
+            return decision
         if is_list(self.reference) and not denies and (differing := (right - stated) | elsewhere):
             return Decision(HALLUCINATED, "sentence", f"a list that differs in {', '.join(sorted(differing))}")
         return _by_share(right, stated, denies)
+
+    def _alike(self, reference: Text, lead: Text, shared: set[str], same: bool) -> Decision | None:
+        """The decision where both sentences affirm or deny the same things, or one affirms what the other denies."""
+        denies, denied = (bool(words("negations") & set(text.words)) for text in (reference, lead))
+        unsure = not denied and self._may_deny(lead, affirmed_and_denied(reference)[1] & shared or shared, set())
+        if denies != denied:
+            opposed = f"one denies {' '.join(sorted(shared))}, the other affirms it"
+            return Decision(HALLUCINATED, "sentence", opposed) if shared and not unsure else None
+        if denied and _denied_alike(reference, lead):
+            return Decision(SUPPORTED, "sentence", "the same things are denied")
+        return (
+            Decision(SUPPORTED, "sentence", "the same things, affirmed or denied alike")
+            if same and not unsure
+            else None
+        )
 
     @cached_property
     def _taken_apart(self) -> LabelCase:
