@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from hedge_tasks.io import options
@@ -62,7 +61,6 @@ class LLMJudge(ModelJudge):
             timeout=timeout,
             max_retries=max_retries,
             who=f"judge {title(self.name, str(model))}",
-            on_usage=_tell_lmms_eval,
         )
         super().__init__(
             served, loaded, images=images, asks=asks, max_tokens=decoding.pop("max_tokens"), sampling=decoding
@@ -70,13 +68,3 @@ class LLMJudge(ModelJudge):
 
     def identity(self) -> dict[str, Any]:
         return {"thinking": False, **super().identity()}
-
-
-def _tell_lmms_eval(model: str, prompt_tokens: int, completion_tokens: int) -> None:
-    """It counts the tokens of judges; outside of an evaluation there is nobody to tell, and importing it takes long."""
-    if "lmms_eval.evaluator" not in sys.modules:
-        return
-    from lmms_eval.models.model_utils.usage_metrics import log_usage
-
-    cost = {"input_tokens": prompt_tokens, "output_tokens": completion_tokens}
-    log_usage(model_name=model, task_name=None, reasoning_tokens=0, source="judge", **cost)

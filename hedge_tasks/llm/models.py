@@ -100,7 +100,6 @@ class ServedModel:
         timeout: Seconds to wait for a reply.
         max_retries: How often a request that failed (connection, 429, 5xx) is made again, after growing pauses.
         who: What errors call whoever asks; by default the model.
-        on_usage: Told the tokens of every reply: model, prompt tokens, completion tokens.
 
     Raises:
         ConfigError: A value makes no sense.
@@ -118,13 +117,11 @@ class ServedModel:
         timeout: float = 300.0,
         max_retries: int = 8,
         who: str = "",
-        on_usage: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self.name = options.text("model", model)
         self.thinking = options.flag("thinking", thinking)
         self.concurrency = options.count("concurrency", concurrency, at_least=1)
         self.who = who or self.name
-        self._on_usage = on_usage
         self._where = {
             "url": None if url is None else options.address("url", url),
             "provider": options.optional_text("provider", provider),
@@ -156,8 +153,6 @@ class ServedModel:
         outcome = await self._server(messages, self._settings(request), stop)
         if isinstance(outcome, RequestFailed):
             return outcome
-        if self._on_usage is not None and outcome.prompt_tokens is not None:
-            self._on_usage(self.name, outcome.prompt_tokens, outcome.completion_tokens or 0)
         return replace(outcome, seconds=round(time.monotonic() - began, 3))
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
