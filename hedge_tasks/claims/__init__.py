@@ -4,7 +4,6 @@
     decomposition  from an answer to its claims: sentences, clauses, objects, labelled spans, ...; one file each
     entailment     whether a draw supports, contradicts or is silent on a claim: nli, words, judge, ...; one file each
     labels         which claims are hallucinated: labelled spans joined by overlap
-    label_functions  ... or by a function of the user's
     blind          what is known of a claim without a look at the image or a draw: what detectors have to beat
     tokens         the log-probabilities of a claim's tokens
     asking         asking a model on a server about many texts at once; what it says is kept
@@ -25,7 +24,6 @@ from hedge_tasks.claims.base import (
     NEUTRAL,
     Claim,
     ClaimEvidence,
-    Support,
 )
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition
 from hedge_tasks.claims.entailment import SupportQuery, build_entailment
@@ -40,7 +38,6 @@ __all__ = [
     "Passage",
     "Piece",
     "Pieces",
-    "Support",
     "build_decomposition",
     "build_entailment",
 ]
