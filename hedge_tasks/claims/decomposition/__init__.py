@@ -16,17 +16,6 @@ from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
 
-__all__ = [
-    "DECOMPOSITIONS",
-    "Decomposed",
-    "Decomposition",
-    "Passage",
-    "Piece",
-    "Pieces",
-    "build_decomposition",
-    "decompose",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Passage:

@@ -17,8 +17,6 @@ from hedge_tasks.claims.base import ENTAILMENT, NEUTRAL
 from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
 
-__all__ = ["ENTAILMENTS", "SupportQuery", "Entailment", "build_entailment", "silent_or_entailed", "support_of"]
-
 FloatArray = npt.NDArray[np.float64]
 
 
