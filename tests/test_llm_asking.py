@@ -409,12 +409,6 @@ def test_the_account_at_openai_is_accepted_alike(who: str, monkeypatch: pytest.M
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for options in ({}, own, {"url": "http://localhost:1/v1"}, {"url": "http://localhost:1/v1", "account": True}):
         askers(**options)[who]()
-    monkeypatch.setenv("API_TYPE", "azure")
-    with pytest.raises(ConfigError, match="AZURE_API_KEY"):
-        askers()[who]()
-    askers(url="http://localhost:1/v1")[who]()  # an address of one's own is none of Azure's
-    monkeypatch.setenv("API_TYPE", "local")
-    askers()[who]()
 
 
 @pytest.mark.parametrize("who", ["judge", "support", "claims", "maker"])

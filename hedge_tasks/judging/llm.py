@@ -1,4 +1,4 @@
-"""The judge `llm`: a model behind a server with OpenAI's API, or any other provider of lmms-eval's `llm_judge`."""
+"""The judge `llm`: a model behind a server with OpenAI's API."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from hedge_tasks.llm.models import ServedModel
 class LLMJudge(ModelJudge):
     """Asks a model over the network, many cases at a time.
 
-    Where it is and who pays is said by the environment variables that lmms-eval's own judges read; see
-    `hedge_tasks.llm.servers`.
+    Where it is and who pays is said by OPENAI_API_URL and OPENAI_API_KEY, which lmms-eval's own judges read, too.
 
     Args:
         model: Name under which the server knows the model.
         prompt, images, asks: See `ModelJudge`.
-        provider, url, account, thinking, concurrency, timeout, max_retries: See `ServedModel`.
+        url, account, thinking, concurrency, timeout, max_retries: See `ServedModel`.
         temperature: 0 is greedy; None takes the prompt's, or 0.
         max_tokens: Of a reply; where a reply is asked for again, twice as many. None takes the prompt's, or 512.
 
@@ -35,7 +34,6 @@ class LLMJudge(ModelJudge):
         prompt: str = "hedge",
         *,
         images: bool | None = None,
-        provider: str | None = None,
         url: str | None = None,
         account: bool = False,
         temperature: float | None = None,
@@ -54,7 +52,6 @@ class LLMJudge(ModelJudge):
         served = ServedModel(
             model,
             url,
-            provider=provider,
             account=account,
             thinking=thinking,
             concurrency=concurrency,

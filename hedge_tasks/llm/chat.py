@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from loguru import logger
 
@@ -96,10 +96,8 @@ class ChatClient:
 
     Args:
         model: Name under which the server knows the model.
-        url: Such as `http://localhost:8000/v1`; of Azure the endpoint.
+        url: Such as `http://localhost:8000/v1`.
         key: As `check_key` returns it.
-        key_variable: The environment variable that an error about the key names.
-        api_version: Of Azure's API; None for every other server.
         name: What errors call the server; its address by default.
         timeout: Seconds to wait for an answer.
         max_retries: How often a request that failed is made again.
@@ -115,8 +113,6 @@ class ChatClient:
         url: str = OPENAI,
         key: str = NO_KEY,
         *,
-        key_variable: str = "OPENAI_API_KEY",
-        api_version: str | None = None,
         name: str | None = None,
         timeout: float = 300.0,
         max_retries: int = 6,
@@ -127,10 +123,8 @@ class ChatClient:
         self.model, self.url, self.name = model, url, name or url
         self.timeout, self.max_retries, self.backoff_s, self.wait_s = timeout, max_retries, backoff_s, wait_s
         self.redact = Redactor(key)
-        self._key_variable = key_variable
         self._retried: set[Kind] = {"unreachable", "late", "busy", "garbled", *(("empty",) if retry_empty else ())}
-        self._lists_models = api_version is None  # Azure lists models, and is asked for deployments
-        self._http, self._of_model = _connect(url, key, api_version, timeout, model)
+        self._http = HttpClient(url, _headers(url, key), timeout)
         self._logged_topics: set[str] = set()
         self._lock = threading.Lock()
         self._n_replies = 0  # of any status but those that say that nobody is there
@@ -211,12 +205,9 @@ class ChatClient:
 
         def send(settings: Mapping[str, Any]) -> Awaitable[HttpReply]:
             fields = encoded({"model": self.model, **settings})
-            return self._post("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
+            return self._http.post("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
 
         return send
-
-    def _post(self, path: str, body: bytes) -> Awaitable[HttpReply]:
-        return self._http.post(f"{self._of_model}{path}", body)
 
     async def _until_read(
         self,
@@ -332,8 +323,6 @@ class ChatClient:
         return run(self._served())
 
     async def _served(self) -> list[Mapping[str, Any]]:
-        if not self._lists_models:
-            return []
         try:
             body = parse_json((await self._http.get("/models")).content, "the models")
         except (RequestFailed, RedirectedAway, ValueError):  # listing is a courtesy
@@ -431,7 +420,7 @@ class ChatClient:
             return RequestFailed(text, "busy", retry_after_s=pause_s, away=away, throttled=throttled)
         if status in (401, 403):
             return ServerRefuses(
-                f"{self.name} refuses the API key ({status}: {reason}). Set {self._key_variable} to one that may use "
+                f"{self.name} refuses the API key ({status}: {reason}). Set OPENAI_API_KEY to one that may use "
                 f"{self.model!r}"
             )
         if status == 404:
@@ -454,17 +443,13 @@ def encoded(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _connect(url: str, key: str, api_version: str | None, timeout: float, model: str) -> tuple[HttpClient, str]:
-    """The client, and the prefix of a model's paths."""
-    if api_version is not None:
-        query = urlencode({"api-version": api_version})
-        client = HttpClient(f"{url.rstrip('/')}/openai", {"api-key": key}, timeout, query)
-        return client, f"/deployments/{quote(model, safe='')}"
+def _headers(url: str, key: str) -> dict[str, str]:
+    """Of every request; OpenAI is told the organisation and the project besides."""
     headers = {"Authorization": f"Bearer {key}"}
     if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
         of_account = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
         headers |= {name: os.environ[variable] for name, variable in of_account.items() if os.environ.get(variable)}
-    return HttpClient(url, headers, timeout), ""
+    return headers
 
 
 async def _pause(seconds: float, stop: threading.Event) -> None:
