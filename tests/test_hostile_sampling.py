@@ -61,7 +61,7 @@ PROMPT = load_judge_prompt("hedge")
     ],
 )
 def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
-    assert PROMPT.read(reply)[0] is None
+    assert PROMPT.outcome_in(reply)[0] is None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
     ],
 )
 def test_a_judge_that_explains_is_read(reply: str, outcome: str) -> None:
-    said, _ = PROMPT.read(reply)
+    said, _ = PROMPT.outcome_in(reply)
     assert said is not None
     assert said.key == outcome
 

@@ -52,7 +52,7 @@ def test_the_conversation_is_word_for_word_that_of_the_judge() -> None:
     assert [[part["text"] for part in turn["content"] if part["type"] == "text"] for turn in row["prompt"]] == texts
     assert [part["type"] for part in row["prompt"][-1]["content"]] == ["image", "text"]
     [turn] = row["completion"]
-    read, _ = prompt.read(turn["content"][0]["text"])
+    read, _ = prompt.outcome_in(turn["content"][0]["text"])
     assert read is not None
     assert read.key == "critical"
 

@@ -21,14 +21,14 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.judging import Case, judge_from, keep_labels
-from hedge_tasks.judging.prompt import JudgeFile
+from hedge_tasks.judging.prompt import JudgePrompt
 from hedge_tasks.llm.account import Account, account_of, asked
 from hedge_tasks.llm.asker import Asker, Query, QueryResult
 from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Kept, Reply, ReplyLog
 from hedge_tasks.llm.models import LocalModel, ReplyOrFailure, Request, ServedModel
 from hedge_tasks.llm.reading import Unreadable, by_schema, read_object
-from hedge_tasks.llm.template import PromptFile, Template
+from hedge_tasks.llm.template import Template
 from hedge_tasks.making.medhallu.construction import stages_of
 from hedge_tasks.making.stages import Asking
 from hedge_tasks.models.by_text import model_from
@@ -43,7 +43,7 @@ FILE: dict[str, Any] = {
     "schema": {"type": "object", "required": ["colour"], "properties": {"colour": {"enum": ["red", "green"]}}},
     "decoding": {"max_tokens": 40},
 }
-TEMPLATE = Template(**PromptFile.read(FILE).attributes(json.dumps(FILE)))
+TEMPLATE = Template.parse(json.dumps(FILE), "colour")
 RED, GREEN = '{"colour": "red"}', '{"colour": "green"}'
 
 
@@ -96,7 +96,7 @@ def test_every_prompt_file_of_the_package_is_of_one_form() -> None:
     assert {path.suffix for path in files} == {".json"}
     for path in files:
         data = json.loads(path.read_text("utf-8"))
-        kind = JudgeFile if "values" in data else PromptFile
+        kind = JudgePrompt if "values" in data else Template
         assert kind.read(data, path.name).name.endswith(path.stem)
 
 
@@ -128,7 +128,7 @@ def test_a_conversation_shows_the_fields_in_their_order_and_leaves_out_what_is_n
 def test_a_file_that_is_no_prompt_is_refused(changes: dict[str, Any], words: str) -> None:
     data = {key: value for key, value in {**FILE, **changes}.items() if value is not ...}
     with pytest.raises(DataError, match=words):
-        PromptFile.read(data, "colour")
+        Template.read(data, "colour")
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

@@ -46,8 +46,9 @@ class LLMJudge(ModelJudge):
     ) -> None:
         loaded = load_judge_prompt(prompt)
         own = {"temperature": temperature, "max_tokens": max_tokens}
-        decoding: dict[str, Any] = {"temperature": 0.0, "max_tokens": 512, **loaded.decoding}
-        decoding |= {key: value for key, value in own.items() if value is not None}
+        decoding: dict[str, Any] = {"temperature": 0.0, "max_tokens": 512}
+        for chosen in (loaded.decoding, own):
+            decoding |= {str(key): value for key, value in chosen.items() if value is not None}
         options.number("temperature", decoding["temperature"])
         served = ServedModel(
             model,

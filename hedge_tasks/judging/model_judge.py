@@ -156,7 +156,7 @@ class ModelJudge:
         return None
 
     def _read(self, case: Case, reply: Reply) -> Verdict:
-        outcome, reason = self.prompt.read(reply.text, case.answer)
+        outcome, reason = self.prompt.outcome_in(reply.text, case.answer)
         if outcome is None:
             raise Unreadable(reason)
         category = self.prompt.category(outcome)

@@ -81,7 +81,7 @@ class Query(Generic[T]):
             lambda: self.prompt.conversation(self.values, self.images(), again=attempt > 0),
             tokens * (2 if attempt else 1),
             limits.pop("temperature", 0.0),
-            self.prompt.schema if self.schema is None else self.schema,
+            self.prompt.reply_schema if self.schema is None else self.schema,
             limits,
             self._seed(attempt),
         )

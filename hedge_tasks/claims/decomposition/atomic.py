@@ -52,7 +52,7 @@ class AtomicDecomposition(ClaimAsker):
         return {"decomposition": self.name, **asking}
 
     def _question(self, text: str) -> Query[list[Mapping[str, str]]]:
-        accept = by_schema(self.prompt.schema)
+        accept = by_schema(self.prompt.reply_schema)
         tokens = self._tokens(128 + len(text))
         return Query(self.prompt, {"text": text}, lambda r: read_object(r.text, accept)["claims"], max_tokens=tokens)
 
