@@ -119,7 +119,7 @@ class ClaimEvidence:
         return replace(self, clean=self.clean[:, :n], noisy=self.noisy[:, :m], graph=None, graph_rows=())
 
     def verdicts(self, number: int) -> list[tuple[str, str, float]]:
-        """What every draw says of one claim: its name ("clean 0"), the likeliest verdict, and the entailment.
+        """The verdict of every draw on one claim: its name ("clean 0"), the likeliest verdict, and the entailment.
 
         The verdict is "supporting", "contradicting", or "silent" where neutral is as likely or nothing is known.
         """

@@ -60,7 +60,7 @@ _PROMPT = "reply_yes_no"
 
 
 class Decision(NamedTuple):
-    """What a rule says of an answer; `polar` is what was read of one to a yes-or-no question."""
+    """The word of a rule on an answer; `polar` is what was read of one to a yes-or-no question."""
 
     label: int | None
     rule: str
@@ -135,7 +135,7 @@ class _Compared:
 
     @cached_property
     def truth(self) -> bool | None:
-        """What is true, where the reference is yes or no, or 'No, there is no pneumothorax' to a yes-or-no question."""
+        """The truth, where the reference is yes or no, or 'No, there is no pneumothorax' to a yes-or-no question."""
         bare = yes_no_reference(self.case.reference)
         return says_yes_or_no(self.case.reference) if bare is None and self.asks_yes_or_no else bare
 

@@ -73,7 +73,7 @@ class LabelCase:
 
     @cached_property
     def implied(self) -> set[str]:
-        """What the things in the first sentence are kinds of: 'glioblastoma' is a 'brain tumor'."""
+        """The kinds of the things in the first sentence: 'glioblastoma' is a 'brain tumor'."""
         return set().union(*names().kinds_of(set(self.first) - self.denied))
 
     @cached_property

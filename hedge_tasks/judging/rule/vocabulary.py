@@ -39,6 +39,6 @@ def named() -> frozenset[str]:
 
 
 def mapping(role: str) -> Mapping[str, str]:
-    """What each word or phrase of a role stands for."""
+    """The meaning of each word or phrase of a role."""
     table: Mapping[str, str] = _vocabulary()[role]
     return table
