@@ -18,26 +18,14 @@ Example:
     [1.0, 0.0]
 """
 
-from hedge_tasks.claims.base import (
-    CONTRADICTION,
-    ENTAILMENT,
-    NEUTRAL,
-    Claim,
-    ClaimEvidence,
-)
-from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition
-from hedge_tasks.claims.entailment import SupportQuery, build_entailment
-
-__all__ = [
-    "CONTRADICTION",
-    "ENTAILMENT",
-    "NEUTRAL",
-    "SupportQuery",
-    "Claim",
-    "ClaimEvidence",
-    "Passage",
-    "Piece",
-    "Pieces",
-    "build_decomposition",
-    "build_entailment",
-]
+from hedge_tasks.claims.base import CONTRADICTION as CONTRADICTION
+from hedge_tasks.claims.base import ENTAILMENT as ENTAILMENT
+from hedge_tasks.claims.base import NEUTRAL as NEUTRAL
+from hedge_tasks.claims.base import Claim as Claim
+from hedge_tasks.claims.base import ClaimEvidence as ClaimEvidence
+from hedge_tasks.claims.decomposition import Passage as Passage
+from hedge_tasks.claims.decomposition import Piece as Piece
+from hedge_tasks.claims.decomposition import Pieces as Pieces
+from hedge_tasks.claims.decomposition import build_decomposition as build_decomposition
+from hedge_tasks.claims.entailment import SupportQuery as SupportQuery
+from hedge_tasks.claims.entailment import build_entailment as build_entailment
