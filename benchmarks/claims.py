@@ -1,6 +1,6 @@
 """Which sentence is hallucinated: detectors of claims on biographies with people's labels, and at size.
 
-    python benchmarks/claims.py --biographies wikibio_gpt3_half.jsonl [--cosine]
+    python benchmarks/claims.py --biographies wikibio_gpt3_half.jsonl
     python benchmarks/claims.py --captions captions.jsonl
     python benchmarks/claims.py --scale 10000
 
@@ -23,7 +23,6 @@ import random
 import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +79,11 @@ def scored(sets: Sequence[AnswerSet], engine: Entailment, *, elsewhere: bool) ->
     return score_claims(Run("biographies", "GPT-3", tuple(sets)), asked.ask(engine), engine, asked.price(engine), {})
 
 
-def biographies(path: Path, cosine: bool) -> Iterator[str]:
+def biographies(path: Path) -> Iterator[str]:
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     sets = [answer_set(row) for row in rows]
     tables = {title: scored(sets, Stored(name, rows), elsewhere=False) for name, title in JUDGES.items()}
     tables["words"] = scored(sets, build_entailment("words"), elsewhere=True)
-    if cosine:
-        few = [replace(one, clean=one.clean[:FEW]) for one in sets]
-        tables[f"MiniLM, {FEW} samples"] = scored(few, build_entailment("cosine"), elsewhere=True)
     found = {title: unit_table(one) for title, one in tables.items()}
     data = next(iter(found["words"].columns.values()))
     yield f"{len(data.labels)} sentences of {len(sets)} answers, {data.labels.mean():.3f} wrong\n"
@@ -232,12 +228,11 @@ def scale(n: int) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--biographies", type=Path)
-    parser.add_argument("--cosine", action="store_true")
     parser.add_argument("--captions", type=Path)
     parser.add_argument("--scale", type=int)
     arguments = parser.parse_args()
     if arguments.biographies:
-        for line in biographies(arguments.biographies, arguments.cosine):
+        for line in biographies(arguments.biographies):
             print(line)
     if arguments.captions:
         for line in captions(arguments.captions):

@@ -44,7 +44,7 @@ def model_from(spec: str) -> Model:
     chosen: dict[str, Any] = options.pairs("model", spec if "=" in spec or "," in spec else f"model={spec}")
     if "adapter" in chosen:
         return adapter_model(chosen.pop("adapter"), **chosen)
-    names = ("model", "url", "provider", "account", "thinking", "timeout", "max_retries")
+    names = ("model", "url", "account", "thinking", "timeout", "max_retries")
     for key in chosen:
         if key not in names:
             raise unknown("option of a model", key, (*names, "adapter"))

@@ -119,7 +119,7 @@ def write_tasks(folder: Path, url: str) -> list[str]:
         for part in PARTS:
             names.append(f"own_{model}_{part}")
             judging = "medhallmark_report" if part == "irg" else "medhallmark"
-            judge = f"{{name: llm, model: judge, prompt: {judging}, provider: openai, url: '{url}'}}"
+            judge = f"{{name: llm, model: judge, prompt: {judging}, url: '{url}'}}"
             (folder / f"{names[-1]}.yaml").write_text(
                 f"include: {task_folder()}/hedge_medhallmark/hedge_medhallmark_{part}_single.yaml\n"
                 f"task: {names[-1]}\nhedge_overrides:\n"

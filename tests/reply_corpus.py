@@ -60,7 +60,7 @@ def reading(row: Row) -> Reading:
                 normalise(name): name for name in offered
             }
             return read_judgement(reply, spelled, "verdict").reading
-        outcome, reason = load_judge_prompt(row["prompt"]).read(reply)
+        outcome, reason = load_judge_prompt(row["prompt"]).outcome_in(reply)
         return Reading(None if outcome is None else outcome.key, reason)
     return read_free(reply, cut=cut)
 

@@ -39,7 +39,6 @@ def evidence_of(seed: int = 0, k: int = 5, n: int = 7, m: int = 4, u: int = 9) -
         tuple(rng.permutation(u)[:k].tolist()),
         tuple(-rng.exponential(size=i) for i in range(1, k + 1)),
         "nli",
-        rng.random(k),
     )
 
 
@@ -81,7 +80,6 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
         "claim_closeness": 1 - closeness(evidence.graph, evidence.graph_rows[i]),
         "claim_nll": -sum(logprobs) / len(logprobs),
         "claim_nll_max": -min(logprobs),
-        "claim_ccp": 1 - evidence.ccp[i],
         "claim_position": i,
         "claim_length": 3,
         "claim_affirmed": 1 - i % 2,
@@ -208,7 +206,7 @@ def test_prices() -> None:
     assert {name for name, price in prices.items() if price == 7} == {"claim_radflag_noisy", "claim_luq_noisy"}
     assert {name for name, price in prices.items() if price == 17} == {"claim_contrast", "claim_vase"}
     free = {name for name, price in prices.items() if price == 0}
-    assert free == {name for name in prices if get(name).blind} | {"claim_nll", "claim_nll_max", "claim_ccp"}
+    assert free == {name for name in prices if get(name).blind} | {"claim_nll", "claim_nll_max"}
 
 
 # --- the libraries of the field ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from openai_server import Script, serve
 from test_claim_table import closed_form, scripted
 
 from hedge_tasks.claims import ENTAILMENT, Passage, Piece, Pieces, SupportQuery, build_decomposition, build_entailment
-from hedge_tasks.claims.decomposition.atomic import located, read_claims
+from hedge_tasks.claims.decomposition.atomic import located
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.units import labelled
@@ -62,29 +62,14 @@ def test_all_claims_of_a_draw_are_one_call() -> None:
     assert schema["required"] == ["1", "2", "3"]
 
 
-def test_single_claims_are_calls_of_their_own() -> None:
-    script = Script(lambda body: json.dumps(verdicts(body)))
+def test_what_cannot_be_read_is_asked_again_and_then_unknown(said: list[str]) -> None:
+    script = Script(lambda body: "I would rather not")
     with serve(script) as url:
-        engine = judge(url, claims_a_call=1)
-        assert engine.price([ASKED]) == 6
-        assert columns(engine.support([ASKED])[0]) == WANTED
-    assert len(script.bodies) == 6
-
-
-def test_what_cannot_be_read_is_asked_again_and_then_claim_by_claim(said: list[str]) -> None:
-    def reply(body: dict[str, Any]) -> str:
-        found = verdicts(body)
-        if len(found) > 1:
-            return "I would rather not"
-        asked = json.loads(body["messages"][-1]["content"].splitlines()[0])["claims"]
-        return "again no" if "A clip." in asked.values() else json.dumps(found)
-
-    script = Script(reply)
-    with serve(script) as url:
-        found = columns(judge(url).support([ASKED])[0])
-    assert found == [[2, 1, 1], [0, 1, 1], [-1, 1, -1]]
-    assert len(script.bodies) == 2 * 2 + 4 + 2 * 2  # twice each; each claim of both draws; the clip twice
-    assert any("2 verdicts of judge m could not be had" in line for line in said)
+        found = judge(url).support([ASKED])[0]
+    assert np.isnan(found[:, [0, 2]]).all()
+    assert found[:, 1].tolist() == [[0.0, 1.0, 0.0]] * 3
+    assert len(script.bodies) == 4
+    assert any("6 verdicts of judge m could not be had" in line for line in said)
 
 
 def test_verdicts_are_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,13 +178,12 @@ def test_replies_that_are_no_claims_are_asked_for_again(said: list[str]) -> None
     assert found == [Pieces(())] * 3
     assert any("2 texts could not be taken apart by m" in line for line in said)
     for reply in ('{"claims": "x"}', '{"claims": [1]}', '{"claims": [{"claim": "x"}]}', "[]", ""):
-        with pytest.raises(Unreadable):
-            read_claims(reply)
+        assert atomic(reply)[1] == [Pieces(())] * 3
 
 
-def test_what_is_kept_is_not_trusted() -> None:
-    assert located("A cyst.", [["A cyst.", "cyst"], "x", [1, 2], ["", "cyst"]]) == Pieces((Piece("A cyst.", 2, 6),), 3)
-    assert located("A cyst.", {"claims": 3}) == Pieces(())
+def test_what_is_quoted_elsewhere_or_not_at_all_has_no_place() -> None:
+    claims = [{"claim": "A cyst.", "quote": "cyst"}, {"claim": "", "quote": "cyst"}, {"claim": "x", "quote": " "}]
+    assert located("A cyst.", claims) == Pieces((Piece("A cyst.", 2, 6),), 2)
 
 
 @pytest.mark.slow

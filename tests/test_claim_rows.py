@@ -120,19 +120,19 @@ def test_options_are_checked_at_the_door(config: object, said: str) -> None:
 
 @pytest.mark.slow
 def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = {"unit": "clause", "support": "nli"}
+    config = {"unit": "given", "support": "nli"}
     monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
     of_yaml = TaskClaims.from_config(config, "t")
     assert of_yaml is not None
     assert (of_yaml.support_settings["decomposition"], of_yaml.support_settings["model"]) == (
-        "clause",
+        "given",
         "package://hedge_tasks.models.tiny/nli",
     )
     monkeypatch.setenv("HEDGE_CLAIMS", "words")
     monkeypatch.setenv("HEDGE_CLAIM_JUDGE", "llm:model=m,url=http://localhost:1/v1,prompt=claim")
     other = TaskClaims.from_config(config, "t")
     assert other is not None
-    assert other.support_settings == {"decomposition": "clause", "support": "words", "elsewhere": True, "graph": False}
+    assert other.support_settings == {"decomposition": "given", "support": "words", "elsewhere": True, "graph": False}
     assert other.judge is not None
     assert other.settings()["labels"]["judge"]["prompt"] == "claim/1"
     monkeypatch.setenv("HEDGE_CLAIMS", "off")

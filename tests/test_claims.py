@@ -5,10 +5,8 @@ from __future__ import annotations
 import doctest
 import importlib
 import itertools
-import random
 import sys
 import types
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +35,6 @@ from hedge_tasks.data.answer_files import normal_rows, parse_answer_sets
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.sentences import sentence_spans, split_sentences
 from hedge_tasks.data.spans import LabelledSpan, read_spans
-from hedge_tasks.detectors.builtin.claim_support import claim_luq_contrasted
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.registry import Registration
 
@@ -91,31 +88,7 @@ def test_sentences_are_claims_in_one_line_without_headings_and_markers() -> None
     ]
 
 
-def test_clauses_take_denied_lists_apart() -> None:
-    assert claims_of(REPORT, "clause") == [
-        ("No effusion.", "No effusion"),
-        ("No fracture.", "fracture"),
-        ("No mass.", "mass."[:-1]),
-        ("The heart is large", "The heart is large"),
-        ("the lungs are clear", "the lungs\nare clear"),
-        ("but a cyst is seen.", "but a cyst is seen."),
-    ]
-    assert [claim for claim, _ in claims_of("There is no evidence of edema or mass is seen.", "clause")] == [
-        "There is no evidence of edema is seen.",
-        "There is no evidence of mass is seen.",
-    ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["No one knows what the heart and lungs are.", "The heart and lungs are clear.", "No mass which is seen or felt."],
-)
-def test_clauses_leave_alone_what_is_no_list_of_findings(text: str) -> None:
-    assert claims_of(text, "clause") == [(text, text)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["sentence", "clause"])
 @pytest.mark.parametrize(
     "shape",
     [
@@ -126,9 +99,9 @@ def test_clauses_leave_alone_what_is_no_list_of_findings(text: str) -> None:
     ],
     ids=["spaces", "headings", "words", "marks"],
 )
-def test_hostile_texts_are_read_in_linear_time(unit: str, shape: Callable[[int], str]) -> None:
-    assert all(shown.strip() == shown for _, shown in claims_of(shape(200_000), unit))
-    assert is_linear(lambda text: claims_of(text, unit), shape, sizes(1000, 200_000))
+def test_hostile_texts_are_read_in_linear_time(shape: Callable[[int], str]) -> None:
+    assert all(shown.strip() == shown for _, shown in claims_of(shape(200_000), "sentence"))
+    assert is_linear(lambda text: claims_of(text, "sentence"), shape, sizes(1000, 200_000))
 
 
 def test_the_share_of_the_text_in_claims_is_told() -> None:
@@ -169,7 +142,7 @@ def test_units_and_engines_are_chosen_by_name() -> None:
         build_entailment("word")
     with pytest.raises(ConfigError, match="takes no options"):
         build_entailment("words", model="x")
-    assert {"sentence", "clause", "given"} <= set(DECOMPOSITIONS.names())
+    assert {"sentence", "atomic", "given"} <= set(DECOMPOSITIONS.names())
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -278,29 +251,6 @@ def test_words_and_their_share() -> None:
     assert (found[..., CONTRADICTION] == 0).all()
 
 
-class Vectors:
-    """Cosines of made-up vectors, and what was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[list[str]] = []
-
-    def cosines(self, texts: Any) -> list[np.ndarray]:
-        self.asked += [list(one) for one in texts]
-        vectors = {"A cyst.": (1, 0), "A mass.": (0, 1), "Cyst.": (0.6, 0.8), "None.": (-1, 0)}
-        rows = [np.array([vectors[text] for text in one]) for one in texts]
-        return [of @ of.T for of in rows]
-
-
-def test_the_cosine_is_that_of_the_nearest_sentence() -> None:
-    vectors = Vectors()
-    asked = SupportQuery(("A cyst.", "A mass."), ("Cyst. None.", "", "None.", "A mass."))
-    engine = build_entailment("cosine", embedder=vectors)
-    assert engine.price([asked]) == 4
-    [found] = engine.support([asked])
-    assert found[..., ENTAILMENT] == pytest.approx(np.array([[0.6, 0, 0, 0], [0.8, 0, 0, 1]]))
-    assert vectors.asked == [["A cyst.", "A mass.", "Cyst.", "None."]]  # each text once
-
-
 class Words:
     """A model that takes 20 tokens, a word each: `yes` entails, `not` contradicts, and it notes what it is shown."""
 
@@ -326,58 +276,32 @@ def nli(model: Words, **options: Any) -> NliEntailment:
     return NliEntailment(classifier=model, reader=model, **options)  # type: ignore[arg-type]
 
 
-def test_a_long_draw_is_seen_in_windows_and_nothing_is_cut() -> None:
+def test_a_long_draw_is_read_sentence_by_sentence() -> None:
     model = Words()
-    long = [f"x{i}" for i in range(100)]
-    long[3], long[97] = "yes", "not"
-    asked = SupportQuery(("a b c",), (" ".join(long), "yes", "", "not yes"))
+    long = "It is yes now. " + "It is red. " * 10 + "It is not red."
+    query = SupportQuery(("a b c",), (long, "yes", "", "not yes"))
     engine = nli(model)
-    price = engine.price([asked])
-    [found] = engine.support([asked])
+    price = engine.price([query])
+    [found] = engine.support([query])
     wanted = [[0.7, 0.3, 0.2], [0.0, 0.8, 0.2], [0.0, 1.0, 0.0], [0.7, 0.1, 0.2]]
     assert found[0] == pytest.approx(np.array(wanted))
-    premises = [premise for premise, _ in model.shown]
-    assert price == len(premises) == len(set(premises))
+    assert price == len(model.shown) == len(set(model.shown)) == 5
     assert all(hypothesis == "a b c" for _, hypothesis in model.shown)
-    assert max(len(premise.split()) for premise in premises) <= 18
-    windows = [premise.split() for premise in premises if "x" in premise]
-    assert sum(map(len, windows)) > 150  # overlapping
 
 
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.sampled_from([16, 24, 40]))
-def test_windows_hold_every_character_and_overlap(sizes: list[int], room: int) -> None:
-    from hedge_tasks.claims.entailment.nli import _windows
-
-    def count(texts: Any) -> list[int]:  # a token for four letters
-        return [sum(-(-len(word) // 4) for word in text.split()) for text in texts]
-
-    dice = random.Random(sum(sizes))
-    text = " ".join("".join(dice.choices("abcdefghij", k=size)) for size in sizes)
-    reached = 0
-    for window in _windows(text, room, count):
-        places = [i for i in range(len(text)) if text.startswith(window, i)]
-        start = min(place for place in places if place + len(window) > reached)
-        assert start <= reached + 1
-        assert count([window])[0] <= room
-        reached = start + len(window)
-    assert reached == len(text)
+@pytest.mark.parametrize(("words", "known"), [(18, True), (19, False)])
+def test_a_sentence_that_does_not_fit_has_no_support(words: int, known: bool) -> None:
+    [found] = nli(Words()).support([SupportQuery(("a b c",), ("x " * (words - 1) + "x",))])
+    assert np.isnan(found).any() != known
 
 
 def test_a_claim_too_long_for_the_model_has_no_support(said: list[str]) -> None:
     model = Words()
-    [found] = nli(model).support([SupportQuery(("x " * 10, "a b"), ("yes", ""))])
+    [found] = nli(model).support([SupportQuery(("x " * 21, "a b"), ("yes", ""))])
     assert np.isnan(found[0, 0]).all()
     assert found[1, 0].tolist() == [0.0, 0.8, 0.2]
     assert found[0, 1].tolist() == [0.0, 1.0, 0.0]  # nothing is said there, whoever asks
-    assert any("1 claims are longer" in line for line in said)
-
-
-def test_a_smaller_window_asks_more() -> None:
-    asked = SupportQuery(("a",), ("x " * 19,))
-    assert nli(Words()).price([asked]) == 1
-    assert nli(Words(), window=16).price([asked]) == 2
-    with pytest.raises(ConfigError, match="window: expected at least 16 tokens, got 3"):
-        nli(Words(), window=3)
+    assert any("1 claims by a draw are longer" in line for line in said)
 
 
 @pytest.mark.slow
@@ -421,11 +345,8 @@ def test_evidence_says_what_it_offers_and_refuses_other_shapes() -> None:
         "noisy_support",
         "rarity",
     }
-    said = evidence.supports(0)
-    assert [(s.claim, s.draw, s.engine) for s in said] == [("a#0", "clean 0", "nli"), ("a#0", "clean 1", "nli")]
     clean[0, 1] = (0.1, 0.2, 0.7)
-    last = evidence.supports(0)[1]
-    assert (last.contradict, last.neutral, last.entail) == (0.1, 0.2, 0.7)
+    assert evidence.verdicts(0) == [("clean 0", "silent", 1 / 3), ("clean 1", "supporting", 0.7)]
     assert NEUTRAL == 1
     for wrong in ({"clean": np.zeros((2, 2, 3))}, {"noisy": np.zeros((1, 2))}, {"rarity": np.zeros(2)}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
@@ -489,30 +410,3 @@ def test_tokens_are_read_with_their_mean() -> None:
         row = {"id": "a", "baseline": {**said, "tokens": tokens}, "clean": ["x"]}
         with pytest.raises(DataError, match=r"tokens|log"):
             parse_answer_sets(normal_rows([("file:1", row)]))
-
-
-def test_selfcheck_nli_by_sentence_is_that_of_its_code() -> None:
-    """SelfCheckGPT asks a model of two outputs with the sentence first, and takes the mean of contradiction."""
-
-    class ByHand(Words):
-        def probabilities(self, pairs: Any) -> np.ndarray:
-            self.shown += pairs
-            rng = [np.random.default_rng(zlib.crc32(repr(pair).encode())) for pair in pairs]
-            return np.array([one.dirichlet([1, 1, 1]) for one in rng])
-
-    model = ByHand()
-    sentences, draws = ("No mass.", "A cyst.", "Fine."), ("A mass.", "No mass at all.", "A cyst.", "None.")
-    [support] = nli(model, premise="claim").support([SupportQuery(sentences, draws)])
-    assert set(model.shown) == {(sentence, draw) for sentence in sentences for draw in draws}
-    wanted = []
-    for sentence in sentences:
-        logits = np.log(ByHand().probabilities([(sentence, draw) for draw in draws]))[:, [ENTAILMENT, CONTRADICTION]]
-        chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-        wanted.append(chances[:, 1].mean())
-    claims = tuple(Claim(f"a#{i}", "a", text, 0, len(text), "sentence") for i, text in enumerate(sentences))
-    found = claim_luq_contrasted(ClaimEvidence(claims, " ".join(sentences), support))
-    assert found == pytest.approx(wanted)
-    assert nli(model, premise="claim").settings()["premise"] == "claim"
-    assert "premise" not in nli(model).settings()
-    with pytest.raises(ConfigError, match="premise"):
-        nli(model, premise="clam")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -147,44 +146,7 @@ def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureF
         assert message in err
 
 
-FUNCTIONS = """
-def by_word(answers, claims):
-    return [{"label": 1, "severity": "minor"} if "mass" in claim.text else 0 if answers.id == "a" else "silent"
-            for claim in claims]
-
-def too_few(answers, claims):
-    return [0]
-
-def made_up(answers, claims):
-    return [{"label": 0, "truth": 1} for claim in claims]
-
-NOTHING = 1
-"""
-
-
 @pytest.mark.slow
-def test_labels_of_a_function(
-    answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "my_claim_labels.py").write_text(FUNCTIONS, "utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    out, _ = asked(capsys, answers, "--labels", "python:my_claim_labels:by_word", "--json")
-    facts = json.loads(out)
-    assert facts["labels"] == "the function python:my_claim_labels:by_word"
-    assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (2, 1, 4)
-    for wrong, message in (
-        ("python:my_claim_labels:too_few", "labels of 'a': expected one for each of 2 claims, got 1"),
-        ("python:my_claim_labels:made_up", "labels of 'a'[0]: expected label, severity, correction, got"),
-        ("python:my_claim_labels:NOTHING", "is no function"),
-        ("python:my_claim_labels:by_wort", "cannot be had: module 'my_claim_labels' has no attribute 'by_wort'"),
-        ("python:no_such_module:f", "cannot be had: No module named 'no_such_module'"),
-        ("python:my_claim_labels", "expected python:module:function"),
-    ):
-        _, err = asked(capsys, answers, "--labels", wrong, code=2)
-        assert message in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -414,24 +376,24 @@ def test_the_support_that_counts_is_the_tasks_own_else_the_newest(
     answers: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = load_run(answers)
-    paths = {unit: other_support(run, unit, when) for when, unit in enumerate(("clause", "given", "sentence"), 10)}
+    paths = {unit: other_support(run, unit, when) for when, unit in enumerate(("given", "sentence"), 10)}
     for newest in paths:  # whatever the name of its file
         os.utime(paths[newest], (99, 99))
         kept = support_of_run(run)
         assert kept is not None
         assert kept.unit == newest
         os.utime(paths[newest], (1, 1))
-    _, err = asked(capsys, answers, "--unit", "clause")
-    assert "is kept with the run (clause by words)" in err
+    _, err = asked(capsys, answers, "--unit", "sentence")
+    assert "is kept with the run (sentence by words)" in err
     by_unit = {kept.unit: kept for kept in all_kept_supports(run)}
-    own = replace(run, settings={SETTING: {"asked": dict(by_unit["clause"].settings)}})
+    own = replace(run, settings={SETTING: {"asked": dict(by_unit["sentence"].settings)}})
     found = support_of_run(own)
     assert found is not None
-    assert found.unit == "clause"
+    assert found.unit == "sentence"
     given = support_of_run(own, lambda settings: settings["decomposition"] == "given")
     assert given is not None
     assert given.path == paths["given"]
-    paths["clause"].write_text("", "utf-8")
+    paths["sentence"].write_text("", "utf-8")
     assert support_of_run(own) is None  # no other one for it
     given = support_of_run(own, lambda settings: settings["decomposition"] == "given")
     assert given is not None
@@ -440,12 +402,12 @@ def test_the_support_that_counts_is_the_tasks_own_else_the_newest(
 
 def test_of_several_supports_the_one_that_is_used_is_named(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = load_run(answers)
-    for when, unit in enumerate(("sentence", "clause"), 10):
+    for when, unit in enumerate(("sentence", "given"), 10):
         other_support(run, unit, when)
     _, err = asked(capsys, answers)
     assert "2 supports of claims are kept" in err
-    assert "clause by words in" in err
-    assert "is kept with the run (clause by words)" in err
+    assert "given by words in" in err
+    assert "is kept with the run (given by words)" in err
 
 
 # --- other commands ---------------------------------------------------------------------------------------------------

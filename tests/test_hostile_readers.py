@@ -20,7 +20,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered, summarise
 from hedge_tasks.io.json_lines import seal
 from hedge_tasks.judging.label_files import by_id, label_rows
-from hedge_tasks.judging.prompt import load_judge_prompt, parse_judge_prompt
+from hedge_tasks.judging.prompt import JudgePrompt, load_judge_prompt
 from hedge_tasks.leaderboard.entry import entry_of, read_entry
 from hedge_tasks.llm.log import ReplyLog
 from hedge_tasks.replies.text import normalise
@@ -147,7 +147,7 @@ READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path],
     "prompt": (
         "p.json",
         lambda dice: dumped(mutated(json.loads(PROMPT.read_text("utf-8")), dice)).encode(),
-        lambda path: parse_judge_prompt(path.read_text("utf-8"), str(path), foreign=True),
+        lambda path: JudgePrompt.parse(path.read_text("utf-8"), str(path), foreign=True),
     ),
     "results": (
         "results.json",
@@ -211,7 +211,7 @@ def test_replies_of_judges_are_read_or_unreadable() -> None:
     for case in range(1000):
         dice = random.Random(case)
         text = " ".join(dice.choices(pieces, k=dice.randrange(8)))
-        outcome, _ = prompt.read(text)
+        outcome, _ = prompt.outcome_in(text)
         if outcome is not None:
             # "nothing supported", "not false": an outcome rests on a word for right or wrong.
             assert any(word in normalise(text) for word in ("supported", "hallucinated", "false"))

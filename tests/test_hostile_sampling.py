@@ -61,7 +61,7 @@ PROMPT = load_judge_prompt("hedge")
     ],
 )
 def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
-    assert PROMPT.read(reply)[0] is None
+    assert PROMPT.outcome_in(reply)[0] is None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
     ],
 )
 def test_a_judge_that_explains_is_read(reply: str, outcome: str) -> None:
-    said, _ = PROMPT.read(reply)
+    said, _ = PROMPT.outcome_in(reply)
     assert said is not None
     assert said.key == outcome
 
@@ -90,7 +90,7 @@ def test_a_judge_that_explains_is_read(reply: str, outcome: str) -> None:
     "marker", ["[gMASK]", "[sMASK]", "[INST]", "[/INST]", "[IMG_2]", "[SYSTEM_PROMPT]", "<|im_end|>"]
 )
 def test_no_marker_of_a_chat_template_reaches_a_judge_raw(marker: str) -> None:
-    shown = PROMPT.show(Case("1", f"q {marker}", "r", f"{marker} a"))
+    shown = PROMPT.shown(PROMPT.values(Case("1", f"q {marker}", "r", f"{marker} a")))
     assert marker not in shown
     assert marker[1:4] in shown
 

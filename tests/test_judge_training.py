@@ -52,7 +52,7 @@ def test_the_conversation_is_word_for_word_that_of_the_judge() -> None:
     assert [[part["text"] for part in turn["content"] if part["type"] == "text"] for turn in row["prompt"]] == texts
     assert [part["type"] for part in row["prompt"][-1]["content"]] == ["image", "text"]
     [turn] = row["completion"]
-    read, _ = prompt.read(turn["content"][0]["text"])
+    read, _ = prompt.outcome_in(turn["content"][0]["text"])
     assert read is not None
     assert read.key == "critical"
 
@@ -252,7 +252,7 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     assert main(["judge", "--check", *people, "--judge", json.dumps(spec), "--json"]) == 0
     checked = json.loads(capsys.readouterr().out)["labels"]
     beside = {one["name"]: one for one in checked["beside"]}
-    assert list(beside) == ["hf:base", "rule", "hf:base, untrained", "majority", "majority by kind of question"]
+    assert list(beside) == ["hf:base", "rule", "hf:base, untrained", "majority"]
     assert beside["hf:base"]["judged"] == 24
     assert beside["hf:base, untrained"]["judged"] == 0  # it never learned to write JSON
     assert beside["rule"]["agreement"]["value"] == 1.0  # one of two words

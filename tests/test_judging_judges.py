@@ -73,7 +73,7 @@ class Fixed:
                 }
             ],
         ),
-        ('{"name": "rule", "short_answer": 4}', [{"name": "rule", "short_answer": 4}]),
+        ('{"name": "rule", "fallback": "llm"}', [{"name": "rule", "fallback": "llm"}]),
         ('["rule", {"name": "llm", "model": "x"}]', [{"name": "rule"}, {"name": "llm", "model": "x"}]),
         ({"name": "rule"}, [{"name": "rule"}]),
         (["rule", "llm:model=x"], [{"name": "rule"}, {"name": "llm", "model": "x"}]),
@@ -115,7 +115,6 @@ def test_a_judge_is_named_in_several_ways(spec: Any, settings: list[dict[str, An
         ({"name": "panel", "judges": ["rule"]}, "at least two"),
         ({"name": "panel", "judges": "rule"}, "is a list"),
         ({"name": "panel", "judges": ["rule", "rule"]}, "there twice"),
-        ({"name": "panel", "judges": ["rule", "llm"], "quorum": 3}, "quorum: 3 votes of 2"),
         ({"name": "panel"}, "judges"),
     ],
 )
@@ -164,43 +163,6 @@ def test_a_registered_judge_can_be_in_a_panel(monkeypatch: pytest.MonkeyPatch) -
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
-
-VERDICTS = st.builds(
-    Verdict,
-    st.sampled_from([0, 1, None]),
-    st.text(),
-    st.text(),
-    st.text(),
-    category=st.none() | st.text(),
-    raw=st.none() | st.text(),
-)
-
-
-@pytest.mark.slow
-@given(VERDICTS, st.lists(VERDICTS, max_size=3))
-def test_a_verdict_survives_json(verdict: Verdict, votes: list[Verdict]) -> None:
-    verdict = Verdict(verdict.label, "r", "panel", "1", verdict.category, verdict.raw, tuple(votes))
-    assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"label": 2}, "v.label"),
-        ({"label": True}, "v.label"),
-        ({"reason": None}, "v.reason"),
-        ({"judge": 7}, "v.judge"),
-        ({"category": 7}, "v.category"),
-        ({"votes": {}}, "v.votes"),
-        ({"votes": [7]}, r"v.votes\[0\]"),
-    ],
-)
-def test_a_damaged_verdict_is_named(fields: dict[str, Any], words: str) -> None:
-    good = {"label": 1, "reason": "", "judge": "j", "version": "1"}
-    with pytest.raises(DataError, match=words):
-        Verdict.from_dict({**good, **fields}, "v")
-    with pytest.raises(DataError, match="v: expected an object"):
-        Verdict.from_dict([], "v")
 
 
 def test_a_record_holds_what_judging_once_more_needs() -> None:
@@ -279,8 +241,8 @@ def test_human_labels_are_joined_by_the_documents_id_whatever_their_order(labell
 
 
 def test_a_csv_file_does_as_well(labelled: Callable[..., Any]) -> None:
-    text = '\ufeffid,label,note\n0,1,"two\nlines"\n1,0,\n2,,x'
-    judge = labelled(text, name="labels.csv", reason_field="note")
+    text = '\ufeffid,label,reason\n0,1,"two\nlines"\n1,0,\n2,,x'
+    judge = labelled(text, name="labels.csv")
     verdicts = judge.judge(cases("a", "b", "c"))
     assert [v.label for v in verdicts] == [1, 0, None]
     assert verdicts[0].reason == "two\nlines"
@@ -374,10 +336,9 @@ def test_the_majority_of_the_votes_cast_decides() -> None:
         assert [vote.label for vote in verdict.votes] == list(votes)
 
 
-def test_a_tie_has_no_label_and_a_quorum_wants_votes() -> None:
+def test_a_tie_has_no_label() -> None:
     assert Panel([Fixed("a", 1), Fixed("b", 0)]).judge(cases("x"))[0].label is None
     assert Panel([Fixed("a", 1), Fixed("b", None)]).judge(cases("x"))[0].label == 1
-    assert Panel([Fixed("a", 1), Fixed("b", None)], quorum=2).judge(cases("x"))[0].label is None
 
 
 def test_the_category_is_that_of_the_judges_in_the_majority() -> None:
@@ -403,7 +364,7 @@ def test_a_majority_is_more_than_half(values: list[str]) -> None:
 
 
 def test_a_panel_of_nothing_to_judge_says_nothing() -> None:
-    assert judge_from(["rule", "rule:short_answer=3"]).judge([]) == []
+    assert judge_from(["rule", "none"]).judge([]) == []
 
 
 # --- a model in this process ------------------------------------------------------------------------------------------

@@ -79,12 +79,12 @@ def test_the_references_adjudicator_is_asked_as_the_reference_asks_it() -> None:
 
 
 def test_a_prompts_decoding_gives_way_to_options_and_labels_know_it() -> None:
-    judge = judge_from("llm:prompt=hedge_bench,temperature=0,top_k=5")
-    ours = {"temperature": 0, "top_p": 0.8, "top_k": 5, "min_p": 0.0, "max_tokens": 1000}
+    judge = judge_from("llm:prompt=hedge_bench,temperature=0")
+    ours = {"temperature": 0, "top_p": 0.8, "top_k": 20, "min_p": 0.0, "max_tokens": 1000}
     assert {key: judge.settings()[key] for key in ours} == ours
     plain = judge_from("llm").settings()
     assert (plain["temperature"], plain["max_tokens"], "top_p" in plain) == (0.0, 512, False)
-    for wrong in ("top_p=1.5", "top_k=0", "min_p=-1"):
+    for wrong in ("temperature=-1", "max_tokens=0"):
         with pytest.raises(ConfigError, match=wrong.partition("=")[0]):
             judge_from(f"llm:{wrong}")
 
@@ -388,19 +388,8 @@ def test_lmms_evals_environment_variables_name_the_server(monkeypatch: pytest.Mo
     with serve(Script(GOOD), key=KEY) as url:
         monkeypatch.setenv("OPENAI_API_URL", url)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        for kind in ("openai", "async_openai"):
-            monkeypatch.setenv("API_TYPE", kind)
-            assert judge_from("llm:model=tiny").judge([CASE])[0].label == 1
-    assert os.environ["OPENAI_API_URL"] == url
-
-
-def test_the_local_provider_takes_its_address_and_is_told_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve(Script(GOOD), key="EMPTY") as url:
-        monkeypatch.setenv("LLM_JUDGE_URL", f"{url}/chat/completions")
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("API_TYPE", "local")
         assert judge_from("llm:model=tiny").judge([CASE])[0].label == 1
-    assert os.environ["OPENAI_API_KEY"] == KEY
+    assert os.environ["OPENAI_API_URL"] == url
 
 
 @pytest.mark.parametrize(("account", "told"), [(False, "EMPTY"), (True, KEY)])
@@ -414,35 +403,10 @@ def test_a_judges_own_server_is_told_the_key_of_the_account_only_if_asked(
     assert "account" not in judge.settings()
 
 
-def test_any_other_provider_of_lmms_eval_works_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lmms_eval.llm_judge import ProviderFactory, Response, ServerInterface
-
-    seen = []
-
-    class Foreign(ServerInterface):
-        def is_available(self) -> bool:
-            return True
-
-        def evaluate(self, request: Any) -> Response:
-            seen.append(request.messages)
-            if len(seen) == 1:
-                raise RuntimeError("throttled")
-            return Response(content=GOOD, model_used="x")
-
-    monkeypatch.setitem(ProviderFactory._provider_classes, "foreign", Foreign)
-    [verdict] = judge_from("llm:model=tiny,provider=foreign").judge([CASE])
-    assert verdict.label == 1
-    assert [m["role"] for m in seen[0]][:2] == ["user", "assistant"], "not every provider takes a system turn"
-    assert seen[0][0]["content"].startswith("You check answers")
-
-
 @pytest.mark.parametrize(
     ("spec", "environment", "words"),
     [
         ("llm", {}, "no OPENAI_API_KEY for api.openai.com"),
-        ("llm:provider=opnai", {}, "did you mean 'openai'"),
-        ("llm:provider=azure", {}, "AZURE_API_KEY"),
-        ("llm:provider=dummy,url=http://localhost:1/v1", {}, "takes its address from the environment"),
         ("llm", {"OPENAI_API_URL": "localhost:8000"}, "OPENAI_API_URL: expected something like"),
         ("llm", {"OPENAI_API_URL": "http://me:secret@host/v1"}, "OPENAI_API_URL: leave out user"),
         ("llm", {"OPENAI_API_URL": "http://h/v1", "OPENAI_API_KEY": "sk-1\nX: y"}, "OPENAI_API_KEY: there are"),
@@ -548,16 +512,6 @@ def test_labels_of_pictures_are_kept_by_their_key_and_not_at_all_without_one(tmp
 
     with serve(script) as url:
         assert [asked("a"), asked("a"), asked("b"), asked(None), asked(None)] == [1, 0, 1, 1, 1]
-
-
-def test_the_unlabelled_are_asked_again_where_that_is_wanted(tmp_path: Path) -> None:
-    script = Script("?", "?", GOOD)
-    with serve(script) as url:
-        for more, label in (({}, None), ({}, None), ({"ask_unlabelled": True}, 1), ({"ask_unlabelled": True}, 1)):
-            judge = judge_from({"name": "llm", "model": "tiny", "url": url, **more})
-            keep_labels(judge, tmp_path)
-            assert judge.judge([CASE])[0].label == label
-    assert len(script.bodies) == 3
 
 
 def test_damaged_labels_are_asked_again(tmp_path: Path, said: list[str]) -> None:

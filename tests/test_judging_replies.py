@@ -22,7 +22,6 @@ from hedge_tasks.judging.prompt import (
     LONGEST_FIELD,
     JudgePrompt,
     load_judge_prompt,
-    parse_judge_prompt,
     prompt_files,
 )
 from hedge_tasks.replies.labels import bounded
@@ -48,7 +47,7 @@ LEVELS, RELEVANCE = load_judge_prompt("medhallmark"), load_judge_prompt("vope_re
 
 def said(text: str, prompt: JudgePrompt = HEDGE, judged: str = "") -> str:
     """The outcome that is read, or why none is."""
-    outcome, reason = prompt.read(text, judged)
+    outcome, reason = prompt.outcome_in(text, judged)
     return f"unreadable: {reason}" if outcome is None else outcome.key
 
 
@@ -63,11 +62,11 @@ def test_a_prompt_whose_wording_changes_gets_another_version() -> None:
 @pytest.mark.parametrize("name", sorted(prompt_files()))
 def test_the_examples_of_a_prompt_are_read_as_they_are_written(name: str) -> None:
     prompt = load_judge_prompt(name)
-    for shown, reply in prompt.examples:
-        assert set(json.loads(shown)) <= {field.name for field in prompt.fields}
-        assert said(reply, prompt) == str(json.loads(reply)[prompt.answer_field])
+    for example in prompt.examples:
+        assert set(example.case) <= {field.name for field in prompt.fields}
+        assert said(json.dumps(example.reply), prompt) == str(example.reply[prompt.answer_field])
     if prompt.examples:
-        shown = {json.loads(reply)[prompt.answer_field] for _, reply in prompt.examples}
+        shown = {example.reply[prompt.answer_field] for example in prompt.examples}
         assert shown == {o.key for o in prompt.outcomes}, "every outcome has its example"
 
 
@@ -120,7 +119,7 @@ def test_hedge_bench_knows_two_outcomes_and_their_numbers() -> None:
     prompt = load_judge_prompt("hedge_bench")
     assert [(o.key, o.label) for o in prompt.outcomes] == [("supported", 0), ("hallucinated", 1)]
     for text, label in (('{"reason": "same", "score": 1}', 0), ('```json\n{"reason": "no", "score": 0}\n```', 1)):
-        outcome, _ = prompt.read(text)
+        outcome, _ = prompt.outcome_in(text)
         assert outcome is not None
         assert (outcome.label, prompt.category(outcome)) == (label, None)
     assert said('{"reason": "", "score": 2}', prompt).startswith("unreadable")
@@ -130,7 +129,7 @@ def test_hedge_bench_knows_two_outcomes_and_their_numbers() -> None:
 @given(st.text(), st.text(), st.text())
 def test_whatever_stands_in_a_case_the_judge_sees_one_flat_json_object(question: str, answer: str, ref: str) -> None:
     case = Case("1", question, ref, answer)
-    text = HEDGE.show(case)
+    text = HEDGE.shown(HEDGE.values(case))
     fields = json.loads(text)
     assert fields["answer_to_judge"] == clean(answer[:LONGEST_FIELD])
     assert set(fields) <= {"question", "reference_answer", "answer_to_judge"}
@@ -146,7 +145,7 @@ def test_marks_of_chat_templates_do_not_reach_the_tokenizer(mark: str) -> None:
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    shown = json.loads(HEDGE.show(Case("1", "q", "r", "x" * 1_000_000)))["answer_to_judge"]
+    shown = json.loads(HEDGE.shown(HEDGE.values(Case("1", "q", "r", "x" * 1_000_000))))["answer_to_judge"]
     assert shown == "x" * LONGEST_FIELD + " [cut off here]"
 
 
@@ -208,7 +207,7 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
 )
 def test_a_prompt_file_that_contradicts_itself_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(HedgeError, match=words):
-        parse_judge_prompt(spoiled(**changes), "mine")
+        JudgePrompt.parse(spoiled(**changes), "mine")
 
 
 def test_a_prompt_that_is_not_there_is_named_with_the_nearest_one() -> None:
@@ -217,7 +216,7 @@ def test_a_prompt_that_is_not_there_is_named_with_the_nearest_one() -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         load_judge_prompt("/nowhere/mine.json")
     with pytest.raises(DataError, match="not valid JSON"):
-        parse_judge_prompt("{", "mine")
+        JudgePrompt.parse("{", "mine")
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------
@@ -341,7 +340,7 @@ def test_a_category_that_is_none_is_unreadable(text: str, prompt: JudgePrompt) -
 @given(st.text(), st.text(max_size=50))
 def test_any_text_is_a_verdict_or_unreadable_and_nothing_else(text: str, judged: str) -> None:
     for prompt in (HEDGE, RELEVANCE):
-        outcome, reason = prompt.read(text, judged)
+        outcome, reason = prompt.outcome_in(text, judged)
         assert outcome is None or outcome in prompt.outcomes
         assert len(reason) <= 300
         assert "\n" not in reason
@@ -350,8 +349,8 @@ def test_any_text_is_a_verdict_or_unreadable_and_nothing_else(text: str, judged:
 @given(st.sampled_from(HEDGE.outcomes), st.text(max_size=200), st.text(max_size=200))
 def test_a_clean_reply_is_read_whatever_its_reason_and_the_judged_answer_say(outcome, reason: str, judged: str) -> None:
     reply = json.dumps({"reason": reason, "verdict": outcome.key})
-    assert HEDGE.read(reply, judged)[0] is outcome
-    assert HEDGE.read(f"<think>{reason}</think>{reply}", judged)[0] is outcome
+    assert HEDGE.outcome_in(reply, judged)[0] is outcome
+    assert HEDGE.outcome_in(f"<think>{reason}</think>{reply}", judged)[0] is outcome
 
 
 HOSTILE: dict[str, Callable[[int], str]] = {

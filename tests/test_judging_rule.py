@@ -18,9 +18,7 @@ from linear import is_linear, sizes
 from hedge_tasks.judging import Case, Judge, Verdict, build_judge, judge_names, register_judge
 from hedge_tasks.judging.base import JUDGES
 from hedge_tasks.judging.outcomes import outcome_of
-from hedge_tasks.judging.rule import RULES, RuleJudge, describe_rules, synonyms
-from hedge_tasks.judging.rule.reading import stem
-from hedge_tasks.judging.rule.synonyms import read_synonyms
+from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.replies.reading import CONTRADICTION, NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -349,7 +347,6 @@ def test_counts(reference: str, answer: str, expected: int | None) -> None:
         ("What is it?", "4th ventricle", "the fourth ventricle"),
         ("Where is it?", "maxillary sinuses", "the maxillary sinus"),
         ("Is this a CT or an MRI?", "MRI", "Yes, an MRI was used. It is a common method."),
-        ("Is it on the left or right?", "right", "It is not in the left hemisphere. It is in the right one."),
         ("What is shown?", "hemorrhage", "haemorrhage"),
         ("What is shown?", "ｏｅｄｅｍａ", "Edema"),
     ],
@@ -366,8 +363,7 @@ def test_supported_labels(question: str, reference: str, answer: str) -> None:
         ("Where is the lesion?", "left", "on the left and on the right", "conflict"),
         ("Where is the lesion?", "upper left", "lower left", "conflict"),
         ("What modality was used?", "MRI", "This is a CT scan of the head.", "conflict"),
-        ("Is this a CT or an MRI?", "MRI", "This is a CT scan.", "choice"),
-        ("Is it hypoinflated or hyperinflated?", "hyperinflated", "The X-ray shows it hypoinflated.", "choice"),
+        ("Is this a CT or an MRI?", "MRI", "This is a CT scan.", "conflict"),
         ("What is the sex?", "female", "The patient is male.", "conflict"),
         ("Which organ is it?", "liver", "spleen", "different"),
         ("Which organ is it?", "liver", "It is not the liver.", "negated"),
@@ -426,12 +422,6 @@ def test_words_of_the_question_given_back_are_no_declined_answer() -> None:
     assert (got.label, outcome_of(got)) == (None, "undecided")
 
 
-def test_short_answer_is_a_setting() -> None:
-    case = Case(id="1", question="Which modality?", reference="CT", answer="a CT of a dark lesion and an MRI")
-    assert RuleJudge().judge([case])[0].label == 1
-    assert RuleJudge(short_answer=1).judge([case])[0].label is None
-
-
 @pytest.mark.parametrize(
     ("question", "reference", "answer", "expected", "by"),
     [
@@ -443,9 +433,9 @@ def test_short_answer_is_a_setting() -> None:
         ("Which plane is this?", "axial", "This is a transverse image.", 0, "equal"),
         ("Which modality is this?", "plain film", "an x-ray", 0, "equal"),
         ("What is seen?", "calcified atherosclerosis", "atherosclerotic calcification", 0, "contains"),
-        ("Is this axial, coronal, or sagittal?", "sagittal", "It is a coronal view.", 1, "choice"),
+        ("Is this axial, coronal, or sagittal?", "sagittal", "It is a coronal view.", 1, "conflict"),
         ("Is this axial, coronal or sagittal?", "sagittal", "It is a sagittal view.", 0, "equal"),
-        ("Is this a CT, MRI, or PET?", "PET", "This is an MRI.", 1, "choice"),
+        ("Is this a CT, MRI, or PET?", "PET", "This is an MRI.", 1, "conflict"),
         ("Is this a CT, MRI, or PET?", "PET", "This is a PET image.", 0, "equal"),
         ("Which organs?", "liver, spleen", "the liver", 1, "partial"),
         ("How large is it?", "5 mm", "about 8 mm", 1, "measure"),
@@ -469,13 +459,11 @@ SAME = [
     ("cardiomegaly", "enlarged heart"),
     ("cholelithiasis", "gallstones"),
     ("gall bladder stones", "gallstones"),
-    ("pulmonary embolism", "PE"),
     ("stroke", "CVA"),
     ("cerebral infarct", "a stroke"),
     ("femur", "thigh bone"),
     ("right lower lobe", "RLL"),
     ("abdominal aortic aneurysm", "AAA"),
-    ("hyperintense", "bright"),
     ("pneumothorax", "collapsed lung"),
     ("pleural effusion", "fluid around the lung"),
     ("lymphadenopathy", "enlarged lymph nodes"),
@@ -494,15 +482,15 @@ def test_two_names_of_one_thing_are_the_same_either_way_round(names: tuple[str, 
     [
         ("pneumothorax", "an odd frobnication", None, "unknown-words"),
         ("Reidel anomaly xyz", "pneumonia", None, "unknown-words"),
-        ("xyzzy", "plugh", None, "unknown-words"),
+        ("hyperintense", "bright", None, "unknown-words"),
+        ("pulmonary embolism", "PE", None, "unknown-words"),
         ("pneumonia", "tuberculosis", 1, "different"),
         ("splenomegaly", "hepatomegaly", 1, "partial"),
         ("glioblastoma", "a brain tumor", None, "hypernym"),
         ("brain tumor", "a glioblastoma", 0, "contains"),
         ("glioblastoma", "no tumor", 1, "negated"),
-        ("liver and spleen", "the liver, the spleen and the pancreas", 1, "extra"),
+        ("liver and spleen", "the liver, the spleen and the pancreas", None, "extra"),
         ("liver", "the liver and the spleen", None, "extra"),
-        ("liver", "the liver, next to the stomach", 0, "contains"),
         ("edema", "The consolidation makes edema unlikely.", 1, "negated"),
         ("consolidation", "The consolidation makes edema unlikely.", 0, "contains"),
         ("edema", "It is unlikely to be edema.", 1, "negated"),
@@ -546,28 +534,6 @@ def test_people_spellings_and_everyday_kinds(
     assert (label(question, reference, answer), rule(question, reference, answer)) == (expected, by)
 
 
-@pytest.mark.parametrize(
-    ("question", "reference", "expected"),
-    [
-        ("Is the clot in an artery; what is it called?", "pulmonary embolism", 0),
-        ("Which kind of fluid blunts the costophrenic angle?", "pleural effusion", 0),
-        ("Which kind of fluid blunts the costophrenic angle?", "pulmonary embolism", 1),
-    ],
-)
-def test_an_abbreviation_is_read_as_the_question_says(question: str, reference: str, expected: int) -> None:
-    assert label(question, reference, "PE") == expected
-
-
-def test_our_own_table_names_nothing_twice_and_nothing_that_a_rule_is_about() -> None:
-    entries = read_synonyms(Path(synonyms.__file__).with_name("synonyms.tsv"))
-    names = [name for entry in entries for name in (entry.preferred, *entry.synonyms)]
-    assert sorted({name for name in names if names.count(name) > 1}) == []
-    known = synonyms.own().known
-    for entry in entries:
-        for kind in entry.broader:
-            assert any(stem(word) in known for word in kind.split()), (entry.preferred, kind)
-
-
 # --- the interface ----------------------------------------------------------------------------------------------
 
 
@@ -589,24 +555,15 @@ def test_verdicts_come_in_the_order_of_the_cases_and_do_not_depend_on_each_other
     assert RuleJudge().judge([]) == []
 
 
-def test_every_rule_is_described_in_order() -> None:
-    lines = describe_rules().splitlines()
-    assert len(lines) == len(RULES)
-    assert lines[0].startswith("1. no-reference: ")
-
-
 def test_build_judge_names_the_nearest_valid_name() -> None:
-    judge = build_judge("rule", short_answer=4)
+    judge = build_judge("rule")
     assert isinstance(judge, Judge)
-    assert judge.settings() == {"judge": "rule", "version": RuleJudge.version, "short_answer": 4, "short_reference": 6}
+    assert judge.settings() == {"judge": "rule", "version": RuleJudge.version}
     assert json.loads(json.dumps(judge.settings())) == judge.settings()
     with pytest.raises(ValueError, match="did you mean 'rule'"):
         build_judge("rules")
-    with pytest.raises(ValueError, match="did you mean 'short_answer'"):
-        build_judge("rule", short_anwser=3)
-    for wrong in (0, 1.5, True, "6"):
-        with pytest.raises(ValueError, match="short_answer must be a positive integer"):
-            build_judge("rule", short_answer=wrong)
+    with pytest.raises(ValueError, match="did you mean 'fallback'"):
+        build_judge("rule", fallbak="llm")
 
 
 def test_another_judge_can_be_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -690,7 +647,7 @@ TEXT = st.one_of(st.text(max_size=80), st.lists(WORDS, max_size=14).map(" ".join
 def test_any_text_gets_a_verdict_with_a_known_rule(question: str, reference: str, answer: str) -> None:
     got = verdict(question, reference, answer)
     assert got.label in (0, 1, None)
-    assert got.reason.partition(":")[0] in RULES
+    assert ": " in got.reason
     assert verdict(question, reference, answer) == got
 
 

@@ -21,14 +21,14 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.judging import Case, judge_from, keep_labels
-from hedge_tasks.judging.prompt import JudgeFile
+from hedge_tasks.judging.prompt import JudgePrompt
 from hedge_tasks.llm.account import Account, account_of, asked
 from hedge_tasks.llm.asker import Asker, Query, QueryResult
 from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Kept, Reply, ReplyLog
 from hedge_tasks.llm.models import LocalModel, ReplyOrFailure, Request, ServedModel
 from hedge_tasks.llm.reading import Unreadable, by_schema, read_object
-from hedge_tasks.llm.template import PromptFile, Template
+from hedge_tasks.llm.template import Template
 from hedge_tasks.making.medhallu.construction import stages_of
 from hedge_tasks.making.stages import Asking
 from hedge_tasks.models.by_text import model_from
@@ -43,7 +43,7 @@ FILE: dict[str, Any] = {
     "schema": {"type": "object", "required": ["colour"], "properties": {"colour": {"enum": ["red", "green"]}}},
     "decoding": {"max_tokens": 40},
 }
-TEMPLATE = Template(**PromptFile.read(FILE).attributes(json.dumps(FILE)))
+TEMPLATE = Template.parse(json.dumps(FILE), "colour")
 RED, GREEN = '{"colour": "red"}', '{"colour": "green"}'
 
 
@@ -96,7 +96,7 @@ def test_every_prompt_file_of_the_package_is_of_one_form() -> None:
     assert {path.suffix for path in files} == {".json"}
     for path in files:
         data = json.loads(path.read_text("utf-8"))
-        kind = JudgeFile if "values" in data else PromptFile
+        kind = JudgePrompt if "values" in data else Template
         assert kind.read(data, path.name).name.endswith(path.stem)
 
 
@@ -128,7 +128,7 @@ def test_a_conversation_shows_the_fields_in_their_order_and_leaves_out_what_is_n
 def test_a_file_that_is_no_prompt_is_refused(changes: dict[str, Any], words: str) -> None:
     data = {key: value for key, value in {**FILE, **changes}.items() if value is not ...}
     with pytest.raises(DataError, match=words):
-        PromptFile.read(data, "colour")
+        Template.read(data, "colour")
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -277,11 +277,6 @@ def test_what_is_kept_is_not_asked_and_goes_on_from_where_it_was(tmp_path: Path)
     model = Scripted(RED, RED)
     assert [one.value for one in both(model, Account(), tmp_path, 3)] == ["red", "red"]
     assert again(model) == [True, True]
-    # and who asks afresh what could not be read, from the beginning.
-    model = Scripted(GREEN, GREEN)
-    assert [one.value for one in both(model, Account(), tmp_path, 2, fresh=True)] == ["green", "green"]
-    assert again(model) == [False, False]
-    assert [one.value for one in both(Scripted(), Account(), tmp_path, 2)] == ["green", "green"]
 
 
 def test_a_line_says_what_it_was_about_and_holds_no_question(tmp_path: Path) -> None:
@@ -414,12 +409,6 @@ def test_the_account_at_openai_is_accepted_alike(who: str, monkeypatch: pytest.M
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for options in ({}, own, {"url": "http://localhost:1/v1"}, {"url": "http://localhost:1/v1", "account": True}):
         askers(**options)[who]()
-    monkeypatch.setenv("API_TYPE", "azure")
-    with pytest.raises(ConfigError, match="AZURE_API_KEY"):
-        askers()[who]()
-    askers(url="http://localhost:1/v1")[who]()  # an address of one's own is none of Azure's
-    monkeypatch.setenv("API_TYPE", "local")
-    askers()[who]()
 
 
 @pytest.mark.parametrize("who", ["judge", "support", "claims", "maker"])

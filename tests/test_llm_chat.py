@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from email.utils import formatdate
@@ -12,7 +11,6 @@ import pytest
 from openai_server import Response, Script, completion, error, rate_limited, serve
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.llm.border import HttpReply
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
 from hedge_tasks.llm.dialect import Dialect, spell
@@ -238,7 +236,10 @@ def test_a_pause_ends_when_the_caller_stops() -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (error(401, "who are you?"), r"here refuses the API key \(401: who are you\?\). Set MY_KEY to one that may"),
+        (
+            error(401, "who are you?"),
+            r"here refuses the API key \(401: who are you\?\). Set OPENAI_API_KEY to one that may",
+        ),
         (error(404, "?"), "here knows no model 'tiny'"),
         (error(429, "?", code="insufficient_quota"), "here: the account has no credit left"),
     ],
@@ -246,22 +247,8 @@ def test_a_pause_ends_when_the_caller_stops() -> None:
 def test_what_every_request_would_meet_is_an_error_that_says_what_to_do(reply: Response, words: str) -> None:
     script = Script(reply)
     with pytest.raises(ServerRefuses, match=words):
-        asked(script, name="here", key_variable="MY_KEY")
+        asked(script, name="here")
     assert len(script.bodies) == 1
-
-
-def test_azure_is_asked_for_its_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    async def post(self: Any, path: str, body: bytes) -> HttpReply:
-        asked.append((f"{self.url}{path}{self._query}", self._headers["api-key"]))
-        return HttpReply(200, {}, json.dumps(LEFT).encode())
-
-    monkeypatch.setattr("hedge_tasks.llm.border.HttpClient.post", post)
-    client = ChatClient("tiny", "http://here/", KEY, api_version="2024-02-15-preview", max_retries=0)
-    assert isinstance(client.ask(HELLO, {"temperature": 0}), Completion)
-    path = "/openai/deployments/tiny/chat/completions?api-version=2024-02-15-preview"
-    assert asked == [(f"http://here{path}", KEY)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from openai_server import images_of
 from PIL import Image
 
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.llm.messages import to_openai, without_system
+from hedge_tasks.llm.messages import to_openai
 
 PICTURE = Image.linear_gradient("L").resize((40, 24))
 
@@ -38,12 +38,3 @@ def test_pictures_arrive_pixel_by_pixel_from_memory_and_from_files(tmp_path: Pat
 def test_what_is_neither_text_nor_picture_is_refused() -> None:
     with pytest.raises(HedgeError, match="this task has audio"):
         to_openai([{"role": "user", "content": [{"type": "audio", "url": "x"}]}])
-
-
-def test_the_system_turn_goes_in_front_of_the_first_one() -> None:
-    system, said, more = ({"role": role, "content": c} for role, c in (("system", "S"), ("user", "U"), ("user", "V")))
-    assert without_system([system, said, more]) == [{"role": "user", "content": "S\nU"}, more]
-    assert without_system([said, more]) == [said, more]
-    assert without_system([]) == []
-    shown = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}
-    assert without_system([system, shown]) == [{"role": "user", "content": [text("S"), *shown["content"]]}]

@@ -646,7 +646,7 @@ def _own_task(folder: Path, part: str, url: str) -> None:
     from hedge_tasks.lmms.catalogue import task_folder
 
     prompt = "medhallmark_report" if part == "irg" else "medhallmark"
-    judge = f"{{name: llm, model: judge, prompt: {prompt}, provider: openai, url: '{url}'}}"
+    judge = f"{{name: llm, model: judge, prompt: {prompt}, url: '{url}'}}"
     claims = "  claims: {unit: sentence, support: words}\n" if part == "irg" else ""
     (folder / f"own_{part}.yaml").write_text(
         f"include: {task_folder()}/hedge_medhallmark/hedge_medhallmark_{part}.yaml\n"

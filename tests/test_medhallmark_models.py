@@ -196,7 +196,7 @@ NO_ANSWERS = {
 @pytest.mark.parametrize("prompt", ["medhallmark", "medhallmark_report"])
 def test_nobody_is_asked_what_level_a_refusal_has(kind: str, prompt: str) -> None:
     """By the prompt it would be correct: nothing in it contradicts the reference."""
-    judge = judge_from(f"llm:model=nobody,prompt={prompt},url=http://127.0.0.1:1/v1,provider=openai")
+    judge = judge_from(f"llm:model=nobody,prompt={prompt},url=http://127.0.0.1:1/v1")
     for asked in (judge, SentenceJudge(judge)):
         [verdict] = asked.judge([NO_ANSWERS[kind]])  # a request would fail: there is no server
         assert verdict.label is None

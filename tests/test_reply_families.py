@@ -132,7 +132,7 @@ def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
         f"**{prompt.answer_field}**: " + " or ".join(f"`{key}`" for key in keys),
         *([] if prompt.turns else [prompt.system.splitlines()[-1]]),
     ]
-    assert [prompt.read(form)[0] for form in forms] == [None] * len(forms)
+    assert [prompt.outcome_in(form)[0] for form in forms] == [None] * len(forms)
 
 
 # --- declined ---------------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ VARIANTS = [json.loads(line) for line in (Path(__file__).parent / "replies" / "v
 
 def variant(row: dict[str, str]) -> Reading:
     if row["kind"] == "judge":
-        outcome, _ = load_judge_prompt("hedge_binary").read(row["reply"])
+        outcome, _ = load_judge_prompt("hedge_binary").outcome_in(row["reply"])
         return Reading(outcome.key if outcome else None, STATED)
     if row["kind"] == "option":
         return read_option(row["reply"], MODALITIES)
@@ -292,7 +292,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "yes or no abroad": lambda reply: (read_yes_no(reply, "¿Hay un perro?"), read_yes_no(reply, "有没有狗?")),
     "verdict": verdict,
     "option": colour,
-    "judge": load_judge_prompt("hedge").read,
+    "judge": load_judge_prompt("hedge").outcome_in,
     "unanswered": unanswered,
     "sentences": split_sentences,
 }

@@ -206,7 +206,7 @@ JUDGED: Mapping[str, Callable[[str], str]] = {
 def test_medhallmark_a_judges_category_is_read_in_every_style(style: str) -> None:
     prompt = load_judge_prompt("medhallmark")
     for outcome in prompt.outcomes:
-        said, reason = prompt.read(JUDGED[style](outcome.key))
+        said, reason = prompt.outcome_in(JUDGED[style](outcome.key))
         assert said is outcome, reason
 
 
@@ -214,6 +214,6 @@ def test_medhallmark_a_judges_category_is_read_in_every_style(style: str) -> Non
 @pytest.mark.parametrize("name", ["medhallmark", "medhallmark_report", "shale", "hedge", "vope_relevance"])
 def test_a_judge_that_says_nothing_gives_no_label(model: str, name: str) -> None:
     prompt = load_judge_prompt(name)
-    said, reason = prompt.read(UNREADABLE_MODELS[model](prompt.outcomes[0].key)[0])
+    said, reason = prompt.outcome_in(UNREADABLE_MODELS[model](prompt.outcomes[0].key)[0])
     assert said is None
     assert reason

@@ -219,7 +219,7 @@ def judged(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, li
         return {"color": item.answer, "count": "I do not know.", "geography": "Atlantis"}[item.aspect]
 
     with pytest.MonkeyPatch.context() as patch, serve(reply) as url:
-        spec = {"name": "llm", "model": "judge", "prompt": "shale", "provider": "openai", "url": url}
+        spec = {"name": "llm", "model": "judge", "prompt": "shale", "url": url}
         patch.setenv("HEDGE_DATA_DIR", str(hub))
         patch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
         patch.setenv("OPENAI_API_KEY", "none")

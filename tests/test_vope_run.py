@@ -120,8 +120,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Run:
     own.mkdir()
     with serve(lambda body: relevance(body) if "second" in body["model"] or "first" in body["model"] else "") as url:
         judges = ", ".join(
-            f"{{name: llm, model: {name}, prompt: vope_relevance, provider: openai, url: '{url}'}}"
-            for name in ("first", "second")
+            f"{{name: llm, model: {name}, prompt: vope_relevance, url: '{url}'}}" for name in ("first", "second")
         )
         (own / "mine.yaml").write_text(
             f"include: {task_folder()}/hedge_vope/_hedge_vope_relevance_yaml\ntask: mine\n"

@@ -4,7 +4,6 @@
     decomposition  from an answer to its claims: sentences, clauses, objects, labelled spans, ...; one file each
     entailment     whether a draw supports, contradicts or is silent on a claim: nli, words, judge, ...; one file each
     labels         which claims are hallucinated: labelled spans joined by overlap
-    label_functions  ... or by a function of the user's
     blind          what is known of a claim without a look at the image or a draw: what detectors have to beat
     tokens         the log-probabilities of a claim's tokens
     asking         asking a model on a server about many texts at once; what it says is kept
@@ -19,28 +18,14 @@ Example:
     [1.0, 0.0]
 """
 
-from hedge_tasks.claims.base import (
-    CONTRADICTION,
-    ENTAILMENT,
-    NEUTRAL,
-    Claim,
-    ClaimEvidence,
-    Support,
-)
-from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition
-from hedge_tasks.claims.entailment import SupportQuery, build_entailment
-
-__all__ = [
-    "CONTRADICTION",
-    "ENTAILMENT",
-    "NEUTRAL",
-    "SupportQuery",
-    "Claim",
-    "ClaimEvidence",
-    "Passage",
-    "Piece",
-    "Pieces",
-    "Support",
-    "build_decomposition",
-    "build_entailment",
-]
+from hedge_tasks.claims.base import CONTRADICTION as CONTRADICTION
+from hedge_tasks.claims.base import ENTAILMENT as ENTAILMENT
+from hedge_tasks.claims.base import NEUTRAL as NEUTRAL
+from hedge_tasks.claims.base import Claim as Claim
+from hedge_tasks.claims.base import ClaimEvidence as ClaimEvidence
+from hedge_tasks.claims.decomposition import Passage as Passage
+from hedge_tasks.claims.decomposition import Piece as Piece
+from hedge_tasks.claims.decomposition import Pieces as Pieces
+from hedge_tasks.claims.decomposition import build_decomposition as build_decomposition
+from hedge_tasks.claims.entailment import SupportQuery as SupportQuery
+from hedge_tasks.claims.entailment import build_entailment as build_entailment

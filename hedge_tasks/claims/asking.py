@@ -30,7 +30,7 @@ class ClaimAsker:
 
     Args:
         model: Name under which the server knows the model.
-        url, provider, account, thinking, concurrency, timeout, max_retries: See `ServedModel`.
+        url, account, thinking, concurrency, timeout, max_retries: See `ServedModel`.
         cache: Whether replies are read from and written to disk (`HEDGE_CACHE`).
 
     Raises:
@@ -44,7 +44,6 @@ class ClaimAsker:
         model: str,
         *,
         url: str | None = None,
-        provider: str | None = None,
         account: bool = False,
         thinking: bool = False,
         concurrency: int = 16,
@@ -53,7 +52,7 @@ class ClaimAsker:
         cache: bool = True,
     ) -> None:
         how: dict[str, Any] = {"concurrency": concurrency, "timeout": timeout, "max_retries": max_retries}
-        self.model = ServedModel(model, url, provider=provider, account=account, thinking=thinking, **how)
+        self.model = ServedModel(model, url, account=account, thinking=thinking, **how)
         self.cache = options.flag("cache", cache)
         self.prompt = load_template("hedge_tasks.claims", self.prompt_name)
         self.account = Account()

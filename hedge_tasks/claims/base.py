@@ -39,33 +39,6 @@ class Claim:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
-    """Support of a claim by one draw.
-
-    Attributes:
-        claim: its id.
-        draw: "clean 0", "noisy 3", ...
-        entail, neutral, contradict: in [0, 1]. Of a draw in several windows the maximum of entailment and of
-            contradiction and the minimum of neutral, so that they need not add up to 1.
-        engine: who says so.
-    """
-
-    claim: str
-    draw: str
-    entail: float
-    neutral: float
-    contradict: float
-    engine: str
-
-    @property
-    def verdict(self) -> str:
-        """The likeliest: "supporting", "contradicting", or "silent" where neutral is as likely or nothing is known."""
-        if self.entail > self.neutral and self.entail >= self.contradict:
-            return "supporting"
-        return "contradicting" if self.contradict > self.neutral else "silent"
-
-
 @dataclass(frozen=True, eq=False)
 class ClaimEvidence:
     """Evidence on the K claims of one answer. Labels are not part of it.
@@ -85,7 +58,6 @@ class ClaimEvidence:
             baseline answer), shape (U, 1 + n); None where it was not asked for.
         graph_rows: in which row of the graph each claim stands, shape (K,).
         logprobs: of each claim's tokens, in nats; None where they are not known.
-        ccp: claim-conditioned probability of each claim, shape (K,); None where it was not asked for.
         engine: name of the one that gave the support.
 
     Raises:
@@ -103,7 +75,6 @@ class ClaimEvidence:
     graph_rows: tuple[int, ...] = ()
     logprobs: tuple[FloatArray, ...] | None = None
     engine: str = ""
-    ccp: FloatArray | None = None
 
     def __post_init__(self) -> None:
         k = len(self.claims)
@@ -115,13 +86,8 @@ class ClaimEvidence:
                 object.__setattr__(self, name, np.empty((k, 0, 3)))
             elif value.ndim != 3 or value.shape[0] != k or value.shape[2] != 3:
                 raise ValueError(f"{name} must have shape ({k}, draws, 3) for {k} claims, got {value.shape}")
-        for name in ("rarity", "ccp"):
-            if (values := getattr(self, name)) is not None and values.shape != (k,):
-                raise ValueError(f"{name} must have shape ({k},), got {values.shape}")
-        if self.graph is not None and (self.graph.ndim != 2 or len(self.graph_rows) != k):
-            raise ValueError(f"a graph has two axes and a row for each of {k} claims, got shape {self.graph.shape}")
-        if self.logprobs is not None and len(self.logprobs) != k:
-            raise ValueError(f"there are log-probabilities of {len(self.logprobs)} claims, not of {k}")
+        if self.rarity is not None and self.rarity.shape != (k,):
+            raise ValueError(f"rarity must have shape ({k},), got {self.rarity.shape}")
 
     @property
     def n_clean(self) -> int:
@@ -143,7 +109,6 @@ class ClaimEvidence:
             "rarity": self.rarity is not None,
             "claim_graph": self.graph is not None,
             "claim_logprobs": self.logprobs is not None,
-            "claim_ccp": self.ccp is not None,
         }
         return frozenset(need for need, is_met in met.items() if is_met)
 
@@ -153,14 +118,18 @@ class ClaimEvidence:
             return self
         return replace(self, clean=self.clean[:, :n], noisy=self.noisy[:, :m], graph=None, graph_rows=())
 
-    def supports(self, number: int) -> list[Support]:
-        """Return what every draw says of one claim: the clean ones, then the noisy ones."""
-        of_claim = []
+    def verdicts(self, number: int) -> list[tuple[str, str, float]]:
+        """The verdict of every draw on one claim: its name ("clean 0"), the likeliest verdict, and the entailment.
+
+        The verdict is "supporting", "contradicting", or "silent" where neutral is as likely or nothing is known.
+        """
+        of_draws = []
         for condition in ("clean", "noisy"):
-            for j, row in enumerate(getattr(self, condition)[number].tolist()):
-                probabilities = (row[ENTAILMENT], row[NEUTRAL], row[CONTRADICTION])
-                of_claim.append(Support(self.claims[number].id, f"{condition} {j}", *probabilities, self.engine))
-        return of_claim
+            for j, (contradicted, neutral, entailed) in enumerate(getattr(self, condition)[number].tolist()):
+                supports = entailed > neutral and entailed >= contradicted
+                verdict = "supporting" if supports else "contradicting" if contradicted > neutral else "silent"
+                of_draws.append((f"{condition} {j}", verdict, entailed))
+        return of_draws
 
     def shared(self, function: Callable[[ClaimEvidence], Result]) -> Result:
         """Return what the function makes of this evidence, computed once."""

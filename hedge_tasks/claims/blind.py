@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
@@ -10,10 +9,7 @@ import numpy as np
 
 from hedge_tasks.claims.base import FloatArray
 from hedge_tasks.data.words import words
-
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|without|absent|absence|negative for|free of|nor|\w+n['’]t)\b", re.IGNORECASE
-)
+from hedge_tasks.replies.clauses import DENIED, clauses
 
 
 def is_negated(text: str) -> bool:
@@ -23,7 +19,7 @@ def is_negated(text: str) -> bool:
         >>> is_negated("No effusion is seen."), is_negated("A notable effusion.")
         (True, False)
     """
-    return _NEGATION.search(text) is not None
+    return any(clause.polarity == DENIED for clause in clauses(text))
 
 
 def rarity(

@@ -24,22 +24,6 @@ def claim_logprobs(answer: Answer, claims: Sequence[Claim]) -> tuple[FloatArray,
         >>> [one.tolist() for one in claim_logprobs(answer, [Claim("a#0", "a", "mass.", 3, 8, "given")])]
         [[-1.0, -0.25]]
     """
-    places = token_places(answer)
-    if places is None:
-        return None
-    return tuple(
-        np.array([p for start, end, p in places if start < claim.end and end > claim.start and end > start])
-        for claim in claims
-    )
-
-
-def token_places(answer: Answer) -> list[tuple[int, int, float]] | None:
-    """Where each token stands in the answer, white space aside, and its log-probability.
-
-    Returns:
-        Start, end and nats of every token; start and end are equal for one of nothing but white space. None where the
-        tokens are not known or are another text.
-    """
     if answer.tokens is None:
         return None
     joined = "".join(text for text, _ in answer.tokens)
@@ -47,10 +31,8 @@ def token_places(answer: Answer) -> list[tuple[int, int, float]] | None:
         return None
     # Where the answer's text begins among the tokens, which may have white space before it.
     shift = (len(joined) - len(joined.lstrip())) - (len(answer.text) - len(answer.text.lstrip()))
-    places, at = [], -shift
-    for text, logprob in answer.tokens:
-        inner = text.strip()
-        start = at + text.index(inner) if inner else at
-        places.append((start, start + len(inner), logprob))
-        at += len(text)
-    return places
+    ends = np.cumsum([len(text) for text, _ in answer.tokens]) - shift
+    logprobs = np.array([logprob for _, logprob in answer.tokens], dtype=np.float64)
+    starts = ends - [len(text.lstrip()) for text, _ in answer.tokens]
+    stops = ends - [len(text) - len(text.rstrip()) for text, _ in answer.tokens]
+    return tuple(logprobs[(starts < c.end) & (stops > c.start) & (stops > starts)] for c in claims)

@@ -35,17 +35,15 @@ def add(commands: Parser) -> None:
     add_task(parser)
     group = parser.add_argument_group("claims and their support (default: what the run has kept, else sentence, words)")
     group.add_argument("--unit", metavar="SPEC", help="sentence, clause, object, given, atomic:model=...,url=...")
-    supports = "words, nli:model=...,window=..., cosine:model=..., object, judge:model=...,url=..."
+    supports = "words, nli:model=..., object, judge:model=...,url=..."
     group.add_argument("--support", metavar="SPEC", help=supports)
     group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
-    group.add_argument("--ccp", action="store_true", help="alternatives of the claims' tokens as well, for claim_ccp")
     add_detectors(group, "all detectors of claims")
     group.add_argument("--probes", action="store_true", help="detectors fitted on the sentences' states as well")
     group.add_argument("--price", action="store_true", help="print the price and stop")
     group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
-    labels = 'a file, {"id", "claims": [...]} a line; or a function: python:module:function, or its name'
-    add_labels(group, labels)
+    add_labels(group, 'a file, {"id", "claims": [...]} a line')
     group.add_argument("--judge", metavar="SPEC", help="a judge of every claim, such as llm:model=...,prompt=claim")
     group.add_argument(
         "--silent", default="unlabelled", help="claims on which the reference is silent: or hallucinated"
@@ -139,7 +137,7 @@ def _support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
     from hedge_tasks.runs.claims import inquiry
     from hedge_tasks.runs.scorers import model_options
 
-    wanted = {"graph": arguments.graph, "ccp": arguments.ccp, "elsewhere": not arguments.no_elsewhere}
+    wanted = {"graph": arguments.graph, "elsewhere": not arguments.no_elsewhere}
     unit = specs.named("--unit", arguments.unit or "sentence")
     spec = specs.named("--support", arguments.support or "words")
     name, unit_name = spec.pop("name"), unit.pop("name")
@@ -154,11 +152,10 @@ def _support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
             return _kept(same)
     if unit_name == "atomic" and "model" not in unit:
         raise ConfigError("--unit atomic: name its model, as in --unit atomic:model=...,url=...")
-    backend = {"nli": "nli", "cosine": "embed"}.get(name)
+    backend = "nli" if name == "nli" else None
     decomposition = build_decomposition(unit_name, **unit)
     engine = build_entailment(name, **({**model_options(finished, backend, spec), **spec} if backend else spec))
-    options = {name: value for name, value in wanted.items() if value or name != "ccp"}
-    settings = {**decomposition.settings(), **engine.settings(), **options}
+    settings = {**decomposition.settings(), **engine.settings(), **wanted}
     if not arguments.price and (kept := kept_support(finished, settings)) is not None:
         return _kept(kept)
     if unit_name == "atomic":
@@ -169,9 +166,7 @@ def _support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
             show(arguments, texts, line)
             return None
         say(line, sys.stderr)
-    if arguments.ccp and not engine.contradicts:
-        raise ConfigError(f"--ccp: the support {engine.name!r} knows no contradiction; choose --support nli or judge")
-    questions = inquiry(finished.answer_sets, decomposition, **options)
+    questions = inquiry(finished.answer_sets, decomposition, **wanted)
     engine.check()
     price = questions.price(engine)
     if arguments.price:
@@ -186,13 +181,12 @@ def _support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
 def _scored(
     finished: Run, support: _Support, detectors: Sequence[str] | None, judge: Judge | None, source: str | None
 ) -> ScoredClaims:
-    """Return the claims of a run with the scores of detectors, labelled by a judge, a file or a function.
+    """Return the claims of a run with the scores of detectors, labelled by a judge or a file.
 
     Args:
         detectors: Names; None for all.
-        source: `--labels`: a file, or a function.
+        source: `--labels`: a file.
     """
-    from hedge_tasks.claims.label_functions import LABEL_FUNCTIONS, PYTHON, function_labels, label_function
     from hedge_tasks.runs.claim_files import read_labels
     from hedge_tasks.runs.claim_labels import check_references, judged_spans
     from hedge_tasks.runs.claims import score_claims
@@ -205,9 +199,6 @@ def _scored(
         check_references(bool(a.reference) for a in finished.answer_sets)
         spans = judged_spans(finished.answer_sets, decomposed, judge)
         by = f"judge {judge.name} ({judge.version})"
-    elif source and (source.startswith(PYTHON) or (not Path(source).exists() and source in LABEL_FUNCTIONS.names())):
-        spans = function_labels(finished.answer_sets, decomposed, label_function(source))
-        by = f"the function {source}"
     elif source:
         spans, by = read_labels(Path(source), finished.answer_sets), "a file of labels"
     about = (support.answers, support.source, support.price, support.settings)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging import NO_ANSWER, judge_from, keep_labels
-from hedge_tasks.judging.baselines import BY_KIND, MAJORITY, majority, majority_by, stand_beside
+from hedge_tasks.judging.baselines import MAJORITY, majority, stand_beside
 from hedge_tasks.judging.check import LABELS, check, check_categories, facets, read_checked
 from hedge_tasks.judging.config import parse_spec
 from hedge_tasks.llm import account
@@ -99,8 +99,7 @@ def _compared(
     }
     # The rule knows no categories.
     labels = {who: own for who, own in labels.items() if who != "rule" or any(own)}
-    guesses = {MAJORITY: majority(people), BY_KIND: majority_by(people, [case_facets[i].kind for i in labelled])}
-    return stand_beside(people, {**labels, **guesses}, [case_facets[i].group for i in labelled])
+    return stand_beside(people, {**labels, MAJORITY: majority(people)}, [case_facets[i].group for i in labelled])
 
 
 def _beside_table(rivals: Sequence[Beside]) -> Table:

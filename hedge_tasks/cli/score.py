@@ -51,7 +51,7 @@ def score(
         answers: JSONL or CSV file; - for the standard input.
         detectors: Which ones, such as se,kle,msp; the usual ones are se, radflag, vase and what to compare them with.
         claims: Score claims as well, those of the field claims, else sentences: words (by default where there is the
-            field), nli or cosine; hedge claims has more.
+            field), or nli; hedge claims has more.
         out: Where the scores of every answer are written (JSON lines).
         csv_file: ANSWERS is CSV, whatever its name.
         reply: Column with the model's replies, the baseline first; again for draws.
@@ -128,7 +128,7 @@ def _claims(file: Path, answer_sets: Sequence[AnswerSet], support: str | None, s
     if not (support or marked):
         return None
     support, settings = support or "words", scorer.settings()
-    same_model = {"nli": "nli", "cosine": "embed"}.get(support) == settings["backend"]
+    same_model = support == settings["backend"] == "nli"
     return find_claims(
         Run(str(file), "", tuple(answer_sets)),
         support,

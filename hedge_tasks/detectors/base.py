@@ -61,7 +61,6 @@ NEEDS: Mapping[str, str] = {
     "rarity": "answers about other images",
     "claim_graph": "claims of the draws (--graph finds them)",
     "claim_logprobs": "log-probabilities of the claims' tokens",
-    "claim_ccp": "alternatives of the claims' tokens that an engine has compared (--ccp asks it)",
 }
 """Evidence that a detector may need, and how a reader is told that it is not there."""
 

@@ -39,8 +39,8 @@ def named(key: str, value: object) -> dict[str, Any]:
         ConfigError: it is none of these, or an option is given twice.
 
     Example:
-        >>> named("support", "judge:model=m,claims_a_call=8")
-        {'model': 'm', 'claims_a_call': 8, 'name': 'judge'}
+        >>> named("support", "judge:model=m,timeout=8")
+        {'model': 'm', 'timeout': 8, 'name': 'judge'}
     """
     if isinstance(value, Mapping):
         return {**value, "name": text(f"{key}.name", value.get("name"))}

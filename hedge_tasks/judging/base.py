@@ -7,11 +7,10 @@ a default label.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
 
@@ -94,23 +93,6 @@ class Verdict:
         fields |= {"judge": self.judge, "version": self.version}
         fields |= {key: value for key in _OPTIONAL if (value := getattr(self, key)) is not None}
         return fields | ({"votes": [vote.to_dict() for vote in self.votes]} if self.votes else {})
-
-    @classmethod
-    def from_dict(cls, fields: object, where: str = "verdict") -> Verdict:
-        """Check and build from parsed JSON. Raises DataError that names `where` and the field."""
-        if not isinstance(fields, Mapping):
-            raise DataError(f"{where}: expected an object, got {type(fields).__name__}")
-        label, votes = fields.get("label"), fields.get("votes", [])
-        if isinstance(label, bool) or label not in (None, HALLUCINATED, SUPPORTED):
-            raise DataError(f"{where}.label: expected 0, 1 or null, got {label!r}")
-        texts = {key: fields.get(key) for key in ("reason", "judge", "version", *_OPTIONAL)}
-        for key, text in texts.items():
-            if not (isinstance(text, str) or (text is None and key in _OPTIONAL)):
-                raise DataError(f"{where}.{key}: expected a string, got {type(text).__name__}")
-        if not isinstance(votes, list):
-            raise DataError(f"{where}.votes: expected a list, got {type(votes).__name__}")
-        parsed_votes = tuple(cls.from_dict(vote, f"{where}.votes[{i}]") for i, vote in enumerate(votes))
-        return cls(None if label is None else int(label), **texts, votes=parsed_votes)  # type: ignore[arg-type]
 
 
 @runtime_checkable

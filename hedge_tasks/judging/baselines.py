@@ -10,7 +10,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.means import estimate_mean
 
-MAJORITY, BY_KIND = "majority", "majority by kind of question"
+MAJORITY = "majority"
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,13 @@ def majority(people: Sequence[str]) -> list[str]:
 
     The labels that it is taken from are those that it is measured on: the most that such a guess can reach. Of equally
     common ones the first in the alphabet is taken.
-    """
-    return majority_by(people, [None] * len(people))
-
-
-def majority_by(people: Sequence[str], kinds: Sequence[Hashable]) -> list[str]:
-    """The commonest label of each kind of question, likewise.
 
     Example:
-        >>> majority_by(["a", "a", "b", "b"], ["x", "x", "y", "x"])
-        ['a', 'a', 'b', 'a']
+        >>> majority(["b", "a", "b"])
+        ['b', 'b', 'b']
     """
-    counts: dict[Hashable, Counter[str]] = {}
-    for label, kind in zip(people, kinds, strict=True):
-        counts.setdefault(kind, Counter())[label] += 1
-    best = {kind: min(tally, key=lambda label: (-tally[label], label)) for kind, tally in counts.items()}
-    return [best[kind] for kind in kinds]
+    counts = Counter(people)
+    return [min(counts, key=lambda label: (-counts[label], label))] * len(people) if people else []
 
 
 def stand_beside(

@@ -14,7 +14,7 @@ from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.judging.base import Case, Verdict
 from hedge_tasks.judging.label_files import HumanLabel, label_rows, read_label
 from hedge_tasks.judging.prompt import load_judge_prompt
-from hedge_tasks.judging.rule import question_type
+from hedge_tasks.judging.rule.polar import question_type
 
 if TYPE_CHECKING:
     from hedge_tasks.statistics.agreement import Agreement
@@ -199,16 +199,16 @@ def check(
     cases: Sequence[Case],
     human: Sequence[HumanLabel],
     verdicts: Sequence[Verdict],
-    question_facets: Sequence[Facet] | None = None,
+    question_facets: Sequence[Facet],
 ) -> JudgeCheck:
     """Compare labels: hallucinated and supported. Cases that people gave no label (only a category) are left out.
 
     Args:
-        question_facets: as `facets` gives them; by default with the columns' own names.
+        question_facets: as `facets` gives them.
     """
     rows = [
         _Row(c, LABELS[h.label], None if v.label is None else LABELS[v.label], v, facet)
-        for c, h, v, facet in zip(cases, human, verdicts, question_facets or facets(cases, human), strict=True)
+        for c, h, v, facet in zip(cases, human, verdicts, question_facets, strict=True)
         if h.label is not None
     ]
     return _compare(rows, [LABELS[1], LABELS[0]])
@@ -219,12 +219,12 @@ def check_categories(
     human: Sequence[HumanLabel],
     verdicts: Sequence[Verdict],
     scheme: str,
-    question_facets: Sequence[Facet] | None = None,
+    question_facets: Sequence[Facet],
 ) -> JudgeCheck:
     """Compare categories, those of a scheme such as `medhallmark`."""
     rows = [
         _Row(c, h.category, v.category, v, facet)
-        for c, h, v, facet in zip(cases, human, verdicts, question_facets or facets(cases, human), strict=True)
+        for c, h, v, facet in zip(cases, human, verdicts, question_facets, strict=True)
         if h.category is not None
     ]
     classes = [outcome.key for outcome in load_judge_prompt(scheme).outcomes]

@@ -48,8 +48,8 @@ def judge_from(spec: Spec) -> Judge:
         ConfigError: a name or option is unknown (named with the nearest valid one) or a value makes no sense.
 
     Example:
-        >>> judge_from("rule:short_answer=4").settings()["short_answer"]
-        4
+        >>> judge_from("none").settings()
+        {'judge': 'none', 'version': '1'}
     """
     settings = parse_spec(spec)
     if len(settings) > 1:

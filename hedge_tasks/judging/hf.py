@@ -22,7 +22,7 @@ class HFJudge(ModelJudge):
 
     Args:
         model: Hub id, folder, or `package://some.python.package/folder`.
-        prompt, images, asks, ask_unlabelled: See `ModelJudge`.
+        prompt, images, asks: See `ModelJudge`.
         revision: On the hub.
         peft: Folder or hub id of a low-rank adapter, such as `hedge judge train` makes.
         dtype, device, trust_remote_code: As `hedge_hf` takes them.
@@ -51,7 +51,6 @@ class HFJudge(ModelJudge):
         max_tokens: int = 256,
         thinking: bool = False,
         asks: int = 2,
-        ask_unlabelled: bool = False,
     ) -> None:
         source = options.text("model", model)
         revision, peft = options.optional_text("revision", revision), options.optional_text("peft", peft)
@@ -83,8 +82,7 @@ class HFJudge(ModelJudge):
             thinking=thinking,
             who=f"judge {title(self.name, source)}",
         )
-        how: dict[str, Any] = {"images": images, "asks": asks, "ask_unlabelled": ask_unlabelled}
-        super().__init__(local, prompt, **how, max_tokens=max_tokens)
+        super().__init__(local, prompt, images=images, asks=asks, max_tokens=max_tokens)
 
     def identity(self) -> dict[str, Any]:
         return dict(self.model.identity)

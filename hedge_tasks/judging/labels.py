@@ -24,13 +24,12 @@ class LabelsJudge:
     """Labels from a file, joined by the document's id.
 
     A label belongs to an answer, not to a question. Where the file has a column `answer` (or an answer set's
-    `baseline`), it must be the answer that is judged.
+    `baseline`), it must be the answer that is judged. A column `reason` may hold a remark.
 
     Args:
         path: JSON lines, or CSV where the name ends in `.csv`; `package://some.package/folder/file` for one that an
             installed package has.
         id_field, label_field: columns. A label is 1 or "hallucinated", 0 or "supported", null or empty for none.
-        reason_field: column with a remark; used where it is there.
         scheme: name of a judge prompt whose outcomes the label column holds, such as `medhallmark`.
         partial: take it that the file and the run hold different documents (as with `--limit`): an answer without a
             label is unlabelled, a label without an answer is left out. By default both are errors.
@@ -48,14 +47,12 @@ class LabelsJudge:
         *,
         id_field: str = "id",
         label_field: str = "label",
-        reason_field: str = "reason",
         scheme: str | None = None,
         partial: bool = False,
     ) -> None:
         self.path = file_at(options.text("path", path))
         self.id_field = options.text("id_field", id_field)
         self.label_field = options.text("label_field", label_field)
-        self.reason_field = options.text("reason_field", reason_field)
         self.scheme = options.optional_text("scheme", scheme)
         if self.scheme is not None:
             load_judge_prompt(self.scheme)
@@ -91,17 +88,13 @@ class LabelsJudge:
         ids = {case.id for case in cases}
         without = [case.id for case in cases if case.id not in self._labels]
         unused = [] if _one_of_several_processes() else [i for i in self._labels if i not in ids]
-        mismatched = [case.id for case in cases if case.id in self._labels and self._is_other_answer(case)]
-        if mismatched:
+        if mismatched := [case.id for case in cases if case.id in self._labels and self._is_other_answer(case)]:
             raise DataError(f"{self.path}: labels of other answers than those that are judged: {listing(mismatched)}")
-        if (without or unused) and not self.partial:
-            problems = [f"no label for {listing(without)}"] if without else []
-            problems += [f"no document for {listing(unused)}"] if unused else []
-            raise DataError(f"{self.path}: {'; '.join(problems)}. If that is meant, set partial=true")
         if cases and len(without) == len(cases):
-            raise DataError(
-                f"{self.path}: not one of {len(cases)} documents has a label, such as {listing(without[:3])}"
-            )
+            raise DataError(f"{self.path}: not one of {len(cases)} documents has a label, such as {listing(without)}")
+        problems = {f"no label for {listing(without)}": without, f"no document for {listing(unused)}": unused}
+        if not self.partial and (faults := [problem for problem, lacking in problems.items() if lacking]):
+            raise DataError(f"{self.path}: {'; '.join(faults)}. If that is meant, set partial=true")
         if unused:
             logger.info("{}: {} labels belong to no document here", self.path, len(unused))
 
@@ -114,7 +107,7 @@ class LabelsJudge:
     def _verdict(self, case: Case, label: HumanLabel | None) -> Verdict:
         if label is None:
             return Verdict(None, "no label in the file", self.title, self.version)
-        remark = label.row.get(self.reason_field)
+        remark = label.row.get("reason")
         reason = remark if isinstance(remark, str) else ""
         return Verdict(label.label, reason, self.title, self.version, category=label.category)
 

@@ -1,11 +1,9 @@
-"""The judge `llm`: a model behind a server with OpenAI's API, or any other provider of lmms-eval's `llm_judge`."""
+"""The judge `llm`: a model behind a server with OpenAI's API."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.judging.model_judge import DEFAULT_MODEL, ModelJudge, title
 from hedge_tasks.judging.prompt import load_judge_prompt
@@ -15,15 +13,13 @@ from hedge_tasks.llm.models import ServedModel
 class LLMJudge(ModelJudge):
     """Asks a model over the network, many cases at a time.
 
-    Where it is and who pays is said by the environment variables that lmms-eval's own judges read; see
-    `hedge_tasks.llm.servers`.
+    Where it is and who pays is said by OPENAI_API_URL and OPENAI_API_KEY, which lmms-eval's own judges read, too.
 
     Args:
         model: Name under which the server knows the model.
-        prompt, images, asks, ask_unlabelled: See `ModelJudge`.
-        provider, url, account, thinking, concurrency, timeout, max_retries: See `ServedModel`.
+        prompt, images, asks: See `ModelJudge`.
+        url, account, thinking, concurrency, timeout, max_retries: See `ServedModel`.
         temperature: 0 is greedy; None takes the prompt's, or 0.
-        top_p, top_k, min_p: Limits of what is sampled; None takes the prompt's, or leaves them to the server.
         max_tokens: Of a reply; where a reply is asked for again, twice as many. None takes the prompt's, or 512.
 
     Raises:
@@ -38,55 +34,35 @@ class LLMJudge(ModelJudge):
         prompt: str = "hedge",
         *,
         images: bool | None = None,
-        provider: str | None = None,
         url: str | None = None,
         account: bool = False,
         temperature: float | None = None,
-        top_p: float | None = None,
-        top_k: int | None = None,
-        min_p: float | None = None,
         max_tokens: int | None = None,
         thinking: bool = False,
         asks: int = 2,
-        ask_unlabelled: bool = False,
         concurrency: int = 16,
         timeout: float = 120.0,
         max_retries: int = 8,
     ) -> None:
         loaded = load_judge_prompt(prompt)
-        limits = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "min_p": min_p, "max_tokens": max_tokens}
-        decoding: dict[str, Any] = {"temperature": 0.0, "max_tokens": 512, **loaded.decoding}
-        decoding |= {key: value for key, value in limits.items() if value is not None}
+        own = {"temperature": temperature, "max_tokens": max_tokens}
+        decoding: dict[str, Any] = {"temperature": 0.0, "max_tokens": 512}
+        for chosen in (loaded.decoding, own):
+            decoding |= {str(key): value for key, value in chosen.items() if value is not None}
         options.number("temperature", decoding["temperature"])
-        if "top_k" in decoding:
-            options.count("top_k", decoding["top_k"], at_least=1)
-        for key in ("top_p", "min_p"):
-            if options.number(key, decoding.get(key, 0.0)) > 1:
-                raise ConfigError(f"{key}: expected a number up to 1, got {decoding[key]!r}")
         served = ServedModel(
             model,
             url,
-            provider=provider,
             account=account,
             thinking=thinking,
             concurrency=concurrency,
             timeout=timeout,
             max_retries=max_retries,
             who=f"judge {title(self.name, str(model))}",
-            on_usage=_tell_lmms_eval,
         )
-        how: dict[str, Any] = {"images": images, "asks": asks, "ask_unlabelled": ask_unlabelled}
-        super().__init__(served, loaded, **how, max_tokens=decoding.pop("max_tokens"), sampling=decoding)
+        super().__init__(
+            served, loaded, images=images, asks=asks, max_tokens=decoding.pop("max_tokens"), sampling=decoding
+        )
 
     def identity(self) -> dict[str, Any]:
         return {"thinking": False, **super().identity()}
-
-
-def _tell_lmms_eval(model: str, prompt_tokens: int, completion_tokens: int) -> None:
-    """It counts the tokens of judges; outside of an evaluation there is nobody to tell, and importing it takes long."""
-    if "lmms_eval.evaluator" not in sys.modules:
-        return
-    from lmms_eval.models.model_utils.usage_metrics import log_usage
-
-    cost = {"input_tokens": prompt_tokens, "output_tokens": completion_tokens}
-    log_usage(model_name=model, task_name=None, reasoning_tokens=0, source="judge", **cost)

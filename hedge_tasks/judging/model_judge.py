@@ -41,7 +41,6 @@ class ModelJudge:
         prompt: name of one of the package's prompts, or the path of a prompt file (`*.json`).
         images: show the pictures to the model. None does where the prompt needs them.
         asks: how often a case is asked in all, where the reply cannot be read.
-        ask_unlabelled: ask again what an earlier run asked in vain; by default that stays unlabelled.
         sampling: `temperature`, `top_p`, `top_k`, `min_p`; 0 is greedy.
         max_tokens: of a reply; where a reply is asked for again, twice as many.
 
@@ -61,7 +60,6 @@ class ModelJudge:
         *,
         images: bool | None = None,
         asks: int = 2,
-        ask_unlabelled: bool = False,
         sampling: Mapping[str, float] | None = None,
         max_tokens: int = 512,
     ) -> None:
@@ -70,7 +68,6 @@ class ModelJudge:
         self.version = self.prompt.id
         self.images = self._sees(images)
         self.asks = options.count("asks", asks, at_least=1)
-        self.ask_unlabelled = options.flag("ask_unlabelled", ask_unlabelled)
         self.sampling = {"temperature": 0.0, **(sampling or {})}
         self.max_tokens = options.count("max_tokens", max_tokens, at_least=1)
         self.account = Account()
@@ -117,8 +114,7 @@ class ModelJudge:
         left = [i for i in range(len(cases)) if i not in verdicts]
         try:
             with ReplyLog(self._folder) if self._folder is not None else nullcontext() as log:
-                how: dict[str, Any] = {"asks": self.asks, "fresh": self.ask_unlabelled}
-                asker = Asker(self.model, self.account, log, **how, stage=self.title)
+                asker = Asker(self.model, self.account, log, asks=self.asks, stage=self.title)
                 answered = asker.ask_all([self._question(cases[i]) for i in left])
         finally:
             self.model.free()
@@ -160,7 +156,7 @@ class ModelJudge:
         return None
 
     def _read(self, case: Case, reply: Reply) -> Verdict:
-        outcome, reason = self.prompt.read(reply.text, case.answer)
+        outcome, reason = self.prompt.outcome_in(reply.text, case.answer)
         if outcome is None:
             raise Unreadable(reason)
         category = self.prompt.category(outcome)

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.io import options
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.judging.config import judge_from, parse_spec
 
@@ -21,7 +20,6 @@ class Panel:
 
     Args:
         judges: built ones, or specifications as `judge_from` takes them; at least two.
-        quorum: as many votes must be cast.
 
     Raises:
         ConfigError: a value makes no sense, or the same judge is there twice.
@@ -30,20 +28,17 @@ class Panel:
     name = "panel"
     version = "1"
 
-    def __init__(self, judges: Sequence[Any], *, quorum: int = 1) -> None:
+    def __init__(self, judges: Sequence[Any]) -> None:
         self.judges = [built for entry in _as_list(judges) for built in _build(entry)]
         if len(self.judges) < 2:
             raise ConfigError("judge 'panel': at least two judges are needed")
-        self.quorum = options.count("quorum", quorum, at_least=1)
-        if self.quorum > len(self.judges):
-            raise ConfigError(f"quorum: {self.quorum} votes of {len(self.judges)} judges")
         settings = [judge.settings() for judge in self.judges]
         if any(own_settings in settings[:i] for i, own_settings in enumerate(settings)):
             raise ConfigError("judge 'panel': the same judge is there twice")
 
     def settings(self) -> dict[str, Any]:
         members = [judge.settings() for judge in self.judges]
-        return {"judge": self.name, "version": self.version, "quorum": self.quorum, "judges": members}
+        return {"judge": self.name, "version": self.version, "judges": members}
 
     @property
     def parts(self) -> Sequence[Judge]:
@@ -56,7 +51,7 @@ class Panel:
 
     def _count(self, votes: tuple[Verdict, ...]) -> Verdict:
         cast = [vote.label for vote in votes if vote.label is not None]
-        label = majority(cast) if len(cast) >= self.quorum else None
+        label = majority(cast)
         # The kind of hallucination is a matter for those who found one, and likewise the reason.
         agreeing = [vote for vote in votes if vote.label == label and not vote.undecided]
         category = majority([vote.category for vote in agreeing if vote.category is not None])

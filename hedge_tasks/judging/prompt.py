@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluation import judge_prompt_files
-from hedge_tasks.io.outside import parse_json, read_text
+from hedge_tasks.io.outside import read_text
 from hedge_tasks.io.records import Items, Label, Name, Objects, Record
 from hedge_tasks.judging.base import Case
-from hedge_tasks.llm.template import Example, PromptFile, ShownField, Template
+from hedge_tasks.llm.template import Example, ShownField, Template
 from hedge_tasks.replies.labels import outcome_of, read_judgement
 from hedge_tasks.replies.text import normalise
 
@@ -38,10 +37,17 @@ class JudgeField(ShownField):
     case: Literal["question", "description", "reference", "answer"]
 
 
-class JudgeFile(PromptFile):
-    """A prompt file of a judge.
+class JudgePrompt(Template):
+    """How a judge is asked and what it may say.
 
     A schema, an example or a spelling that contradicts the outcomes would spoil every label, and is refused.
+
+    Attributes:
+        images: whether the judge is shown the pictures.
+        answer_field: name of the reply's field with the outcome.
+        outcomes: what it may say (`values` in the file).
+        answers_only: none of the outcomes is for a reply that is no answer: a refusal, an empty one, an unfinished
+            thought, one cut off before it says anything. Nobody is asked about these, and they have no label.
     """
 
     images: Literal["never", "optional", "required"]
@@ -50,44 +56,25 @@ class JudgeFile(PromptFile):
     examples: Items[Example]
     again: str
     reply_schema: Objects[Any] = Field(alias="schema")
-    values: Items[Outcome]
+    outcomes: Items[Outcome] = Field(alias="values")
     answers_only: bool = False
 
     @model_validator(mode="after")
-    def _fits_its_outcomes(self) -> JudgeFile:
-        spellings = [normalise(text) for o in self.values for text in (o.key, *o.spellings)]
+    def _fits_its_outcomes(self) -> Self:
+        spellings = [normalise(text) for o in self.outcomes for text in (o.key, *o.spellings)]
         if twice := {text for text in spellings if spellings.count(text) > 1}:
             raise ValueError(f"values: {sorted(twice)} stand for two outcomes, or are given twice")
-        spelled = {normalise(text): o.key for o in self.values for text in (o.key, *o.spellings)}
         try:
             allowed = self.reply_schema["properties"][self.answer_field]["enum"]
-            keys = [outcome_of(value, spelled) or str(value) for value in allowed]
+            keys = [outcome_of(value, self._spelled()) or str(value) for value in allowed]
         except (KeyError, TypeError) as error:
             raise ValueError(f"schema: no enum of {self.answer_field} ({error})") from None
-        if sorted(keys) != sorted(o.key for o in self.values):
-            raise ValueError(f"schema: allows {keys}, the values are {[o.key for o in self.values]}")
+        if sorted(keys) != sorted(o.key for o in self.outcomes):
+            raise ValueError(f"schema: allows {keys}, the values are {[o.key for o in self.outcomes]}")
         for example in self.examples:
-            if outcome_of(example.reply.get(self.answer_field), spelled) is None:
+            if self.outcome(example.reply.get(self.answer_field)) is None:
                 raise ValueError(f"examples: {example.reply} is no reply of the schema")
         return self
-
-
-@dataclass(frozen=True)
-class JudgePrompt(Template):
-    """How a judge is asked and what it may say.
-
-    Attributes:
-        images: whether the judge is shown the pictures: "never", "optional" or "required".
-        answer_field: name of the reply's field with the outcome.
-        outcomes: what it may say.
-        answers_only: none of the outcomes is for a reply that is no answer: a refusal, an empty one, an unfinished
-            thought, one cut off before it says anything. Nobody is asked about these, and they have no label.
-    """
-
-    images: str = "never"
-    answer_field: str = ""
-    outcomes: tuple[Outcome, ...] = ()
-    answers_only: bool = False
 
     def values(self, case: Case) -> dict[str, str | None]:
         """Values that the prompt shows of a case, by the names of the case."""
@@ -99,10 +86,6 @@ class JudgePrompt(Template):
     def messages(self, case: Case, images: Sequence[Any] = (), *, again: bool = False) -> list[dict[str, Any]]:
         """The conversation about a case; see `conversation`."""
         return self.conversation(self.values(case), images, again=again)
-
-    def show(self, case: Case) -> str:
-        """The texts of a case as the judge sees them."""
-        return self.shown(self.values(case))
 
     def missing(self, case: Case, with_images: bool) -> str | None:
         """The first text that the judge needs and the case has not."""
@@ -116,7 +99,7 @@ class JudgePrompt(Template):
         """The outcome that a value of the reply's field stands for."""
         return self._keyed(outcome_of(value, self._spelled()))
 
-    def read(self, reply: str, judged: str = "") -> tuple[Outcome | None, str]:
+    def outcome_in(self, reply: str, judged: str = "") -> tuple[Outcome | None, str]:
         """The outcome that a reply names with the judge's reason, or None with what is wrong.
 
         Args:
@@ -125,16 +108,13 @@ class JudgePrompt(Template):
         judgement = read_judgement(reply, self._spelled(), self.answer_field, judged)
         return self._keyed(judgement.reading.value), judgement.reason
 
-    def spelled(self) -> dict[str, Outcome]:
-        """Every spelling of every outcome, normalised."""
-        return {normalise(text): o for o in self.outcomes for text in (o.key, *o.spellings)}
-
     def category(self, outcome: Outcome) -> str | None:
         """The category that goes into a verdict; none where it would only repeat the label."""
         return None if outcome.key in ("supported", "hallucinated") else outcome.key
 
     def _spelled(self) -> dict[str, str]:
-        return {text: outcome.key for text, outcome in self.spelled().items()}
+        """The outcome of every spelling, normalised."""
+        return {normalise(text): o.key for o in self.outcomes for text in (o.key, *o.spellings)}
 
     def _keyed(self, key: str | None) -> Outcome | None:
         return next((outcome for outcome in self.outcomes if outcome.key == key), None)
@@ -154,7 +134,7 @@ def load_judge_prompt(name: str) -> JudgePrompt:
             text = read_text(Path(name))
         except DataError as error:
             raise ConfigError(f"prompt: {error}") from None
-        return parse_judge_prompt(text, name, foreign=True)
+        return JudgePrompt.parse(text, name, foreign=True)
     files = prompt_files()
     if name not in files:
         raise unknown("judge prompt", name, files)
@@ -163,28 +143,13 @@ def load_judge_prompt(name: str) -> JudgePrompt:
 
 @cache
 def _load_packaged(name: str, path: Path) -> JudgePrompt:
-    return parse_judge_prompt(path.read_text("utf-8"), f"prompt {name}")
+    return JudgePrompt.parse(path.read_text("utf-8"), f"prompt {name}")
 
 
 def prompt_files() -> dict[str, Path]:
     """The prompts that come with this package and with evaluations, by name."""
     ours = Path(str(resources.files("hedge_tasks.judging"))) / "prompts"
     return {**judge_prompt_files(), **{path.stem: path for path in ours.glob("*.json")}}
-
-
-def parse_judge_prompt(text: str, where: str, *, foreign: bool = False) -> JudgePrompt:
-    """Check and build from the text of a prompt file.
-
-    Args:
-        where: put in front of every error.
-        foreign: not one of the package's; its id then tells two files of the same name and version apart.
-
-    Raises:
-        DataError: names what is wrong.
-    """
-    file = JudgeFile.read(parse_json(text, where), where)
-    own: dict[str, Any] = {"images": file.images, "answer_field": file.answer_field, "answers_only": file.answers_only}
-    return JudgePrompt(**file.attributes(text, foreign=foreign), outcomes=file.values, **own)
 
 
 def _cut(text: str) -> str:

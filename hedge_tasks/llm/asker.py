@@ -81,7 +81,7 @@ class Query(Generic[T]):
             lambda: self.prompt.conversation(self.values, self.images(), again=attempt > 0),
             tokens * (2 if attempt else 1),
             limits.pop("temperature", 0.0),
-            self.prompt.schema if self.schema is None else self.schema,
+            self.prompt.reply_schema if self.schema is None else self.schema,
             limits,
             self._seed(attempt),
         )
@@ -122,7 +122,6 @@ class Asker:
         account: What is counted.
         log: Where replies are kept; None keeps none.
         asks: How often a question is asked in all, where the reply cannot be read or the request fails.
-        fresh: Ask again what is kept and could not be read.
         stage: What the questions are for; they are counted by it.
     """
 
@@ -133,11 +132,10 @@ class Asker:
         log: ReplyLog | None = None,
         *,
         asks: int = 2,
-        fresh: bool = False,
         stage: str = "asked",
     ) -> None:
         self.model, self.account, self.log = model, account, log
-        self.asks, self.fresh, self.stage = asks, fresh, stage
+        self.asks, self.stage = asks, stage
 
     def ask(self, query: Query[T], stop: threading.Event) -> QueryResult[T]:
         """One question, now. Threads may call it.
@@ -184,7 +182,7 @@ class Asker:
         while self.log is not None and self._unresolved(result):
             key = query.key(self.model, result.attempts)
             cached = None if key is None else self.log.get(key)
-            if cached is None or (self.fresh and cached.about.get("unread")):
+            if cached is None:
                 break
             result = self._read(query, cached.reply, result.attempts, cached=True)
         return result

@@ -16,7 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.io.downloads import certificates, same_origin
+from hedge_tasks.io.downloads import certificates
 from hedge_tasks.llm.event_loop import at_end
 from hedge_tasks.llm.failures import RequestFailed
 
@@ -27,8 +27,6 @@ LARGEST_REPLY = 16 * 2**20
 """Bytes. A chat completion with log-probabilities takes about 100 a token."""
 
 _LONGEST_CONNECT_S = 60.0
-_MOST_REDIRECTS = 3
-_REDIRECTS = (301, 302, 307, 308)
 _LARGE_BODY = 2**20
 
 # Servers close connections that nobody uses, vLLM's after 5 s. A request on one that is just being closed fails.
@@ -36,7 +34,7 @@ _KEPT_ALIVE_S = 4.0
 
 
 class RedirectedAway(Exception):
-    """The server sends requests, with their pictures, to another host."""
+    """The server sends requests, with their pictures, to another address."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +57,13 @@ class HttpClient:
         url: What every path is put behind.
         headers: Of every request.
         timeout: Seconds for a whole reply, whatever trickles in meanwhile.
-        query: Behind every path.
 
     Raises:
         ConfigError: The environment's proxy is of a kind that is not known.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], timeout: float, query: str = "") -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], timeout: float) -> None:
         self.url, self.timeout = url.rstrip("/"), timeout
-        self._query = f"?{query}" if query else ""
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
         self._proxy = _proxy(self.url)
 
@@ -88,7 +84,7 @@ class HttpClient:
         import aiohttp
 
         try:
-            return await self._follow(method, f"{self.url}{path}{self._query}", body)
+            return await self._once(method, f"{self.url}{path}", body)
         except aiohttp.ConnectionTimeoutError:
             raise RequestFailed(self._too_late(), "unreachable", away=True) from None
         except TimeoutError:
@@ -104,23 +100,10 @@ class HttpClient:
     def _too_late(self, whole: str = "") -> str:
         return f"no {whole}answer within {self.timeout:g} s; a larger timeout= waits longer"
 
-    async def _follow(self, method: str, target: str, body: bytes | None) -> HttpReply:
-        deadline = asyncio.get_running_loop().time() + self.timeout
-        for _ in range(_MOST_REDIRECTS):
-            reply, elsewhere = await self._once(method, target, body, deadline)
-            if elsewhere is None:
-                return reply
-            target = elsewhere
-        raise RequestFailed("the server redirects without end", "refused")
-
-    async def _once(
-        self, method: str, target: str, body: bytes | None, deadline: float
-    ) -> tuple[HttpReply, str | None]:
-        """The reply, and where it redirects to."""
+    async def _once(self, method: str, target: str, body: bytes | None) -> HttpReply:
         import aiohttp
         from yarl import URL
 
-        left = max(deadline - asyncio.get_running_loop().time(), 0.001)  # 0 would be without end
         # Less than all the time, so that a connection that does not come about is told from a reply that does not.
         connect = min(0.9 * self.timeout, _LONGEST_CONNECT_S)
         address = URL(target, encoded=True)
@@ -133,20 +116,18 @@ class HttpClient:
             allow_redirects=False,
             proxy=self._proxy,
             ssl=certificates() if target.startswith("https") else True,
-            timeout=aiohttp.ClientTimeout(total=left, sock_connect=connect),
+            timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=connect),
         ) as response:
-            if response.status in _REDIRECTS and "location" in response.headers:
-                elsewhere = address.join(URL(response.headers["location"]))
-                if not same_origin(str(address), str(elsewhere)):
-                    raise RedirectedAway(
-                        f"the server redirects to another host ({elsewhere.host}), which would be told the questions "
-                        "and the pictures; give that address itself if it is meant"
-                    )
-                return HttpReply(response.status, response.headers, b""), str(elsewhere)
+            elsewhere = response.headers.get("location")
+            if elsewhere and response.status in range(300, 400):
+                raise RedirectedAway(
+                    f"the server redirects to another address ({address.join(URL(elsewhere)).with_query(None)}), which "
+                    "would be told the questions and the pictures; give that address itself if it is meant"
+                )
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise RequestFailed("the answer is compressed, although that was not asked for", "garbled")
             try:
-                return HttpReply(response.status, response.headers, await _content(response)), None
+                return HttpReply(response.status, response.headers, await _content(response))
             except TimeoutError:
                 raise RequestFailed(self._too_late("whole "), "late") from None
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from loguru import logger
 
@@ -31,7 +31,6 @@ from hedge_tasks.llm.failures import (
     retry_after_s,
 )
 from hedge_tasks.llm.secrets import NO_KEY, Redactor
-from hedge_tasks.numbers import WHOLE
 
 Result = TypeVar("Result")
 
@@ -45,9 +44,6 @@ Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
 
 _AWAY = (502, 503, 504)
 """Replies of gateways for a server that is not there, and of servers that load a model."""
-
-_PROGRESS_S = 30.0
-"""Seconds between two words about a server that is waited for."""
 
 _SHORTEST_PAUSE_S, _LONGEST_WAIT_S = 0.05, 10.0
 """Between two looks for a server that is not there yet."""
@@ -96,10 +92,8 @@ class ChatClient:
 
     Args:
         model: Name under which the server knows the model.
-        url: Such as `http://localhost:8000/v1`; of Azure the endpoint.
+        url: Such as `http://localhost:8000/v1`.
         key: As `check_key` returns it.
-        key_variable: The environment variable that an error about the key names.
-        api_version: Of Azure's API; None for every other server.
         name: What errors call the server; its address by default.
         timeout: Seconds to wait for an answer.
         max_retries: How often a request that failed is made again.
@@ -115,8 +109,6 @@ class ChatClient:
         url: str = OPENAI,
         key: str = NO_KEY,
         *,
-        key_variable: str = "OPENAI_API_KEY",
-        api_version: str | None = None,
         name: str | None = None,
         timeout: float = 300.0,
         max_retries: int = 6,
@@ -127,15 +119,11 @@ class ChatClient:
         self.model, self.url, self.name = model, url, name or url
         self.timeout, self.max_retries, self.backoff_s, self.wait_s = timeout, max_retries, backoff_s, wait_s
         self.redact = Redactor(key)
-        self._key_variable = key_variable
         self._retried: set[Kind] = {"unreachable", "late", "busy", "garbled", *(("empty",) if retry_empty else ())}
-        self._lists_models = api_version is None  # Azure lists models, and is asked for deployments
-        self._http, self._of_model = _connect(url, key, api_version, timeout, model)
+        self._http = HttpClient(url, _headers(url, key), timeout)
         self._logged_topics: set[str] = set()
         self._lock = threading.Lock()
         self._n_replies = 0  # of any status but those that say that nobody is there
-        self._away_since: float | None = None
-        self._waits: set[tuple[float, int]] = set()
         self._dialect = Dialect(self.name, self.say_once)
         self._thinks: bool | None = None
 
@@ -211,12 +199,9 @@ class ChatClient:
 
         def send(settings: Mapping[str, Any]) -> Awaitable[HttpReply]:
             fields = encoded({"model": self.model, **settings})
-            return self._post("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
+            return self._http.post("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
 
         return send
-
-    def _post(self, path: str, body: bytes) -> Awaitable[HttpReply]:
-        return self._http.post(f"{self._of_model}{path}", body)
 
     async def _until_read(
         self,
@@ -233,12 +218,12 @@ class ChatClient:
             read: What there is in the parsed body of an answer. Raises RequestFailed where there is nothing.
         """
         stop = stop or threading.Event()
-        has_tried_enough = self._has_tried_enough()
+        gives_up = self._patience()
         for attempt in count(1):
             try:
                 return await self._ask_once(send, read, settings, optional)
             except RequestFailed as failure:
-                if failure.kind not in self._retried or stop.is_set() or has_tried_enough(failure, attempt):
+                if failure.kind not in self._retried or stop.is_set() or gives_up(failure, attempt):
                     return failure
                 warning = f"{self.name}: {failure}; failed requests are made again after a pause"
                 self.say_once("retries", warning)
@@ -252,13 +237,12 @@ class ChatClient:
         Raises:
             HedgeError: It is not there by then.
         """
+        began = time.monotonic()
         for n in count():
-            if self.wait_s <= 0:
+            if self.wait_s <= 0 or self._is_reached():
                 return
-            if self._is_reached():
-                return
-            self._note_away()
-            if self._waited_s() >= self.wait_s:
+            self._say_away()
+            if time.monotonic() - began >= self.wait_s:
                 raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
             time.sleep(min(_SHORTEST_PAUSE_S * 2**n, _LONGEST_WAIT_S))
 
@@ -271,56 +255,29 @@ class ChatClient:
         except RedirectedAway:
             return True
 
-    def _has_tried_enough(self) -> Callable[[RequestFailed, int], bool]:
-        """Whether a request is given up after its failure in an attempt: its retries are used up, and it is not the
-        server that is away or asks for fewer requests.
+    def _patience(self) -> Callable[[RequestFailed, int], bool]:
+        """Whether a request is given up after its failure in an attempt: the one rule of retries.
 
-        A server that has replied to anybody since the request found nobody is not away. An answer that is late twice
-        will be so again: each time the server does its work for nothing.
+        A server that is away is waited for, and one that asks for fewer requests is asked for long. A server that has
+        replied to anybody since the request began is not away. An answer that is late twice will be so again: each
+        time the server does its work for nothing.
         """
-        n_replies: int | None = None
-        n_failures = n_late = 0  # attempts at a server that is away use up no retries
+        began, n_replies, n_failures, n_late = time.monotonic(), self._n_replies, 0, 0
 
-        def stop(failure: RequestFailed, attempt: int) -> bool:
-            nonlocal n_replies, n_failures, n_late
+        def gives_up(failure: RequestFailed, attempt: int) -> bool:
+            nonlocal n_failures, n_late
             if failure.throttled:
                 return attempt > _MOST_THROTTLED * self.max_retries
-            n_late += failure.kind == "late"
-            if n_late > 1:
-                return True
-            if failure.away:
-                n_replies = self._n_replies if n_replies is None else n_replies
-                if self._n_replies == n_replies:
-                    self._note_away()
-                    return self._waited_s() >= self.wait_s and attempt > self.max_retries
-            else:
-                n_replies = None
-            n_failures += 1
-            return n_failures > self.max_retries
+            if failure.away and self._n_replies == n_replies and time.monotonic() - began < self.wait_s:
+                self._say_away()
+                return False
+            n_failures, n_late = n_failures + 1, n_late + (failure.kind == "late")
+            return n_late > 1 or n_failures > self.max_retries
 
-        return stop
+        return gives_up
 
-    def _note_reply(self) -> None:
-        with self._lock:
-            self._n_replies += 1
-            since, self._away_since = self._away_since, None
-        if since is not None and time.monotonic() - since > _PROGRESS_S:
-            logger.info("{} is back", self.name)
-
-    def _note_away(self) -> None:
-        """Note that the server was away, and log every now and then for how long."""
-        with self._lock:
-            since = self._away_since = time.monotonic() if self._away_since is None else self._away_since
-            waited = time.monotonic() - since
-            part = int(waited // _PROGRESS_S)
-            news = (since, part) not in self._waits
-            self._waits.add((since, part))
-        if news and self.wait_s > 0:
-            logger.warning("{} is away: waiting, {} of {:g} s (wait_for_server)", self.name, WHOLE(waited), self.wait_s)
-
-    def _waited_s(self) -> float:
-        since = self._away_since
-        return 0.0 if since is None else time.monotonic() - since
+    def _say_away(self) -> None:
+        self.say_once("away", f"{self.name} is away: waiting for at most {self.wait_s:g} s (wait_for_server)")
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -332,8 +289,6 @@ class ChatClient:
         return run(self._served())
 
     async def _served(self) -> list[Mapping[str, Any]]:
-        if not self._lists_models:
-            return []
         try:
             body = parse_json((await self._http.get("/models")).content, "the models")
         except (RequestFailed, RedirectedAway, ValueError):  # listing is a courtesy
@@ -390,7 +345,7 @@ class ChatClient:
                 body = parse_json(reply.content, "the answer")
             except _BadStatus as error:
                 if error.status not in _AWAY:
-                    self._note_reply()
+                    self._n_replies += 1
                 # Each turn of the loop changes one setting, so there are few.
                 if self._dialect.learn(error.status, self._reason(error), settings, optional, levels):
                     continue
@@ -402,7 +357,7 @@ class ChatClient:
                 raise ServerRefuses(f"{self.name}: {self.redact.shown(error)}") from None
             except ValueError as error:
                 raise RequestFailed(self.redact.shown(error), "garbled") from None
-            self._note_reply()
+            self._n_replies += 1
             self._dialect.has_answered()
             return body
 
@@ -431,7 +386,7 @@ class ChatClient:
             return RequestFailed(text, "busy", retry_after_s=pause_s, away=away, throttled=throttled)
         if status in (401, 403):
             return ServerRefuses(
-                f"{self.name} refuses the API key ({status}: {reason}). Set {self._key_variable} to one that may use "
+                f"{self.name} refuses the API key ({status}: {reason}). Set OPENAI_API_KEY to one that may use "
                 f"{self.model!r}"
             )
         if status == 404:
@@ -454,17 +409,13 @@ def encoded(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _connect(url: str, key: str, api_version: str | None, timeout: float, model: str) -> tuple[HttpClient, str]:
-    """The client, and the prefix of a model's paths."""
-    if api_version is not None:
-        query = urlencode({"api-version": api_version})
-        client = HttpClient(f"{url.rstrip('/')}/openai", {"api-key": key}, timeout, query)
-        return client, f"/deployments/{quote(model, safe='')}"
+def _headers(url: str, key: str) -> dict[str, str]:
+    """Of every request; OpenAI is told the organisation and the project besides."""
     headers = {"Authorization": f"Bearer {key}"}
     if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
         of_account = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
         headers |= {name: os.environ[variable] for name, variable in of_account.items() if os.environ.get(variable)}
-    return HttpClient(url, headers, timeout), ""
+    return headers
 
 
 async def _pause(seconds: float, stop: threading.Event) -> None:

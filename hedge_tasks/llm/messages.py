@@ -27,17 +27,6 @@ def to_openai(messages: Sequence[Mapping[str, Any]], *, max_image_side: int | No
     return [{"role": turn["role"], "content": _content(turn["content"], max_image_side)} for turn in messages]
 
 
-def without_system(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return messages in OpenAI's form without a system turn: its text goes in front of the first user turn."""
-    turns = [dict(turn) for turn in messages]
-    if not turns or turns[0]["role"] != "system":
-        return turns
-    system, user, *later_turns = turns
-    content = user["content"]
-    parts = [{"type": "text", "text": system["content"]}, *([_text(content)] if isinstance(content, str) else content)]
-    return [{"role": "user", "content": _join_texts(parts)}, *later_turns]
-
-
 def _content(content: Any, max_image_side: int | None) -> Any:
     return content if isinstance(content, str) else _join_texts([_part(part, max_image_side) for part in content])
 

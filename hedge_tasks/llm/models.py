@@ -6,21 +6,25 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import DrawsFailed, HedgeError
 from hedge_tasks.io import options
+from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.concurrency import ask_each
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed, ServerGone
 from hedge_tasks.llm.log import Reply
+from hedge_tasks.llm.servers import server_and_key
 
-if TYPE_CHECKING:
-    from hedge_tasks.llm.servers import Server
+_OPTIONAL = ("response_format", "chat_template_kwargs", "seed", "temperature", "top_p", "top_k", "min_p")
+"""Settings a reply can do without where a server refuses them: a schema that nobody enforces is still checked."""
+
+_BACKOFF_S = 0.5
 
 ReplyOrFailure = Reply | RequestFailed
 """A reply, or why there is none."""
@@ -88,19 +92,17 @@ class Model(Protocol):
 
 
 class ServedModel:
-    """A model behind a server with OpenAI's chat API, or behind any other provider of lmms-eval.
+    """A model behind a server with OpenAI's chat API.
 
     Args:
         model: Name under which the server knows it.
-        url: Such as `http://localhost:8000/v1`; None takes the environment's (see `hedge_tasks.llm.servers`).
-        provider: Kind of server; None takes that of API_TYPE, or `openai`.
+        url: Such as `http://localhost:8000/v1`; None takes that of OPENAI_API_URL, or OpenAI's.
         account: Whether a server at `url` is told OPENAI_API_KEY. By default only OpenAI's own is.
         thinking: Let a model that can do so reason before it replies.
         concurrency: Requests under way at any time.
         timeout: Seconds to wait for a reply.
         max_retries: How often a request that failed (connection, 429, 5xx) is made again, after growing pauses.
         who: What errors call whoever asks; by default the model.
-        on_usage: Told the tokens of every reply: model, prompt tokens, completion tokens.
 
     Raises:
         ConfigError: A value makes no sense.
@@ -111,24 +113,22 @@ class ServedModel:
         model: str,
         url: str | None = None,
         *,
-        provider: str | None = None,
         account: bool = False,
         thinking: bool = False,
         concurrency: int = 16,
         timeout: float = 300.0,
         max_retries: int = 8,
         who: str = "",
-        on_usage: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self.name = options.text("model", model)
         self.thinking = options.flag("thinking", thinking)
         self.concurrency = options.count("concurrency", concurrency, at_least=1)
         self.who = who or self.name
-        self._on_usage = on_usage
-        self._where = {
-            "url": None if url is None else options.address("url", url),
-            "provider": options.optional_text("provider", provider),
-            "account": options.flag("account", account),
+        self._url, self._account = (
+            None if url is None else options.address("url", url),
+            options.flag("account", account),
+        )
+        self._limits: dict[str, Any] = {
             "timeout": options.number("timeout", timeout, zero=False),
             "max_retries": options.count("max_retries", max_retries),
         }
@@ -138,13 +138,13 @@ class ServedModel:
         return {"model": self.name, **({"thinking": True} if self.thinking else {})}
 
     def check(self) -> None:
-        _ = self._server
+        _ = self._client
 
     def free(self) -> None:
         """Nothing is loaded."""
 
     def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
-        _ = self._server  # a key that is not there is no failure of a request
+        _ = self._client  # a key that is not there is no failure of a request
         return run(self._reply(request, stop))
 
     async def _reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
@@ -153,18 +153,20 @@ class ServedModel:
         except (OSError, ValueError) as error:
             return RequestFailed(f"its images cannot be read ({error})", "unsent")
         began = time.monotonic()
-        outcome = await self._server(messages, self._settings(request), stop)
-        if isinstance(outcome, RequestFailed):
-            return outcome
-        if self._on_usage is not None and outcome.prompt_tokens is not None:
-            self._on_usage(self.name, outcome.prompt_tokens, outcome.completion_tokens or 0)
-        return replace(outcome, seconds=round(time.monotonic() - began, 3))
+        completion = await self._client.ask_async(messages, self._settings(request), optional=_OPTIONAL, stop=stop)
+        seconds = round(time.monotonic() - began, 3)
+        if isinstance(completion, RequestFailed):
+            said_nothing = completion.kind in ("empty", "cut")  # the model was there, and said nothing
+            return Reply("", completion.kind, problem=str(completion), seconds=seconds) if said_nothing else completion
+        tokens = {} if completion.usage is None else asdict(completion.usage)
+        text = self._client.redact(completion.text)
+        return Reply(text, completion.finish, completion.model, **tokens, seconds=seconds)
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         async def call(position: int, stop: threading.Event) -> ReplyOrFailure:
             return await self._reply(requests[position], stop)
 
-        _ = self._server  # a key that is not there is no failure of a request
+        _ = self._client  # a key that is not there is no failure of a request
         try:
             yield from ask_each(call, len(requests), min(self.concurrency, len(requests)), unreachable=_unreachable)
         except ServerGone as gone:
@@ -174,11 +176,11 @@ class ServedModel:
             ) from None
 
     @cached_property
-    def _server(self) -> Server:
+    def _client(self) -> ChatClient:
         # Not before it is needed: kept replies need no key.
-        from hedge_tasks.llm.servers import connect
-
-        return connect(self.name, who=self.who, **self._where)  # type: ignore[arg-type]
+        url, key = server_and_key(self._url, account=self._account, who=self.who)
+        how: dict[str, Any] = {"backoff_s": _BACKOFF_S, "retry_empty": False}  # it is asked again in other words
+        return ChatClient(self.name, url, key, name=f"{self.who} at {url}", **how, **self._limits)
 
     def _settings(self, request: Request) -> dict[str, Any]:
         settings: dict[str, Any] = {

@@ -18,17 +18,15 @@ conversation.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from hedge_tasks.errors import unknown
 from hedge_tasks.io.outside import parse_json
@@ -76,25 +74,39 @@ class Example(Record):
     reply: Objects[Any]
 
 
-class PromptFile(Record):
-    """A prompt file."""
+class Template(Record):
+    """A prompt file: one way to ask.
+
+    Attributes:
+        name, version: of the prompt; see `id`.
+        system_lines: Instructions (`system` in the file).
+        fields: What the user's turn shows, a JSON object with these names; one that has no value is left out.
+        examples: What is shown and the reply that it should get.
+        again: What is added when a reply could not be read.
+        reply_schema: JSON schema of a reply (`schema` in the file); empty where whoever asks brings it.
+        turns: In place of `system` and the JSON object. What stands in a value is then shown as it is, but for the
+            marks of chat templates, which lose their meaning.
+        decoding: How a model is asked: `temperature`, `top_p`, `top_k`, `min_p`, `max_tokens`, as far as it is said.
+    """
 
     name: Name
     version: int | Name
     about: Any = None
     source: Any = None
     notice: Any = None
-    system: Items[str] = ()
+    system_lines: Items[str] = Field(alias="system", default=())
     turns: Items[TurnPart] = ()
     fields: Items[ShownField]
     examples: Items[Example] = ()
     again: str = ""
     reply_schema: Objects[Any] = Field(alias="schema", default_factory=dict)
     decoding: dict[Setting, Annotated[int | float, Field(ge=0, lt=1e6)]] = Field(default_factory=dict)
+    _digest: str = PrivateAttr("")
+    _foreign: bool = PrivateAttr(False)
 
     @model_validator(mode="after")
-    def _is_of_a_piece(self) -> PromptFile:
-        if not self.system and not self.turns:
+    def _is_of_a_piece(self) -> Self:
+        if not self.system_lines and not self.turns:
             raise ValueError("system missing")
         if extra := {name for example in self.examples for name in example.case} - {f.name for f in self.fields}:
             raise ValueError(f"examples: {sorted(extra)} are no fields")
@@ -102,53 +114,35 @@ class PromptFile(Record):
             raise ValueError(f"turns: {sorted(strange)} are no fields")
         return self
 
-    def attributes(self, text: str, *, foreign: bool = False) -> dict[str, Any]:
-        """The parts of a `Template`.
+    @classmethod
+    def parse(cls, text: str, where: str, *, foreign: bool = False) -> Self:
+        """Check and build from the text of a prompt file.
 
         Args:
-            text: Of the file.
+            where: Put in front of every error.
             foreign: Not one of the package's; its id then tells two files of the same name and version apart.
+
+        Raises:
+            DataError: Names what is wrong.
         """
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        return {
-            "id": f"{self.name}/{self.version}" + (f"#{digest[:8]}" if foreign else ""),
-            "digest": digest,
-            "system": "\n".join(self.system),
-            "fields": self.fields,
-            "examples": tuple((escaped_json(e.case), json.dumps(e.reply, ensure_ascii=False)) for e in self.examples),
-            "again": self.again,
-            "schema": self.reply_schema,
-            "turns": self.turns,
-            "decoding": self.decoding,
-        }
+        template = cls.read(parse_json(text, where), where)
+        template._digest, template._foreign = hashlib.sha256(text.encode()).hexdigest(), foreign
+        return template
 
+    @property
+    def digest(self) -> str:
+        """Of the whole file: part of the key of every reply."""
+        return self._digest
 
-@dataclass(frozen=True)
-class Template:
-    """One way to ask.
+    @property
+    def id(self) -> str:
+        """`name/version`, recorded with whatever is read; with a digest where the file is not one of ours."""
+        return f"{self.name}/{self.version}" + (f"#{self._digest[:8]}" if self._foreign else "")
 
-    Attributes:
-        id: `name/version`, recorded with whatever is read; with a digest where the file is not one of ours.
-        digest: Of the whole file: part of the key of every reply.
-        system: Instructions.
-        fields: What the user's turn shows, a JSON object with these names; one that has no value is left out.
-        examples: Shown and reply, as they are written.
-        again: What is added when a reply could not be read.
-        schema: JSON schema of a reply; empty where whoever asks brings it.
-        turns: In place of `system` and the JSON object. What stands in a value is then shown as it is, but for the
-            marks of chat templates, which lose their meaning.
-        decoding: How a model is asked: `temperature`, `top_p`, `top_k`, `min_p`, `max_tokens`, as far as it is said.
-    """
-
-    id: str
-    digest: str
-    system: str
-    fields: tuple[ShownField, ...]
-    examples: tuple[tuple[str, str], ...] = ()
-    again: str = ""
-    schema: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-    turns: tuple[TurnPart, ...] = ()
-    decoding: Mapping[str, float] = dataclasses.field(default_factory=dict, hash=False)
+    @property
+    def system(self) -> str:
+        """The instructions."""
+        return "\n".join(self.system_lines)
 
     def conversation(
         self, values: Mapping[str, Any], images: Sequence[Any] = (), *, again: bool = False
@@ -165,8 +159,9 @@ class Template:
         """
         system = self._filled("system", values) if self.turns else self.system
         turns = [_turn("system", system)] if system else []
-        for shown, reply in self.examples:
-            turns += [_turn("user", shown), _turn("assistant", reply)]
+        for example in self.examples:
+            reply = json.dumps(example.reply, ensure_ascii=False)
+            turns += [_turn("user", escaped_json(example.case)), _turn("assistant", reply)]
         turns.append(_turn("user", self.shown(values)))
         turns[-1]["content"] = [*({"type": "image", "url": image} for image in images), *turns[-1]["content"]]
         if again:
@@ -186,7 +181,7 @@ class Template:
     @cached_property
     def accept(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
         """Read a reply of the schema, as `read_object` does."""
-        return by_schema(self.schema)
+        return by_schema(self.reply_schema)
 
     def object(self, reply: str) -> dict[str, Any]:
         """A reply as an object of the schema. Raises Unreadable where it is none."""
@@ -207,7 +202,7 @@ def load_template(package: str, name: str) -> Template:
         DataError: The file is not of that form; says what is wrong.
     """
     text = (resources.files(package) / "prompts" / f"{name}.json").read_text("utf-8")
-    return Template(**PromptFile.read(parse_json(text, f"prompt {name}"), f"prompt {name}").attributes(text))
+    return Template.parse(text, f"prompt {name}")
 
 
 def _turn(role: str, text: str) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class MakingStage:
 
     @cached_property
     def _accept(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        return by_schema(_open(self.prompt.schema))
+        return by_schema(_open(self.prompt.reply_schema))
 
 
 def _open(schema: Any) -> Any:

@@ -262,12 +262,11 @@ def _draws(answer: ScoredAnswer, k: int) -> list[dict[str, Any]]:
     claim_words = frozenset(words(answer.claims[k].text))
     answers = [*answer.answers.clean, *answer.answers.noisy]
     rows = []
-    for number, support in enumerate(answer.evidence.supports(k)):
-        if (support.draw.startswith("clean") and number >= _DRAWS) or number - answer.evidence.n_clean >= _DRAWS:
+    for number, (draw, verdict, entailed) in enumerate(answer.evidence.verdicts(k)):
+        if (draw.startswith("clean") and number >= _DRAWS) or number - answer.evidence.n_clean >= _DRAWS:
             continue
         near, sentence = _nearest(claim_words, answers[number].text)
-        verdict = {"draw": support.draw, "said": support.verdict, "entail": support.entail}
-        rows.append({**verdict, "near": near, "sentence": sentence})
+        rows.append({"draw": draw, "said": verdict, "entail": entailed, "near": near, "sentence": sentence})
     return [
         {"said": verdict.capitalize(), "rows": sorted(same_verdict, key=lambda row: (-row["near"], row["draw"]))}
         for verdict in _VERDICTS

@@ -234,7 +234,7 @@ def _kept_line(answers: AnswerSet, support: Supported) -> dict[str, Any]:
     line: dict[str, Any] = {"id": answers.id, "texts": _checksum(answers)}
     line["claims"] = [[claim.text, claim.start, claim.end, claim.kind] for claim in support.decomposed.claims]
     line |= {"covered": support.decomposed.covered, "unlocated": support.decomposed.unlocated}
-    for name in ("clean", "noisy", "elsewhere", "graph", "ccp"):
+    for name in ("clean", "noisy", "elsewhere", "graph"):
         if (matrix := getattr(support, name)) is not None:
             line[name] = packed(matrix)
     return line | ({"graph_rows": list(support.graph_rows)} if support.graph_rows else {})
@@ -250,14 +250,12 @@ def _supported(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Suppor
             raise DataError(f"{where}: claim {i} is no part of its answer")
         claims.append(Claim(f"{answers.id}#{i}", answers.id, claim_text, int(start), int(end), kind))
     decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
-    more = ("elsewhere", "graph", "ccp")
+    more = ("elsewhere", "graph")
     matrices: dict[str, Any] = {name: unpacked(row[name], f"{where}: {name}") for name in more if name in row}
     clean, noisy = (unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
     k, n, m = len(claims), len(answers.clean), len(answers.noisy)
     if clean.shape != (k, n, 3) or noisy.shape != (k, m, 3):
         raise DataError(f"{where}: the support is not that of {k} claims by {n} + {m} draws")
-    if "ccp" in matrices and matrices["ccp"].shape != (k,):
-        raise DataError(f"{where}: CCP is not that of {k} claims")
     return Supported(decomposed, clean, noisy, **matrices, graph_rows=tuple(map(int, row.get("graph_rows", ()))))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol
 
@@ -14,7 +13,6 @@ import numpy.typing as npt
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
-from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
 from hedge_tasks.claims.entailment import Entailment, SupportQuery
 from hedge_tasks.claims.labels import Joined, join, label_of
@@ -40,7 +38,7 @@ class Supported:
         decomposed: the claims.
         clean, noisy: support by the draws, shapes (K, n, 3) and (K, m, 3).
         elsewhere: support by the clean draws about another image; None where that was not asked for.
-        graph, graph_rows, ccp: see `ClaimEvidence`.
+        graph, graph_rows: see `ClaimEvidence`.
     """
 
     decomposed: Decomposed
@@ -49,7 +47,6 @@ class Supported:
     elsewhere: Matrix | None = None
     graph: Matrix | None = None
     graph_rows: tuple[int, ...] = ()
-    ccp: Matrix | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,6 @@ class SupportPrice:
         amount: of `unit`: NLI pairs, judge calls, ...; equal ones once.
         blind: how many of them for another image's draws alone.
         graph: how many of them for the graph alone.
-        ccp: how many of them for the alternatives of tokens.
         unit: what is counted; empty where nothing is worth telling.
     """
 
@@ -73,12 +69,11 @@ class SupportPrice:
     blind: int
     graph: int
     unit: str
-    ccp: int = 0
 
     def with_others(self, others: Sequence[SupportPrice]) -> SupportPrice:
         """Return the price with those of processes that ask about other answers; what two of them ask counts twice."""
         prices = (self, *others)
-        sums = ("answers", "claims", "amount", "blind", "graph", "ccp")
+        sums = ("answers", "claims", "amount", "blind", "graph")
         # A process without answers has no draws.
         draws = min((price.draws for price in prices if price.answers), default=0)
         return replace(self, draws=draws, **{name: sum(getattr(price, name) for price in prices) for name in sums})
@@ -87,7 +82,7 @@ class SupportPrice:
         text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"
         if not self.unit:
             return f"{text}, no model"
-        parts = {"for another image's draws": self.blind, "for the graph": self.graph, "for CCP": self.ccp}
+        parts = {"for another image's draws": self.blind, "for the graph": self.graph}
         extras = [f"{n} {what}" for what, n in parts.items() if n]
         return f"{text}: at most {self.amount} {self.unit}" + (f" ({', '.join(extras)})" if extras else "")
 
@@ -102,8 +97,6 @@ class Inquiry:
         own: claims and draws of each answer, clean ones first.
         elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
         graph: different claims of all answers and all answers; empty where not wanted.
-        choices: of each answer the tokens of its claims that could have been others, None where they are not known;
-            empty where not wanted.
     """
 
     answer_sets: tuple[AnswerSet, ...]
@@ -111,27 +104,19 @@ class Inquiry:
     own: tuple[SupportQuery, ...]
     elsewhere: tuple[SupportQuery, ...] = ()
     graph: tuple[SupportQuery, ...] = ()
-    choices: tuple[list[list[TokenChoice]] | None, ...] = ()
 
     def price(self, engine: Entailment) -> SupportPrice:
         own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
         with_graph = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
-        ccp = engine.price(self._token_queries)
         claims = sum(len(answer.claims) for answer in self.decomposed)
         draws = min((len(query.draws) for query in self.own), default=0)
         blind, graph = all_but_graph - own, with_graph - all_but_graph
-        return SupportPrice(len(self.answer_sets), claims, draws, with_graph + ccp, blind, graph, engine.priced, ccp)
-
-    @cached_property
-    def _token_queries(self) -> list[SupportQuery]:
-        """Two questions a token, in the order of answers, claims and tokens."""
-        claims = [choices for of_answer in self.choices for choices in of_answer or ()]
-        return [query for choices in claims for choice in choices for query in questions(choice)]
+        return SupportPrice(len(self.answer_sets), claims, draws, with_graph, blind, graph, engine.priced)
 
     def ask(self, engine: Entailment) -> list[Supported]:
         """Ask an engine, and return the support of the claims of each answer; nothing is asked twice."""
         n = len(self.answer_sets)
-        replies = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._token_queries]))
+        replies = iter(engine.support([*self.own, *self.elsewhere, *self.graph]))
         own = list(islice(replies, n))
         elsewhere = list(islice(replies, n)) if self.elsewhere else [None] * n
         graphs = list(islice(replies, n)) if self.graph else [None] * n
@@ -142,7 +127,6 @@ class Inquiry:
             if self.graph:
                 place = {text: row for row, text in enumerate(self.graph[i].claims)}
                 rows = tuple(place[claim.text] for claim in decomposed.claims)
-            choices = self.choices[i] if self.choices else None
             supported.append(
                 Supported(
                     decomposed,
@@ -151,20 +135,9 @@ class Inquiry:
                     elsewhere[i],
                     None if graph is None else graph[..., ENTAILMENT],
                     rows,
-                    None if choices is None else _claims_ccp(choices, replies),
                 )
             )
         return supported
-
-
-def _claims_ccp(claims: Sequence[Sequence[TokenChoice]], replies: Iterator[Matrix]) -> FloatArray:
-    """Return the CCP of each claim of an answer, shape (K,), from the replies about its tokens in their order."""
-    return np.array([claim_ccp([_choice_ccp(choice, replies) for choice in claim]) for claim in claims])
-
-
-def _choice_ccp(choice: TokenChoice, replies: Iterator[Matrix]) -> float:
-    forward, reverse = (np.asarray(next(replies), dtype=np.float64) for _ in range(2))
-    return token_ccp(choice, forward, reverse)
 
 
 def inquiry(
@@ -173,34 +146,22 @@ def inquiry(
     *,
     elsewhere: bool = True,
     graph: bool = False,
-    ccp: bool = False,
 ) -> Inquiry:
     """Decompose the answers of a run, and return the queries to an engine; see `inquiry_among`.
 
     Args:
         elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
         graph: also for the graph of the claims of all draws.
-        ccp: also for the alternatives of the claims' tokens, in answers that have them.
 
     Raises:
-        DataError: there are no answers, or no claims in any of them; or no answer has alternatives for `ccp`.
+        DataError: there are no answers, or no claims in any of them.
     """
     if not answer_sets:
         raise DataError("there are no answers")
     queries = inquiry_among(answer_sets, answer_sets, decomposition, elsewhere=elsewhere, graph=graph)
     if not any(decomposed.claims for decomposed in queries.decomposed):
         raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(answer_sets)} answers")
-    return replace(queries, choices=_choices(queries)) if ccp else queries
-
-
-def _choices(queries: Inquiry) -> tuple[list[list[TokenChoice]] | None, ...]:
-    pairs = zip(queries.answer_sets, queries.decomposed, strict=True)
-    choices = tuple(token_choices(answers.baseline, decomposed.claims) for answers, decomposed in pairs)
-    if all(choice is None for choice in choices):
-        raise DataError(
-            "CCP: no answer has tokens with alternatives; sample with --gen_kwargs alternatives=10 (hedge_hf, ...)"
-        )
-    return choices
+    return queries
 
 
 def inquiry_among(
@@ -453,7 +414,6 @@ def _evidence(answers: AnswerSet, support: Supported, rare: FloatArray | None, e
         support.graph_rows,
         claim_logprobs(answers.baseline, support.decomposed.claims),
         engine.name,
-        None if support.ccp is None else np.asarray(support.ccp, dtype=np.float64),
     )
 
 

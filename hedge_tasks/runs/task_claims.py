@@ -42,7 +42,7 @@ JUDGE_VARIABLE = "HEDGE_CLAIM_JUDGE"
 OFF = "off"
 
 _KEYS = ("unit", "support", "judge", "silent", "errors", "elsewhere", "graph")
-_BACKENDS = {"nli": "nli", "cosine": "embed"}
+_BACKENDS = {"nli": "nli"}
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from hedge_tasks.claims.base import Claim
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
-
-__all__ = [
-    "DECOMPOSITIONS",
-    "Decomposed",
-    "Decomposition",
-    "Passage",
-    "Piece",
-    "Pieces",
-    "build_decomposition",
-    "decompose",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +52,7 @@ class Pieces:
     unlocated: int = 0
 
 
-class Decomposition(Protocol):
+class Decomposition:
     """Finds the claims of texts.
 
     Attributes:
@@ -74,9 +63,11 @@ class Decomposition(Protocol):
 
     def pieces(self, passages: Sequence[Passage]) -> list[Pieces]:
         """The claims of each text, in order. Spans may touch, overlap and leave gaps; none is empty."""
+        raise NotImplementedError
 
     def settings(self) -> dict[str, Any]:
         """Everything that decides the claims, ready for JSON."""
+        return {"decomposition": self.name}
 
 
 DECOMPOSITIONS: Registry[Decomposition] = Registry(
@@ -84,7 +75,6 @@ DECOMPOSITIONS: Registry[Decomposition] = Registry(
     "hedge_tasks.decompositions",
     {
         "sentence": "hedge_tasks.claims.decomposition.sentence:SentenceDecomposition",
-        "clause": "hedge_tasks.claims.decomposition.clause:ClauseDecomposition",
         "atomic": "hedge_tasks.claims.decomposition.atomic:AtomicDecomposition",
         "given": "hedge_tasks.claims.decomposition.given:GivenDecomposition",
     },

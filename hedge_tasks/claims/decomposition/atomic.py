@@ -11,7 +11,7 @@ from loguru import logger
 from hedge_tasks.claims.asking import ClaimAsker
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
 from hedge_tasks.llm.asker import Query
-from hedge_tasks.llm.reading import Unreadable, read_object
+from hedge_tasks.llm.reading import by_schema, read_object
 
 LONGEST = 20_000
 """Characters of a text that a model is shown; a longer one has no claims."""
@@ -51,56 +51,27 @@ class AtomicDecomposition(ClaimAsker):
         asking = {f"decomposition_{key}": value for key, value in super().settings().items()}
         return {"decomposition": self.name, **asking}
 
-    def _question(self, text: str) -> Query[list[list[str]]]:
+    def _question(self, text: str) -> Query[list[Mapping[str, str]]]:
+        accept = by_schema(self.prompt.reply_schema)
         tokens = self._tokens(128 + len(text))
-        return Query(self.prompt, {"text": text}, lambda reply: read_claims(reply.text), max_tokens=tokens)
+        return Query(self.prompt, {"text": text}, lambda r: read_object(r.text, accept)["claims"], max_tokens=tokens)
 
 
-def read_claims(reply: str) -> list[list[str]]:
-    """(claim, quotation) of a reply.
-
-    Raises:
-        Unreadable: it is no such list.
-
-    Example:
-        >>> read_claims('{"claims": [{"claim": "No mass.", "quote": "no mass"}]}')
-        [['No mass.', 'no mass']]
-    """
-    return read_object(reply, _pairs)
-
-
-def _pairs(fields: Mapping[str, Any]) -> list[list[str]]:
-    listed = fields.get("claims")
-    if not isinstance(listed, list):
-        raise Unreadable("no list of claims")
-    pairs = [(item.get("claim"), item.get("quote")) for item in listed[:MOST] if isinstance(item, Mapping)]
-    texts = [[claim, quote] for claim, quote in pairs if isinstance(claim, str) and isinstance(quote, str)]
-    if len(texts) != len(listed[:MOST]):
-        raise Unreadable("a claim without its words")
-    return texts
-
-
-def located(text: str, claims: object) -> Pieces:
-    """The claims whose quotation stands in the text, in its order.
+def located(text: str, claims: Sequence[Mapping[str, str]]) -> Pieces:
+    """The claims whose quotation (`quote`) stands in the text, in its order.
 
     White space and case need not be the same. A quotation that stands there several times is taken for the first place
     that no earlier claim with the same quotation has, else for the last.
     """
     pieces: list[Piece] = []
-    unlocated = 0
-    taken: dict[str, int] = {}
-    for pair in claims if isinstance(claims, list) else []:
-        claim, quote = (pair[0], pair[1]) if isinstance(pair, (list, tuple)) and len(pair) == 2 else ("", "")
-        words = quote.split() if isinstance(quote, str) else []
-        if not words or not isinstance(claim, str) or not claim.strip():
-            unlocated += 1
-            continue
-        key = " ".join(words).casefold()
-        pattern = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE)
-        match = pattern.search(text, taken.get(key, 0)) or pattern.search(text)
-        if match is None:
-            unlocated += 1
-            continue
-        taken[key] = match.end()
-        pieces.append(Piece(" ".join(claim.split()), *match.span()))
-    return Pieces(tuple(sorted(pieces, key=lambda piece: (piece.start, piece.end))), unlocated)
+    ends: dict[str, int] = {}
+    for claim in claims[:MOST]:
+        quoted, spoken = claim["quote"].split(), " ".join(claim["claim"].split())
+        key = " ".join(quoted).casefold()
+        pattern = re.compile(r"\s+".join(map(re.escape, quoted)), re.IGNORECASE)
+        match = pattern.search(text, ends.get(key, 0)) or pattern.search(text)
+        if match and quoted and spoken:
+            ends[key] = match.end()
+            pieces.append(Piece(spoken, *match.span()))
+    located_in_order = sorted(pieces, key=lambda piece: (piece.start, piece.end))
+    return Pieces(tuple(located_in_order), len(claims[:MOST]) - len(pieces))

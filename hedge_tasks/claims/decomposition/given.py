@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
+from hedge_tasks.claims.decomposition import Decomposition, Passage, Piece, Pieces
 from hedge_tasks.claims.decomposition.sentence import sentences
 
 
-class GivenDecomposition:
+class GivenDecomposition(Decomposition):
     """The field `claims` of the answers: the units that people labelled. A text without any is cut into sentences."""
 
     name = "given"
 
     def pieces(self, passages: Sequence[Passage]) -> list[Pieces]:
         return [Pieces(tuple(_labelled_pieces(passage) or sentences(passage.text))) for passage in passages]
-
-    def settings(self) -> dict[str, Any]:
-        return {"decomposition": self.name}
 
 
 def _labelled_pieces(passage: Passage) -> list[Piece]:

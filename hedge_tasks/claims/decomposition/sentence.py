@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
+from hedge_tasks.claims.decomposition import Decomposition, Passage, Piece, Pieces
 from hedge_tasks.data.sentences import sentence_spans
 
 
-class SentenceDecomposition:
+class SentenceDecomposition(Decomposition):
     """The sentences of `hedge_tasks.data.sentences`: headings and list markers are no part of a claim."""
 
     name = "sentence"
 
     def pieces(self, passages: Sequence[Passage]) -> list[Pieces]:
         return [Pieces(tuple(sentences(passage.text))) for passage in passages]
-
-    def settings(self) -> dict[str, Any]:
-        return {"decomposition": self.name}
 
 
 def sentences(text: str) -> list[Piece]:

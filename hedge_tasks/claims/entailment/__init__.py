@@ -6,9 +6,9 @@ from options.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,6 @@ import numpy.typing as npt
 from hedge_tasks.claims.base import ENTAILMENT, NEUTRAL
 from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
-
-__all__ = ["ENTAILMENTS", "SupportQuery", "Entailment", "build_entailment", "silent_or_entailed"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,7 +28,7 @@ class SupportQuery:
     draws: tuple[str, ...]
 
 
-class Entailment(Protocol):
+class Entailment:
     """Tells how far draws support claims.
 
     Attributes:
@@ -40,17 +38,19 @@ class Entailment(Protocol):
     """
 
     name: str
-    contradicts: bool
-    priced: str
+    contradicts: bool = False
+    priced: str = ""
 
     def support(self, queries: Sequence[SupportQuery]) -> list[FloatArray]:
         """Of every claim by every draw, shape (claims, draws, 3): contradiction, neutral, entailment, in [0, 1].
 
         NaN where it cannot be told; an empty draw is silent.
         """
+        raise NotImplementedError
 
     def price(self, queries: Sequence[SupportQuery]) -> int:
         """How many pairs, calls, ... `support` takes at most, before it is called; asks no model."""
+        return 0
 
     def check(self) -> None:
         """Raise where it is known that the engine cannot be used.
@@ -58,9 +58,11 @@ class Entailment(Protocol):
         Raises:
             HedgeError: its model cannot be had, ...
         """
+        return None
 
     def settings(self) -> dict[str, Any]:
         """Everything that decides the support, ready for JSON."""
+        return {"support": self.name}
 
 
 ENTAILMENTS: Registry[Entailment] = Registry(
@@ -70,7 +72,6 @@ ENTAILMENTS: Registry[Entailment] = Registry(
         "judge": "hedge_tasks.claims.entailment.judge:JudgeEntailment",
         "nli": "hedge_tasks.claims.entailment.nli:NliEntailment",
         "words": "hedge_tasks.claims.entailment.words:WordsEntailment",
-        "cosine": "hedge_tasks.claims.entailment.cosine:CosineEntailment",
     },
     also=from_evaluations("entailments"),
 )
@@ -84,6 +85,22 @@ def build_entailment(name: str, **options: Any) -> Entailment:
         ConfigError: the name or an option is unknown; names the nearest one.
     """
     return ENTAILMENTS.build(name, **options)
+
+
+def support_of(query: SupportQuery, cell: Callable[[str, str], npt.ArrayLike | None]) -> FloatArray:
+    """The support of every claim of a query by every draw, shape (claims, draws, 3).
+
+    Args:
+        cell: from a claim and a draw to the three probabilities; None where they are not known (NaN). Blank claims and
+            draws are silent, and are not looked up.
+    """
+    support = np.full((len(query.claims), len(query.draws), 3), np.nan)
+    for i, claim in enumerate(query.claims):
+        for j, draw in enumerate(query.draws):
+            row = cell(claim, draw) if claim.strip() and draw.strip() else np.eye(3)[NEUTRAL]
+            if row is not None:
+                support[i, j] = row
+    return support
 
 
 def silent_or_entailed(entailed: npt.ArrayLike) -> FloatArray:

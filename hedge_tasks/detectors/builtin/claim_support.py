@@ -102,7 +102,6 @@ def claim_contradiction(evidence: ClaimEvidence) -> FloatArray:
     uqlm's `noncontradiction` is one minus this. It is not SelfCheck-NLI, in two ways: SelfCheckGPT's own model has two
     outputs, so that it takes :math:`C / (E + C)`, which of a model with three outputs is `claim_luq_contrasted`; and it
     asks whether the *claim* contradicts the *draw* (claim as premise), where support here is of the claim by the draw.
-    With sentences as claims and `premise=claim` of the engine `nli`, `claim_luq_contrasted` is SelfCheck-NLI.
     """
     return np.asarray(evidence.clean[..., CONTRADICTION].astype(np.float64).mean(axis=1))
 

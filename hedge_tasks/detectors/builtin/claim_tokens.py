@@ -33,23 +33,6 @@ def claim_nll_max(evidence: ClaimEvidence) -> FloatArray:
     return _over_tokens(evidence, np.min)
 
 
-@register(
-    "claim_ccp",
-    "Claim-conditioned probability",
-    needs=("claim_ccp",),
-    source="Fadeeva et al. 2024 (CCP, 2403.04696)",
-    short="CCP",
-    level="claim",
-)
-def claim_ccp(evidence: ClaimEvidence) -> FloatArray:
-    r"""One minus the probability that the claim's tokens mean what they mean, :math:`1 - \prod_t \mathrm{CCP}(t)`.
-
-    See `hedge_tasks.claims.ccp`. lm-polygraph's ClaimConditionedProbabilityClaim is this minus 1.
-    """
-    assert evidence.ccp is not None
-    return np.asarray(1.0 - evidence.ccp)
-
-
 def _over_tokens(evidence: ClaimEvidence, function: Callable[[FloatArray], np.floating[Any]]) -> FloatArray:
     assert evidence.logprobs is not None
     return np.array([-function(row) if len(row) else np.nan for row in evidence.logprobs], dtype=np.float64)

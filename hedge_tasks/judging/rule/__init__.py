@@ -1,5 +1,5 @@
 """A judge without a model: fixed rules for closed questions and short references."""
 
-from hedge_tasks.judging.rule.judge import RULES, RuleJudge, describe_rules, question_type
+from hedge_tasks.judging.rule.judge import RuleJudge
 
-__all__ = ["RULES", "RuleJudge", "describe_rules", "question_type"]
+__all__ = ["RuleJudge"]

@@ -1,62 +1,103 @@
-"""Comparing a short label with an answer: options of the question, alternatives of the reference."""
+"""Comparing a short label with an answer: alternatives, lists and places of the reference, and what the answer says."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from hedge_tasks.judging.rule.measure import Range
-from hedge_tasks.judging.rule.reading import Clause, Text, stem
-from hedge_tasks.judging.rule.vocabulary import (
-    FRAME,
-    KINDS,
-    NAMING,
-    NEGATIONS,
-    ORGANS,
-    PICTURED,
-    POSITIONS,
-    QUALIFIERS,
-    STOP,
-)
+from hedge_tasks.judging.rule.measure import Size
+from hedge_tasks.judging.rule.names import Clause, Things, names, stem
+from hedge_tasks.judging.rule.reading import NUMBER, Text
+from hedge_tasks.judging.rule.vocabulary import words
 
+SHORT_ANSWER = 6
+"""Content words of an answer (those of the question not counted) that contradicts itself where it names two opposites,
+or two numbers; a longer one may compare them."""
 
-def offered_options(question: Text) -> list[str]:
-    """The words around 'or' and those listed before it, when the question offers a choice of two or more."""
-    clauses = [[word for word in clause if word not in _BETWEEN] for clause in question.clauses]
-    for number, clause in enumerate(clauses):
-        for at, word in enumerate(clause[:-1]):
-            if word != "or" or clause[at + 1] in STOP:
-                continue
-            listed = [clause[at + 1]]
-            before = clause[:at]
-            earlier = clauses[:number][::-1]
-            if before:
-                listed.append(before[-1])
-            # 'axial, coronal, or sagittal': short clauses are members of the list, and the one before them ends in one.
-            if len(before) <= 1:
-                for previous in earlier:
-                    if previous:
-                        listed.append(previous[-1])
-                    if len(previous) > 1:
-                        break
-            options = list(dict.fromkeys(listed[::-1]))
-            return options if len(options) > 1 and not STOP & set(options) else []
-    return []
+ROWS, COLUMNS = frozenset({"upper", "middle", "lower"}), frozenset({"left", "middle", "right"})
+"""'upper-left' is one place."""
 
 
-_BETWEEN = ("a", "an", "the", "of", "in", "on", "side")
+@dataclass(frozen=True)
+class LabelCase:
+    """An answer to a short-label reference, taken apart once for all rules of labels. Words are stems.
+
+    Attributes:
+        wanted: words of the reference, or of one of its alternatives.
+        listed: whether the reference names several things.
+        asked: words of the question.
+        stated, denied: words that the beginning of the answer affirms and denies.
+        first: words of its first sentence.
+        told: all its content words.
+        sizes: that the reference states, and the answer.
+        heads_known: whether the head words of both are known to the table of synonyms.
+        says_yes_or_no: whether the answer says yes or no in so many words.
+        of_many: whether the question asks for one of many things of a kind.
+    """
+
+    wanted: set[str]
+    listed: bool
+    asked: set[str]
+    stated: set[str]
+    denied: set[str]
+    first: list[str]
+    told: list[str]
+    sizes: tuple[list[Size], list[Size]]
+    heads_known: bool
+    says_yes_or_no: bool
+    of_many: bool
+
+    @property
+    def name(self) -> str:
+        """The reference, for people."""
+        return " ".join(sorted(self.wanted))
+
+    @cached_property
+    def length(self) -> int:
+        """How many of the answer's content words are not the question's."""
+        return sum(word not in self.asked or word in self.needed for word in self.told)
+
+    @property
+    def short(self) -> bool:
+        return self.length <= SHORT_ANSWER
+
+    @cached_property
+    def needed(self) -> set[str]:
+        """Words of the question need not be said again: 'right' to 'which lung?'."""
+        return self.wanted - self.asked or self.wanted
+
+    @cached_property
+    def kinds(self) -> set[Things]:
+        """Of what is wanted."""
+        return names().kinds_of(self.wanted)
+
+    @cached_property
+    def implied(self) -> set[str]:
+        """The kinds of the things in the first sentence: 'glioblastoma' is a 'brain tumor'."""
+        return set().union(*names().kinds_of(set(self.first) - self.denied))
+
+    @cached_property
+    def extra(self) -> set[str]:
+        """Organs that the answer names beside those that are wanted."""
+        organs = frozenset(map(stem, words("organs")))
+        return (set(self.first) & organs) - self.wanted - self.asked - self.denied if self.wanted & organs else set()
+
+    @cached_property
+    def instead(self) -> set[str]:
+        """Things that the answer says in place of those that are wanted."""
+        return self.stated - self.wanted - self.asked - words("stop", "qualifiers")
 
 
-def reference_alternatives(reference: Text) -> list[set[str]]:
-    """The reference's content words; several sets when it says 'a or b'."""
+def alternatives(reference: Text) -> list[set[str]]:
+    """The reference's content words; several sets where it says 'a or b'."""
     groups: list[set[str]] = [set()]
     for word in reference.words:
         if word == "or":
             groups.append(set())
-        elif word not in STOP:
+        elif word not in words("stop"):
             groups[-1].add(word)
     # Words around the thing are left out where there is a thing.
-    return [group - FRAME or group for group in groups if group]
+    return [group - words("frame") or group for group in groups if group]
 
 
 def asks_for_one_of_many(question: Text) -> bool:
@@ -64,83 +105,53 @@ def asks_for_one_of_many(question: Text) -> bool:
 
     To 'name one organ in the image' a reference is an example and not the only right answer.
     """
-    words = set(question.words)
-    return bool(KINDS & words and PICTURED & words) and set(question.content) <= KINDS | NAMING
-
-
-def is_one_of_several(reference: set[str], words: list[str]) -> bool:
-    """Is a wanted word next to an 'or': 'similar to bone or fat'?"""
-    around = [words[max(at - 1, 0) : at] + words[at + 1 : at + 3] for at, word in enumerate(words) if word == "or"]
-    return any(reference & set(neighbours) for neighbours in around)
+    asked = set(question.words)
+    shown = words("many_of") & asked and words("pictured") & asked
+    return bool(shown) and set(question.content) <= words("many_of", "pictured", "naming")
 
 
 def is_list(reference: Text) -> bool:
     """Does the reference name several things: 'basal ganglia, cerebellum and cortex'?"""
-    several = [clause for clause in reference.clauses if set(clause) - STOP]
-    return len(several) > 1 or "and" in reference.words[1:-1]
+    return sum(bool(set(clause) - words("stop")) for clause in reference.clauses) > 1 or "and" in reference.words[1:-1]
 
 
 def items(text: Text) -> set[str]:
     """The topic of a sentence: content words, a place such as 'upper-left' as one of them."""
     topic: set[str] = set()
-    rows, columns = POSITIONS
     for clause in text.clauses:
-        words = [word for word in clause if word not in STOP and word not in FRAME and word not in NEGATIONS]
-        skip = False
-        for word, following in zip(words, [*words[1:], ""][: len(words)], strict=True):
-            if skip:
-                skip = False
-                continue
-            ends, goes_on = word in rows | columns, following in rows | columns and following != word
-            pair = ends and goes_on and bool({word, following} & rows) and bool({word, following} & columns)
-            topic.add("-".join(sorted((word, following))) if pair else word)
-            skip = pair
+        left = [word for word in reversed(clause) if word not in words("stop", "frame", "negations")]
+        while left:
+            word = left.pop()
+            pair = {word, left[-1]} if left else set()
+            is_place = len(pair) == 2 and pair <= ROWS | COLUMNS and bool(pair & ROWS) and bool(pair & COLUMNS)
+            topic.add("-".join(sorted((word, left.pop()))) if is_place else word)
     return topic
 
 
-def listed_organs(first: Sequence[Clause]) -> set[str]:
-    """Organs that a sentence lists beside others: 'the liver, the spleen and the pancreas'."""
-    parts: list[set[str]] = []
-    for clause in first:
-        part: set[str] = set()
-        for word in clause:
-            if word == "and":
-                parts.append(part)
-                part = set()
-            elif word not in STOP and word not in QUALIFIERS:
-                part.add(word)
-        parts.append(part)
-    alone = [part for part in parts if part and part <= _ORGANS]
-    return set().union(*alone) if len(alone) > 1 else set()
+def places(topic: set[str]) -> set[str]:
+    """The items of a topic that are places."""
+    return {item for item in topic if set(item.split("-")) <= ROWS | COLUMNS}
 
 
-_ORGANS = frozenset(map(stem, ORGANS))
+def comparable(missing: set[str], instead: set[str]) -> bool:
+    """Are there words on both sides that the table knows, so that other words are another thing?"""
+    lacking, words_ = ({word for item in side for word in item.split("-")} for side in (missing, instead))
+    return (not lacking or bool(lacking & names().known)) and (not words_ or bool(words_ & names().known))
 
-Size = tuple[Range, str]
-Sizes = tuple[Sequence[Size], Sequence[Size]]
-"""Of the reference and of the answer."""
+
+def head_known(clauses: list[Clause]) -> bool:
+    """Is the head word of a clause known, or what it says a number?"""
+    heads = [head for clause in clauses if (head := _head(clause)) is not None]
+    return any(stem(head) in names().known or NUMBER.fullmatch(head) for head in heads)
 
 
-@dataclass(frozen=True)
-class LabelCase:
-    """An answer to a short-label reference, taken apart once for all label rules.
-
-    Attributes:
-        known: whether the head words of both are known to the table of synonyms.
-        implied: what the things in the first sentence are kinds of ('glioblastoma' is a 'brain tumor').
-        extra: organs that the first sentence lists beside those of the reference.
-    """
-
-    wanted: set[str]
-    stated: set[str]
-    denied: set[str]
-    first: list[str]
-    length: int
-    sizes: Sizes
-    one_of_many: bool
-    asked: set[str]
-    listed: bool
-    says_yes_or_no: bool
-    known: bool
-    implied: set[str]
-    extra: set[str]
+def _head(clause: Clause) -> str | None:
+    """The last word with a meaning before a preposition, no side or size if there is another."""
+    chunk: list[str] = []
+    for word in clause:
+        if word in words("prepositions") and chunk:
+            break
+        if word not in words("stop"):
+            chunk.append(word)
+    specific = [word for word in chunk if word not in words("qualifiers")]
+    return next(iter((specific or chunk)[-1:]), None)

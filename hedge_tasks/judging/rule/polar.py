@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from hedge_tasks.data.option_order import options_in
 from hedge_tasks.replies import read_yes_no
 from hedge_tasks.replies.reading import SAID_BACK, STATEMENT
 
@@ -19,3 +20,8 @@ def says_yes_or_no(text: str) -> bool | None:
     """Whether a text says yes (True) or no (False) in so many words."""
     read = read_yes_no(text)
     return read.value == "yes" if read.readable and read.basis not in (STATEMENT, SAID_BACK) else None
+
+
+def question_type(question: str, reference: str) -> str:
+    """ "closed": the reference is yes or no, or the question has lettered options; else "open"."""
+    return "closed" if yes_no_reference(reference) is not None or options_in(question) else "open"

@@ -220,10 +220,10 @@ def reply_of(prompt: JudgePrompt, outcome: str) -> str:
     Raises:
         ConfigError: The prompt would not read it so.
     """
-    values = {prompt.outcome(value): value for value in prompt.schema["properties"][prompt.answer_field]["enum"]}
+    values = {prompt.outcome(value): value for value in prompt.reply_schema["properties"][prompt.answer_field]["enum"]}
     value = next((value for mapped, value in values.items() if mapped is not None and mapped.key == outcome), outcome)
     reply = json.dumps({prompt.answer_field: value}, ensure_ascii=False)
-    read, _ = prompt.read(reply)
+    read, _ = prompt.outcome_in(reply)
     if read is None or read.key != outcome:
         raise ConfigError(f"prompt {prompt.id}: {reply} is not read as {outcome!r}")
     return reply

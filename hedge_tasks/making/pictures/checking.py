@@ -60,7 +60,7 @@ class VqaScore:
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | str | None]:
         """As `Checker.check`."""
-        words = self._prompt.schema["enum"]
+        words = self._prompt.reply_schema["enum"]
         pairs = zip(pictures, questions, strict=True)
         turns = [self._prompt.conversation({"statement": question.statement}, [picture]) for picture, question in pairs]
         passes = self._model.forced_logprobs([turn for turn in turns for _ in words], [*words] * len(turns))
