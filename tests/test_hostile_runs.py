@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import EXACT, finished_run
+from finished_runs import EXACT, finished_run, run_text
 from hostile import attempt
 
 from hedge_tasks.cli import main
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.report.pictures import thumbnails
-from hedge_tasks.runs.integrity import sealed_run
 from hedge_tasks.runs.run_files import Run, load_run, load_runs, read_run, save_run
 from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.trust import Untrusted
@@ -119,7 +118,7 @@ def made_up(folder: Path, settings: Any, verdict: Any = None, **header: Any) -> 
     row = {**RUN.answer_sets[0].to_dict(), "verdict": verdict}
     about = {"hedge_run": 2, "task": "t", "model": "m", "created": "", "settings": settings, "documents": 1, **header}
     path = folder / "run-20260102-t.jsonl"
-    path.write_text(sealed_run(about, [row]), "utf-8")
+    path.write_text(run_text(about, [row]), "utf-8")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Content of a run file besides the answers, checked as it is read, so that no other module has to."""
+"""Lines of a run file, checked as they are read, so that no other module has to."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class _Documents(OpenRecord):
     answer: str | None = None
     revision: str | None = None
     group: str | None = None
-    grouping: Objects[int] | None = None
     question_type: str | None = None
-    description: str | None = None
     context: str | None = None
+    description: str | None = None
     evaluation: str | None = None
     images: Items[str] | None = None
+    grouping: Objects[int] | None = None
     judge: Objects[Any] | None = None
 
 
@@ -48,7 +48,6 @@ class _Sampled(OpenRecord):
     probe: Objects[Any] | None = None
     server: Objects[Any] | None = None
     image_use: Objects[int] | None = None
-    verdicts: Items[Objects[Any]] | None = None
 
 
 class _Outcome(OpenRecord):
@@ -68,8 +67,6 @@ class RunSettings(OpenRecord):
     failed: Items[Any] | None = None
     outcome: _Outcome | None = None
     metadata: Objects[Any] | None = None
-    judged_again: Objects[Any] | None = None
-    partial: Objects[Any] | None = None
 
 
 class RecordedVerdict(OpenRecord):
@@ -86,8 +83,13 @@ class RecordedVerdict(OpenRecord):
     objects: Items[Any] | None = None
 
 
-class RecordedSource(Record):
-    """A model whose outputs for the answers are kept; see `hedge_tasks.runs.evidence`."""
+class EvidenceSource(Record):
+    """A model whose outputs for the answers are kept, and the form of the texts that it was given.
+
+    Attributes:
+        kind, model, revision, dtype: see `hedge_tasks.clustering.model_outputs.Source`.
+        with_question: whether each answer has the question in front of it.
+    """
 
     kind: Literal["cosines", "relations"]
     model: str
@@ -97,13 +99,18 @@ class RecordedSource(Record):
 
 
 class RecordedEvidence(Record):
-    """Outputs of models for one document's answers; see `hedge_tasks.runs.evidence`."""
+    """Outputs of models for one document's answers; see `hedge_tasks.runs.evidence`.
+
+    Attributes:
+        texts: checksum of the answers.
+        said: by each model in the header, packed; None where it has said nothing.
+    """
 
     texts: str
     said: Items[str | None]
 
 
-class RunHeader(Record):
+class RunHeader(OpenRecord):
     """The first line of a run file."""
 
     hedge_run: Literal[2]
@@ -112,7 +119,7 @@ class RunHeader(Record):
     created: str
     settings: RunSettings
     documents: Count | None = None
-    evidence: Items[RecordedSource] = ()
+    evidence: Items[EvidenceSource] = ()
 
 
 class RunRow(OpenRecord):
@@ -121,3 +128,10 @@ class RunRow(OpenRecord):
     verdict: RecordedVerdict | None = None
     columns: Objects[Single | Items[Single | None] | None] | None = None
     evidence: RecordedEvidence | None = None
+
+
+class RunEnd(Record):
+    """The closing line: the number of lines before it, and the SHA-256 of their bytes."""
+
+    lines: Count
+    sha256: str
