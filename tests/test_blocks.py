@@ -17,7 +17,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.sampling import blocks
-from hedge_tasks.sampling.compaction import compact
+from hedge_tasks.sampling import store as store_module
 from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
@@ -71,12 +71,13 @@ def rescored(store: Path, capsys: pytest.CaptureFixture[str], *options: str) -> 
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """Two segments, and the log of a process that has not been compacted."""
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two segments, and a log."""
     folder = tmp_path / "store"
-    for documents in (range(20), range(15, 34)):  # some are in both
-        fill(folder, documents)
-        compact(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "SMALLEST_SEGMENT", 1)
+        for documents in (range(20), range(15, 34)):  # some are in both
+            fill(folder, documents)
     fill(folder, range(34, 40))
     return folder
 

@@ -15,11 +15,10 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES, SENTENCE_PLACES
 from hedge_tasks.detectors import get
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.inside import InsideStore, inside_key, model_key
-from hedge_tasks.sampling.inside_files import compact_inside, problems_inside
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 
@@ -217,41 +216,6 @@ def test_arrays_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
     file.write_bytes(content[:100])
     with InsideStore(tmp_path) as store:
         assert store.get("b") == {}
-
-
-def test_side_files_of_processes_that_have_ended_become_one(tmp_path: Path) -> None:
-    arrays = {
-        f"k{i}": {"states": np.full((2, 3), i, np.float16), "logits": np.full(4, i, np.float32)} for i in range(9)
-    }
-    for start in range(0, 9, 3):
-        with InsideStore(tmp_path) as store:
-            store.put({key: arrays[key] for key in list(arrays)[start : start + 3]})
-    with InsideStore(tmp_path) as store:  # arrays of a document may be in several files
-        store.put({"k0": {"heads": np.ones(2, np.float32)}})
-    [first, *_] = sorted(tmp_path.glob("*.bin"), key=lambda path: path.stat().st_mtime_ns)
-    whole = first.read_bytes()
-    assert problems_inside(tmp_path) == (19, [])
-    first.write_bytes(whole[:-1] + b"x")
-    [problem] = problems_inside(tmp_path)[1]
-    assert "k2/logits: its checksum is another one" in problem["problem"]
-    with pytest.raises(DataError, match="logits of a document are damaged"):
-        compact_inside(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 8
-    first.write_bytes(whole)
-    with InsideStore(tmp_path) as busy:
-        busy.put({"k9": {"logits": np.zeros(3, np.float32)}})
-        done = compact_inside(tmp_path)
-        assert (done.documents, done.replaced, len(done.left)) == (9, 4, 1)
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".bin"] * 2 + [".jsonl"] * 2
-    with InsideStore(tmp_path) as store:
-        for key, of in arrays.items():
-            assert store.names(key) == of.keys() | ({"heads"} if key == "k0" else set())
-            for name, array in of.items():
-                np.testing.assert_array_equal(store.get(key)[name], array)
-        assert store.get("k9").keys() == {"logits"}
-    assert compact_inside(tmp_path).replaced == 2
-    assert len(list(tmp_path.iterdir())) == 2
-    assert problems_inside(tmp_path) == (20, [])
 
 
 class TellsInside:

@@ -10,7 +10,6 @@ import numpy as np
 from loguru import logger
 from numpy.typing import NDArray
 
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Judge, judge_from
@@ -36,7 +35,7 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
     """
     store = archive.open_store(folder)
     chosen = archive.choose_definition(store, definition)
-    exported = archive.export(store, chosen)
+    exported = archive.complete_sets(store, chosen)
     if exported.incomplete:
         logger.warning(
             "{}: partial, {} documents have not all their answers yet and are left out",
@@ -84,7 +83,7 @@ class StoredBlock:
         """
         contents = self.contents
         store = read_block(contents, self.homes)
-        exported = archive.export(store, contents.definition, requested=(contents.n, contents.n_noisy))
+        exported = archive.complete_sets(store, contents.definition, (contents.n, contents.n_noisy))
         run = _labelled(Path(str(contents.folder)), contents.definition, exported, _judge(self.judge))
         return run, len(exported.incomplete)
 
@@ -106,8 +105,8 @@ def _judge(name: str) -> Judge:
     return judge_from(name)
 
 
-def _labelled(folder: Path, definition: Definition, exported: archive.Export, judge: Judge) -> Run:
-    answer_sets = without_placeholders([AnswerSet.read(line) for line in exported.lines])
+def _labelled(folder: Path, definition: Definition, exported: archive.CompleteSets, judge: Judge) -> Run:
+    answer_sets = without_placeholders(exported.answer_sets)
     cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
     verdicts = judge.judge(cases)
     return Run(

@@ -1,23 +1,20 @@
 """A store in blocks of documents, one after the other in memory: of a million questions the answers do not fit there.
 
 A block is some thousand documents by the order of their homes, in which segments are sorted, so that each row group of
-a segment is read for one block or two. Logs are read anew for every block; compact a large store first.
+a segment is read for one block or two. Logs are read anew for every block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedge_tasks.io.keyed_log import read_lines
 from hedge_tasks.io.places import Place, size_of
 from hedge_tasks.sampling.archive import matching_definition, store_place
 from hedge_tasks.sampling.definition import Definition
-from hedge_tasks.sampling.segments import home, read_unkeyed
+from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
 
 BLOCK = 20_000
@@ -81,7 +78,7 @@ def contents_of(folder: Place, chosen: str | None) -> Contents:
     store = AnswerStore(place, lazy=True)
     definitions: dict[str, Definition] = {}
     by_definition: dict[str, _RequestedDocuments] = {}
-    for record in _unkeyed(store):
+    for record in store.records():
         if "definition" in record and "report" not in record:
             definition = Definition.read(record["definition"], "definition")
             definitions.setdefault(definition.id, definition)
@@ -97,21 +94,7 @@ def contents_of(folder: Place, chosen: str | None) -> Contents:
 def is_large(folder: Place) -> bool:
     """Whether a store has more documents than a block, and can be read in blocks."""
     store = AnswerStore(store_place(folder), lazy=True)
-    return store.n_homes() > BLOCK and log_bytes(store) <= LARGEST_LOGS
-
-
-def log_bytes(store: AnswerStore) -> int:
-    """Bytes of a store's logs."""
-    return sum(map(size_of, store.files()))
-
-
-def _unkeyed(store: AnswerStore) -> Iterator[Mapping[str, Any]]:
-    """The records of a store that are no answers. Damaged ones are left out: the blocks warn of them."""
-    for file in store.segments():
-        yield from read_unkeyed(file)
-    for line in read_lines(store.files()):
-        if line.record is not None and "key" not in line.record:
-            yield line.record
+    return store.homes().size > BLOCK and sum(map(size_of, store.files())) <= LARGEST_LOGS
 
 
 def read_block(contents: Contents, homes: NDArray[np.uint64]) -> AnswerStore:

@@ -11,7 +11,7 @@ import hashlib
 import math
 import uuid
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, Protocol, Self
 
@@ -133,54 +133,25 @@ class InsideStore:
         read = {name: self._read(array) for name, array in self._places(key).items() if names is None or name in names}
         return {name: array for name, array in read.items() if array is not None}
 
-    @property
-    def n_arrays(self) -> int:
-        return len(self._log)
-
-    def keys_in(self, files: Collection[str]) -> list[str]:
-        """The keys that have arrays in some of the files of numbers."""
-        return list(dict.fromkeys(at.partition("/")[0] for at in self._log if self._log[at].file in files))
-
-    def names_in(self, key: str, files: Collection[str]) -> frozenset[str]:
-        """The names of the arrays under a key that are in some of the files of numbers."""
-        return frozenset(name for name, place in self._places(key).items() if place.file in files)
-
-    def problems(self) -> list[dict[str, str]]:
-        """Return the damaged lines and arrays: place, kind and problem of each."""
-        kinds = [("damaged", line) for line in self._log.dropped] + [("conflict", line) for line in self._log.conflicts]
-        rows = [
-            {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)}
-            for kind, line in kinds
-        ]
-        for at in self._log:
-            place = self._log[at]
-            if isinstance(read := self._mapped(place), str):
-                rows.append({"place": f"{place.file}, byte {place.at}", "kind": "damaged", "problem": f"{at}: {read}"})
-        return rows
-
     def _places(self, key: str) -> dict[str, _Array]:
         places = {name: self._log.get(f"{key}/{name}") for of_part in ARRAYS.values() for name in of_part}
         return {name: place for name, place in places.items() if place is not None}
 
     def _read(self, place: _Array) -> npt.NDArray[Any] | None:
-        if isinstance(array := self._mapped(place), str):
-            logger.warning("{}: an array of a document is left out: {}", self.folder / Path(place.file).name, array)
-            return None
-        return array
-
-    def _mapped(self, place: _Array) -> npt.NDArray[Any] | str:
-        """An array, or why it cannot be had."""
+        """An array; None, with a warning, where it cannot be had."""
         if 0 in place.shape:
             return np.empty(place.shape, dtype=place.dtype)
         # The name comes from a file that may be anybody's: it says nothing about folders.
         path = self.folder / Path(place.file).name
+        problem = "its checksum is another one"
         try:
             array = np.memmap(path, dtype=place.dtype, mode="r", offset=place.at, shape=tuple(place.shape))
+            if zlib.crc32(array.tobytes()) == place.crc32:
+                return array
         except (OSError, ValueError) as error:
-            return f"it cannot be read: {error}"
-        if zlib.crc32(array.tobytes()) != place.crc32:
-            return "its checksum is another one"
-        return array
+            problem = f"it cannot be read: {error}"
+        logger.warning("{}: an array of a document is left out: {}", path, problem)
+        return None
 
 
 def model_key(identity: str | None) -> str:

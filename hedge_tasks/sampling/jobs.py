@@ -11,7 +11,6 @@ from typing import Any
 from hedge_tasks import __version__
 from hedge_tasks.data.answers import Answer, AnswerSet, Drawn
 from hedge_tasks.io.places import Place
-from hedge_tasks.sampling.compaction import compact_own
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.second_stage import further_requests
@@ -31,7 +30,6 @@ class Stores:
     def __exit__(self, *error: object) -> None:
         for store in self._open.values():
             store.close()
-            compact_own(store)
 
     def at(self, folder: Place | None) -> AnswerStore:
         if folder not in self._open:
