@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES, SENTENCE_PLACES
 from hedge_tasks.detectors import get
@@ -262,17 +261,6 @@ def test_only_missing_parts_are_asked_for(tmp_path: Path, capsys: Any) -> None:
     assert found["draw_states"].shape == (2, 2, 2)
     assert (found["states"] == 1).all()
     ask(model, tmp_path, "draws", n=0)  # no clean answers, nothing to look at
-    assert main(["store", "compact", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["inside"]
-    assert (told["documents"], told["replaced"]) == (2, 2)
-    assert main(["store", "verify", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["arrays_from_inside"], told["problems"]) == (2 * 4, [])
-    [file] = tmp_path.glob("*.bin")
-    file.write_bytes(file.read_bytes()[:-1])
-    assert main(["store", "verify", str(tmp_path), "--json"]) == 1
-    [problem] = json.loads(capsys.readouterr().out)["problems"]
-    assert problem["place"].startswith(file.name)
 
 
 def test_who_cannot_tell_or_keep_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:

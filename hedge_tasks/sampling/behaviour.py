@@ -99,7 +99,7 @@ def behaviour_of(first: DrawRequest, plain: Sequence[Answer], ask: Ask) -> dict[
     kinds = {NEAR_ZERO: [as_probe(first, f"cold {i}", COLD) for i in range(REPEATS)]}
     for name, value in NARROWEST.items():
         number = int(value) if name == "top_k" else value
-        plan = replace(first.request.plan, **{name: number})  # type: ignore[arg-type]
+        plan = first.request.plan.replaced(**{name: number})
         narrow = replace(first, request=replace(first.request, plan=plan))
         kinds[name] = [as_probe(narrow, f"{name} {i}", hot) for i in range(REPEATS)]
     kinds[NO_SEED] = [replace(as_probe(first, f"unseeded {i}", hot), seeded=False) for i in range(UNSEEDED)]

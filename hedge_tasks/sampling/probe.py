@@ -152,7 +152,7 @@ def probe(
 def _greedy_by(first: DrawRequest, make: Make) -> str | None:
     """The setting that makes a server greedy where it has its neutral value, as it is to be given instead."""
     for name, value in NEARLY_NEUTRAL.items():
-        plan = replace(first.request.plan, **{name: value})  # type: ignore[arg-type]
+        plan = first.request.plan.replaced(**{name: value})
         draw = replace(first, request=replace(first.request, plan=plan), patient=False)
         draws = {str(i): as_probe(draw, i, first.draw.temperature) for i in range(DRAWS)}
         if len({answer.text for answer in _outcomes(make, draws).values() if isinstance(answer, Answer)}) > 1:
