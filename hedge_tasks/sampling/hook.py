@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 from loguru import logger
@@ -28,7 +30,7 @@ from hedge_tasks.sampling.image_check import plan_checks, summary
 from hedge_tasks.sampling.inside import check_inside, keep_inside
 from hedge_tasks.sampling.jobs import Job, Stores, keep_documents, load_documents
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sampling.prefetch import NoisyPictures
+from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.probe import ProbeReport, announce, probe
 from hedge_tasks.sampling.requests import DrawRequest, UnreadablePicture
 from hedge_tasks.sampling.segments import home
@@ -37,8 +39,8 @@ from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 MAX_ATTEMPTS = 3
 """How often a draw is asked for before it counts as failed."""
 
-CHUNK = 256
-"""Draws handed to a foreign adapter in one call: large enough to fill its batches, small enough to lose little."""
+CHUNK = 64
+"""Draws handed to a foreign adapter in one call, whose pictures are in memory together: enough to fill its batches."""
 
 _LONGEST_REASON = 300
 
@@ -392,26 +394,16 @@ def _own_draws(model: DrawingModel, pending: _Pending) -> Iterator[_Outcome]:
 def _foreign_draws(model: Any, pending: _Pending) -> Iterator[_Outcome]:
     from lmms_eval.api.instance import unwrap_generation_output
 
-    noisy = [draw for draw, _ in pending.values()]
-    with PictureWorkers() as workers, NoisyPictures(noisy, pictures=workers) as pictures:
+    with PictureWorkers() as workers:
         for keys in chunks(list(pending), CHUNK):
             draws = [pending[key][0] for key in keys]
-            _decode_ahead(draws)
+            with closing(prefetch_messages(draws, pictures=workers, make=lambda draw, images: images)) as seen:
+                pictures = list(seen)
             with _seeded(draws):
-                outputs = model.generate_until([_instance(model, draw, pictures) for draw in draws])
+                outputs = model.generate_until(list(map(partial(_instance, model), draws, pictures)))
             texts = [unwrap_generation_output(output)[0] for output in outputs]
             replies = zip(keys, texts, draws, strict=True)
             yield [(key, _read_reply(text, draw.request.plan.until)) for key, text, draw in replies]
-
-
-def _decode_ahead(draws: Sequence[DrawRequest]) -> None:
-    """Decode each document once: the adapter does it by itself, where PIL fills up what is cut off with grey.
-
-    Raises:
-        UnreadablePicture: of the first document whose picture is damaged.
-    """
-    for draw in {draw.request.key: draw for draw in draws}.values():
-        draw.row_of_data()
 
 
 def _read_reply(text: object, until: Sequence[str]) -> Answer | str:
@@ -422,7 +414,7 @@ def _read_reply(text: object, until: Sequence[str]) -> Answer | str:
     return text.strip() if _FAILURE.match(text.lstrip()) else Answer(cut(text, until).strip())
 
 
-def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
+def _instance(model: Any, draw: DrawRequest, pictures: list[Any]) -> Any:
     """The draw as an ordinary `generate_until` request.
 
     Adapters batch requests whose generation settings are equal, so nothing of the single draw (seed, index) may be in
@@ -438,10 +430,10 @@ def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
     settings = {"temperature": draw.draw.temperature, "do_sample": draw.draw.temperature > 0, **pure, **limits}
 
     def images(document: Mapping[str, Any]) -> list[Any]:
-        return pictures.images(draw, document)
+        return pictures
 
     def messages(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return draw.conversation(images(document))
+        return draw.conversation(pictures)
 
     order: tuple[Any, Any] = (settings, images) if model.is_simple else (messages, settings)
     arguments = (draw.text(), *order, index, task, split)
