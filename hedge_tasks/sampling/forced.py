@@ -39,7 +39,7 @@ from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.segments import home
-from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
+from hedge_tasks.sampling.store import FinishedDraw
 
 PASSES: Mapping[str, tuple[str, ...]] = {
     "forced_blank": ("blank",),
@@ -267,24 +267,22 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
         key: Answer("", 0.0, 0) for key, (pass_, _) in passes.items() if not pass_.text and not pass_.whole
     }
     conversations = _conversations({key: pass_ for key, (pass_, _) in passes.items() if key not in outcomes})
-    # Without a picture there is nothing to blank out, and nothing to be learnt.
-    readable = [key for key, turns in conversations.items() if passes[key][0].name != "blank" or _shows_picture(turns)]
     for whole, ask in asks.items():
-        keys = [key for key in readable if passes[key][0].whole == whole]
-        forms = [(key, form) for key in keys for form in _texts_to_read(passes[key][0])]
-        answers = ask([conversations[key] for key, _ in forms], [form for _, form in forms]) if keys else []
+        forms = [
+            (key, form)
+            for key in conversations
+            if passes[key][0].whole == whole
+            for form in _texts_to_read(passes[key][0])
+        ]
+        answers = ask([conversations[key] for key, _ in forms], [form for _, form in forms]) if forms else []
         by_key: dict[str, list[Answer | str]] = {}
         for (key, _), answer in zip(forms, answers, strict=True):
             by_key.setdefault(key, []).append(answer)
         outcomes |= {key: _sum_of_forms(of_key) for key, of_key in by_key.items()}
-    by_store: dict[int, tuple[AnswerStore, list[FinishedDraw]]] = {}
     for key, answer in outcomes.items():
         if isinstance(answer, Answer):
             job = passes[key][1]
-            _, records = by_store.setdefault(id(job.store), (job.store, []))
-            records.append(FinishedDraw(key, answer, job.request.id, CONDITION, 0, home(job.request.key)))
-    for store, records in by_store.values():
-        store.put(records)
+            job.store.put([FinishedDraw(key, answer, job.request.id, CONDITION, 0, home(job.request.key))])
     return [answer for answer in outcomes.values() if isinstance(answer, str)]
 
 
@@ -319,15 +317,12 @@ def _option_fields(option: str) -> dict[str, Any]:
 def _conversations(passes: Mapping[str, ForcedPass]) -> dict[str, list[dict[str, Any]]]:
     """By key the conversation of each pass; one object for all options of a question, so that it is read once."""
     shared: dict[int, list[dict[str, Any]]] = {}
-    conversations = {}
-    for key, pass_ in passes.items():
-        if pass_.whole:
-            if id(pass_.draw) not in shared:
-                shared[id(pass_.draw)] = pass_.draw.messages()
-            conversations[key] = shared[id(pass_.draw)]
-        else:
-            conversations[key] = pass_.draw.messages()
-    return conversations
+    for pass_ in passes.values():
+        if id(pass_.draw) not in shared:
+            shared[id(pass_.draw)] = pass_.draw.messages()
+    # Without a picture there is nothing to blank out, and nothing to be learnt.
+    turns = {key: shared[id(pass_.draw)] for key, pass_ in passes.items()}
+    return {key: t for key, t in turns.items() if passes[key].name != "blank" or _shows_picture(t)}
 
 
 def _passes(job: Job) -> dict[str, ForcedPass]:
