@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 from hedge_tasks.io.places import Place
+
+if TYPE_CHECKING:
+    from hedge_tasks.sampling.definition import Definition
+    from hedge_tasks.sampling.store import AnswerStore
 
 
 def info(store: Place) -> dict[str, Any]:
@@ -26,10 +30,19 @@ def info(store: Place) -> dict[str, Any]:
         "bytes": sum(size_of(file) for file in files),
         "answers": len(opened),
         "dropped": len(opened.dropped),
-        "definitions": [
-            {"id": d.id, **d.model_dump(), **vars(archive.progress(opened, d))} for d in opened.definitions.values()
-        ],
+        "definitions": [_about(opened, definition) for definition in opened.definitions.values()],
     }
+
+
+def _about(opened: AnswerStore, definition: Definition) -> dict[str, Any]:
+    """Return a definition, and how far it is."""
+    from hedge_tasks.sampling import archive
+
+    n, n_noisy = archive.requested_numbers(opened, definition)
+    sets = archive.complete_sets(opened, definition)
+    complete, incomplete = len(sets.answer_sets), len(sets.incomplete)
+    counts = {"documents": complete + incomplete, "complete": complete, "n": n, "n_noisy": n_noisy}
+    return {"id": definition.id, **definition.model_dump(), **counts}
 
 
 def export(store: Place, *, out: Place) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,24 +18,6 @@ from hedge_tasks.sampling.store import KIND, AnswerStore, StoredDocument
 
 FOLDER = "hedge_answers"
 """Of the answer store in lmms-eval's output folder."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a definition got.
-
-    Attributes:
-        documents: number of documents asked for.
-        n, n_noisy: the largest numbers of clean and noisy answers asked for.
-        answers: stored answers by condition, counted up to those numbers.
-        complete: documents that have all of them.
-    """
-
-    documents: int
-    n: int
-    n_noisy: int
-    answers: Mapping[str, int]
-    complete: int
 
 
 @dataclass(frozen=True)
@@ -107,26 +88,13 @@ def documents_of(store: AnswerStore, definition: Definition) -> dict[str, Stored
     return {d.id: d for d in store.documents if d.definition == definition.id}
 
 
-def progress(store: AnswerStore, definition: Definition) -> Progress:
-    """Count the documents and answers of a definition in a store."""
-    n, n_noisy = _requested_numbers(store, definition)
-    counts: Counter[str] = Counter(baseline=0, clean=0, noisy=0)
-    complete = 0
-    documents = documents_of(store, definition).values()
-    for document in documents:
-        answers = _answers_by_condition(store, definition, document, n, n_noisy)
-        counts.update({condition: sum(a is not None for _, a in keyed) for condition, keyed in answers.items()})
-        complete += _is_complete(answers)
-    return Progress(len(documents), n, n_noisy, dict(counts), complete)
-
-
 def complete_sets(store: AnswerStore, definition: Definition, requested: tuple[int, int] | None = None) -> CompleteSets:
     """The answer sets of all documents that have all their answers.
 
     Args:
         requested: clean and noisy answers asked for, where the store in memory is a block of a larger one.
     """
-    n, n_noisy = requested or _requested_numbers(store, definition)
+    n, n_noisy = requested or requested_numbers(store, definition)
     answer_sets, incomplete = [], []
     for document in documents_of(store, definition).values():
         answers = _answers_by_condition(store, definition, document, n, n_noisy)
@@ -168,7 +136,8 @@ _Answers = dict[str, list[tuple[str, "Answer | None"]]]
 """(key, answer) by condition."""
 
 
-def _requested_numbers(store: AnswerStore, definition: Definition) -> tuple[int, int]:
+def requested_numbers(store: AnswerStore, definition: Definition) -> tuple[int, int]:
+    """The largest numbers of clean and noisy answers that a document was asked for."""
     # Of all records, not of the last one: a rerun with a smaller n does not shrink the store.
     documents = [d for d in store.documents if d.definition == definition.id]
     return max((d.n for d in documents), default=0), max((d.n_noisy for d in documents), default=0)

@@ -6,7 +6,7 @@ a segment is read for one block or two. Logs are read anew for every block.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,24 +22,6 @@ BLOCK = 20_000
 
 LARGEST_LOGS = 256 << 20
 """Bytes of logs in a store that is read in blocks."""
-
-
-@dataclass
-class _RequestedDocuments:
-    """The documents of a definition.
-
-    Attributes:
-        n, n_noisy: the largest numbers of clean and noisy answers asked for.
-        homes: one a document.
-    """
-
-    n: int = 0
-    n_noisy: int = 0
-    homes: set[int] = field(default_factory=set)
-
-    def add(self, document: StoredDocument) -> None:
-        self.n, self.n_noisy = max(self.n, document.n), max(self.n_noisy, document.n_noisy)
-        self.homes.add(int(home(document.key), 16))
 
 
 @dataclass(frozen=True)
@@ -77,18 +59,20 @@ def contents_of(folder: Place, chosen: str | None) -> Contents:
     place = store_place(folder)
     store = AnswerStore(place, lazy=True)
     definitions: dict[str, Definition] = {}
-    by_definition: dict[str, _RequestedDocuments] = {}
+    homes_of: dict[str, set[int]] = {}
+    numbers: dict[str, tuple[int, int]] = {}
     for record in store.records():
-        if "definition" in record and "report" not in record:
+        if "document" in record:
+            document = StoredDocument.read(record["document"], "document")
+            n, n_noisy = numbers.get(document.definition, (0, 0))
+            numbers[document.definition] = max(n, document.n), max(n_noisy, document.n_noisy)
+            homes_of.setdefault(document.definition, set()).add(int(home(document.key), 16))
+        elif "definition" in record and "report" not in record:
             definition = Definition.read(record["definition"], "definition")
             definitions.setdefault(definition.id, definition)
-        elif "document" in record:
-            document = StoredDocument.read(record["document"], "document")
-            by_definition.setdefault(document.definition, _RequestedDocuments()).add(document)
     definition = matching_definition(place, definitions, chosen)
-    requested = by_definition.get(definition.id, _RequestedDocuments())
-    homes = np.fromiter(requested.homes, dtype=np.uint64, count=len(requested.homes))
-    return Contents(place, definition, requested.n, requested.n_noisy, np.sort(homes))
+    homes = np.array(sorted(homes_of.get(definition.id, ())), dtype=np.uint64)
+    return Contents(place, definition, *numbers.get(definition.id, (0, 0)), homes)
 
 
 def is_large(folder: Place) -> bool:

@@ -82,8 +82,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         DrawsFailed: draws of more documents failed `MAX_ATTEMPTS` times, or for good, than the plan's `max_failed`
             allows to leave out. All finished ones are in the store.
     """
-    _check_guided(model, requests)
-    _check_tokens(model, requests)
+    _check_abilities(model, [instance.args[2].plan for instance in requests])
     check_inside(model, [instance.args[2] for instance in requests])
     with Stores() as stores:
         jobs = [Job.of(model, instance.args[2], instance.args[3:6], stores) for instance in requests]
@@ -105,21 +104,13 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         ]
 
 
-def _check_guided(model: Any, requests: Sequence[Any]) -> None:
-    """Constrained decoding that is asked for and not to be had is an error: free answers are something else."""
-    guided = any(instance.args[2].plan.guided for instance in requests)
-    if guided and not getattr(model, "takes_choices", False):
-        raise ConfigError(
-            f"guided: {type(model).__name__} cannot be kept to given answers; hedge_hf, hedge_vllm and hedge_openai can"
-        )
-
-
-def _check_tokens(model: Any, requests: Sequence[Any]) -> None:
-    needs_tokens = any(instance.args[2].plan.alternatives is not None for instance in requests)
-    if needs_tokens and not getattr(model, "tells_tokens", False):
-        raise ConfigError(
-            f"alternatives: {type(model).__name__} does not tell its tokens; hedge_hf, hedge_vllm and hedge_openai do"
-        )
+def _check_abilities(model: Any, plans: Sequence[SamplingPlan]) -> None:
+    """Constrained decoding or tokens that are asked for and not to be had are an error: answers without are others."""
+    name, able = type(model).__name__, "hedge_hf, hedge_vllm and hedge_openai"
+    if any(plan.guided for plan in plans) and not getattr(model, "takes_choices", False):
+        raise ConfigError(f"guided: {name} cannot be kept to given answers; {able} can")
+    if any(plan.alternatives is not None for plan in plans) and not getattr(model, "tells_tokens", False):
+        raise ConfigError(f"alternatives: {name} does not tell its tokens; {able} do")
 
 
 def _response(
@@ -322,17 +313,12 @@ _Outcome = list[tuple[str, "Answer | str"]]
 
 
 def _store_outcome(outcome: _Outcome, pending: _Pending) -> None:
-    by_store: dict[int, list[FinishedDraw]] = {}
-    stores = {}
     for key, answer in outcome:
         if isinstance(answer, Answer):
-            request, store = pending[key]
-            stores[id(store)] = store
-            document, draw = request.request, request.draw
-            record = FinishedDraw(key, answer, document.id, draw.condition, draw.index, home(document.key))
-            by_store.setdefault(id(store), []).append(record)
-    for number, records in by_store.items():
-        stores[number].put(records)
+            draw, store = pending[key]
+            document = draw.request
+            place = (document.id, draw.draw.condition, draw.draw.index, home(document.key))
+            store.put([FinishedDraw(key, answer, *place)])
 
 
 def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:

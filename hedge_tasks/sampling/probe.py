@@ -84,7 +84,7 @@ class ProbeReport:
 
     def to_dict(self) -> dict[str, Any]:
         facts = {key: value for key, value in asdict(self).items() if value is not None and key != "behaviour"}
-        tried = {name: tried.to_dict() for name, tried in self.behaviour.items()}
+        tried = {name: tried.model_dump(exclude_none=True) for name, tried in self.behaviour.items()}
         return {**facts, **({"behaviour": tried} if tried else {})}
 
     def lines(self) -> list[str]:
