@@ -23,7 +23,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import SamplingPlan
-from hedge_tasks.sampling.archive import choose_definition, complete_sets, open_store
+from hedge_tasks.sampling.archive import complete_sets, matching_definition, open_store
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
@@ -191,7 +191,7 @@ def test_nothing_said_is_certain(tmp_path: Path) -> None:
 def stored(folder: Path) -> list[Mapping[str, Answer]]:
     """The forced passes of the complete documents in a store."""
     store = open_store(folder)
-    return [a.forced for a in complete_sets(store, choose_definition(store, None)).answer_sets]
+    return [a.forced for a in complete_sets(store, matching_definition(folder, store.definitions)).answer_sets]
 
 
 def test_stores_give_them_back(tmp_path: Path) -> None:

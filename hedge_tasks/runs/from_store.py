@@ -34,7 +34,7 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
         ConfigError: judge or definition is unknown.
     """
     store = archive.open_store(folder)
-    chosen = archive.choose_definition(store, definition)
+    chosen = archive.matching_definition(folder, store.definitions, definition)
     exported = archive.complete_sets(store, chosen)
     if exported.incomplete:
         logger.warning(

@@ -57,12 +57,9 @@ def store_place(folder: Place) -> Place:
     raise DataError(f"{folder}: no answer store (answers-*.jsonl or .parquet, here or in {FOLDER}/)")
 
 
-def choose_definition(store: AnswerStore, chosen: str | None) -> Definition:
-    """The definition whose id starts with `chosen`; without it the only one of the store; see `matching_definition`."""
-    return matching_definition(store.folder, store.definitions, chosen)
-
-
-def matching_definition(folder: Place | None, definitions: Mapping[str, Definition], chosen: str | None) -> Definition:
+def matching_definition(
+    folder: Place | None, definitions: Mapping[str, Definition], chosen: str | None = None
+) -> Definition:
     """The definition whose id starts with `chosen`; without it the only one.
 
     Raises:

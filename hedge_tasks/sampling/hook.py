@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -427,22 +427,11 @@ def _instance(model: Any, draw: DrawRequest, pictures: list[Any]) -> Any:
     return Instance("generate_until", arguments, draw.draw.index, metadata)
 
 
-class _seeded:
+@contextmanager
+def _seeded(draws: Sequence[DrawRequest]) -> Iterator[None]:
     """Seed torch for a chunk of draws and restore its state after, so that a rerun on a local model repeats itself."""
+    import torch
 
-    def __init__(self, draws: Sequence[DrawRequest]) -> None:
-        self._seed = hash(tuple(draw.draw.seed for draw in draws)) & (2**63 - 1)
-
-    def __enter__(self) -> None:
-        import torch
-
-        self._cpu = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
-        torch.manual_seed(self._seed)
-
-    def __exit__(self, *error: object) -> None:
-        import torch
-
-        torch.set_rng_state(self._cpu)
-        if self._cuda is not None:
-            torch.cuda.set_rng_state_all(self._cuda)
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(hash(tuple(draw.draw.seed for draw in draws)) & (2**63 - 1))
+        yield

@@ -11,7 +11,7 @@ import hashlib
 import math
 import uuid
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, Protocol, Self
 
@@ -214,29 +214,36 @@ def _keep_missing(model: TellsInside, jobs: Sequence[Job], parts: frozenset[str]
     quiet = getattr(model, "rank", 0) != 0
     with tqdm(total=len(pending), desc="Inside", unit="document", disable=quiet) as bar:
         for chunk in chunks(list(pending.items()), _CHUNK):
-            found_arrays: dict[str, dict[str, npt.NDArray[Any]]] = {key: {} for key, _ in chunk}
-            of_baseline = [(key, _draws(job, "baseline"), missing - {"draws"}) for key, (job, missing) in chunk]
-            for missing_parts in {missing for *_, missing in of_baseline if missing}:
-                same_parts = [(key, draws) for key, draws, missing in of_baseline if missing == missing_parts]
-                for (key, _), outcome in zip(
-                    same_parts, _arrays_of(model, [d for _, [d] in same_parts], missing_parts), strict=True
-                ):
-                    found_arrays[key].update({} if isinstance(outcome, str) else outcome)
-                    reasons += [outcome] if isinstance(outcome, str) else []
-            for key, (job, missing) in chunk:
-                if "draws" in missing:
-                    rows = _arrays_of(model, _draws(job, "clean"), frozenset({"draws"}))
-                    failed = [row for row in rows if isinstance(row, str)]
-                    reasons += failed[:1]
-                    if not failed:
-                        names = ARRAYS["draws"]
-                        found_arrays[key] |= {
-                            n: np.stack([row[n] for row in rows if not isinstance(row, str)]) for n in names
-                        }
-            store.put({key: arrays for key, arrays in found_arrays.items() if arrays})
+            arrays: dict[str, Inside] = {}
+            for key, outcome in (*_of_baselines(model, chunk), *_of_draws(model, chunk)):
+                if isinstance(outcome, str):
+                    reasons.append(outcome)
+                else:
+                    arrays[key] = {**arrays.get(key, {}), **outcome}
+            store.put(arrays)
             bar.update(len(chunk))
     if reasons:
         logger.warning("not everything could be kept of {} documents. First: {}", len(reasons), reasons[0])
+
+
+_Missing = tuple[str, tuple[Job, frozenset[str]]]
+"""Key of a document, its job, and the parts that are missing."""
+
+
+def _of_baselines(model: TellsInside, chunk: Sequence[_Missing]) -> Iterator[tuple[str, Inside | str]]:
+    for parts in {missing - {"draws"} for _, (_, missing) in chunk} - {frozenset()}:
+        same = [(key, job) for key, (job, missing) in chunk if missing - {"draws"} == parts]
+        draws = [draw for _, job in same for draw in _draws(job, "baseline")]
+        yield from zip((key for key, _ in same), _arrays_of(model, draws, parts), strict=True)
+
+
+def _of_draws(model: TellsInside, chunk: Sequence[_Missing]) -> Iterator[tuple[str, Inside | str]]:
+    for key, (job, missing) in chunk:
+        if "draws" in missing:
+            rows = _arrays_of(model, _draws(job, "clean"), frozenset({"draws"}))
+            failed = next((row for row in rows if isinstance(row, str)), None)
+            known = [row for row in rows if not isinstance(row, str)]
+            yield key, failed or {name: np.stack([row[name] for row in known]) for name in ARRAYS["draws"]}
 
 
 def _arrays_of(model: TellsInside, draws: Sequence[tuple[Any, Answer]], parts: frozenset[str]) -> list[Inside | str]:
