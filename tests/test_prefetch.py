@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import DataError
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.prefetch import ordered, prefetch_messages
 from hedge_tasks.sampling.prompts import Prompt
@@ -142,9 +142,3 @@ def test_leaving_early_drops_what_is_pending() -> None:
 
 def test_nothing_to_do() -> None:
     assert list(prefetch_messages([])) == []
-
-
-@pytest.mark.parametrize("settings", [{"workers": 0}, {"ahead": 0}])
-def test_wrong_settings_are_named_at_once(settings: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match=f"{next(iter(settings))}: expected a positive integer"):
-        prefetch_messages([], **settings)

@@ -117,6 +117,11 @@ class ForcedPass:
     text: str
 
     @property
+    def forms(self) -> tuple[str, ...]:
+        """The texts that are read: of a whole reply every spelling."""
+        return spellings(self.text) if self.whole else (self.text,)
+
+    @property
     def whole(self) -> bool:
         """Whether the text is the whole reply, so that its end counts."""
         return self.name != _kind(self.name)
@@ -162,7 +167,7 @@ def forced_keys(
         fields = {
             "name": SELF_READING,
             "baseline": baseline.text,
-            "offered": _option_list(options),
+            "offered": ", ".join(options),
             **_option_fields(option),
         }
         keys[f"{READ}{option}"] = definition.forced_key(document, question, fields, _final_prompt())
@@ -197,7 +202,9 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
     asks = {whole: getattr(model, name, None) for whole, name in _ASKS.items()}
     if unsupported := {pass_.whole for pass_, _ in pending.values() if asks[pass_.whole] is None}:
         what = " and ".join(_UNTOLD[whole] for whole in sorted(unsupported))
-        logger.warning("{} does not tell how likely given {} are: what needs this is left out", _name(model), what)
+        logger.warning(
+            "{} does not tell how likely given {} are: what needs this is left out", type(model).__name__, what
+        )
         pending = {key: (pass_, job) for key, (pass_, job) in pending.items() if pass_.whole not in unsupported}
     keys, reasons = list(pending), list[str]()
     with tqdm(total=len(keys), desc="Forced passes", unit="pass", disable=getattr(model, "rank", 0) != 0) as bar:
@@ -253,10 +260,6 @@ def _chunks(passes: Mapping[str, _Pass]) -> Iterator[dict[str, _Pass]]:
         yield part
 
 
-def _name(model: Any) -> str:
-    return type(model).__name__
-
-
 _ASKS = {False: "forced_logprobs", True: "reply_logprobs"}
 _UNTOLD = {False: "words", True: "replies"}
 
@@ -268,12 +271,7 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
     }
     conversations = _conversations({key: pass_ for key, (pass_, _) in passes.items() if key not in outcomes})
     for whole, ask in asks.items():
-        forms = [
-            (key, form)
-            for key in conversations
-            if passes[key][0].whole == whole
-            for form in _texts_to_read(passes[key][0])
-        ]
+        forms = [(key, form) for key in conversations if passes[key][0].whole == whole for form in passes[key][0].forms]
         answers = ask([conversations[key] for key, _ in forms], [form for _, form in forms]) if forms else []
         by_key: dict[str, list[Answer | str]] = {}
         for (key, _), answer in zip(forms, answers, strict=True):
@@ -284,11 +282,6 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
             job = passes[key][1]
             job.store.put([FinishedDraw(key, answer, job.request.id, CONDITION, 0, home(job.request.key))])
     return [answer for answer in outcomes.values() if isinstance(answer, str)]
-
-
-def _texts_to_read(pass_: ForcedPass) -> tuple[str, ...]:
-    """The texts that a pass reads."""
-    return spellings(pass_.text) if pass_.whole else (pass_.text,)
 
 
 def _sum_of_forms(outcomes: Sequence[Answer | str]) -> Answer | str:
@@ -341,16 +334,11 @@ def _passes(job: Job) -> dict[str, ForcedPass]:
     return {
         key: ForcedPass(
             name,
-            noisy[_picture(name)] if name.startswith(NOISY) else draws[_kind(name)],
+            noisy[name.removeprefix(NOISY).partition(":")[0]] if name.startswith(NOISY) else draws[_kind(name)],
             _forced_text(name, baseline, letters),
         )
         for name, key in keys.items()
     }
-
-
-def _picture(name: str) -> str:
-    """The number of the noisy draw in the name of a pass."""
-    return name.removeprefix(NOISY).partition(":")[0]
 
 
 def _keys(job: Job) -> dict[str, str]:
@@ -370,7 +358,7 @@ def _draw_to_read(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest
     if name == OPTIONS:
         return draw
     if name == SELF_READING:
-        then = _final_prompt().user_text(Wording(_option_list(request.options)))
+        then = _final_prompt().user_text(Wording(", ".join(request.options)))
         return _AfterReply(request, draw.draw, draw.document, draw.row, reply=baseline.text, then=then)
     if name == _REVERSED:
         return replace(draw, request=_in_other_order(request))
@@ -442,10 +430,6 @@ class _AfterReply(DrawRequest):
         turns = [("assistant", self.reply), ("user", self.then)]
         further_turns = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in turns]
         return [*super().conversation(images), *further_turns]
-
-
-def _option_list(options: Sequence[str]) -> str:
-    return ", ".join(options)
 
 
 def _final_prompt() -> Prompt:

@@ -155,12 +155,11 @@ def _fill_stores(model: Any, jobs: Sequence[Job], *, probed: bool = False) -> di
     pending = {key: (draw, job.store) for job in jobs for key, draw in job.missing()}
     n_draws = len({key for job in jobs for key in job.draws})
     logger.info("{} draws for {} documents; {} are in the store", n_draws, len(jobs), n_draws - len(pending))
-    if pending and not probed:
-        _probe_definitions(model, jobs, pending)
+    groups = {} if probed else _jobs_by_definition(jobs, pending)
+    _probe_definitions(model, groups, pending)
     tally = FailureTally(jobs)
     failed = _sample(model, pending, tally)
-    if pending and not probed:
-        _keep_reports(model, jobs, pending)  # once more, for what came to light only now
+    _keep_reports(model, groups)  # once more, for what came to light only now
     for key, reason in failed.items():
         tally.add(key, reason)
     tally.check()
@@ -170,9 +169,11 @@ def _fill_stores(model: Any, jobs: Sequence[Job], *, probed: bool = False) -> di
 
 
 _Pending = Mapping[str, tuple[DrawRequest, AnswerStore]]
+_Groups = Mapping[str, Sequence[Job]]
+"""The jobs of each definition, by its id."""
 
 
-def _probe_definitions(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
+def _probe_definitions(model: Any, groups: _Groups, pending: _Pending) -> None:
     """Probe the model, and keep with each definition the findings and the settings sent.
 
     Raises:
@@ -180,20 +181,19 @@ def _probe_definitions(model: Any, jobs: Sequence[Job], pending: _Pending) -> No
     """
     probes: dict[str, ProbeReport] = {}
     behaviour: Mapping[str, SettingTried] = {}
-    for definition, group in _jobs_by_definition(jobs, pending).items():
+    for definition, group in groups.items():
         if group[0].request.plan.probe:
             draws = [draw for job in group for key, draw in job.draws.items() if key in pending]
             report = _probe(model, draws, settings=not behaviour)
             # What the server does with settings does not depend on the task: it is found out once.
             behaviour = report.behaviour if report and report.behaviour else behaviour
             probes |= {definition: replace(report, behaviour=behaviour)} if report else {}
-    reports = _keep_reports(model, jobs, pending, probes)
+    reports = _keep_reports(model, groups, probes)
     for definition, report in probes.items():
-        job = _jobs_by_definition(jobs, pending)[definition][0]
-        announce(report, job.definition.task, reports[definition].get("server", {}))
+        announce(report, groups[definition][0].definition.task, reports[definition].get("server", {}))
     for definition, report in probes.items():
         if report.failed_wholly:
-            task = _jobs_by_definition(jobs, pending)[definition][0].definition.task
+            task = groups[definition][0].definition.task
             raise DrawsFailed(
                 f"{task}: all {report.draws} draws of the probe failed, so nothing is sampled. First reason: "
                 f"{report.reason}. `--gen_kwargs probe=false` samples without a probe"
@@ -201,33 +201,26 @@ def _probe_definitions(model: Any, jobs: Sequence[Job], pending: _Pending) -> No
 
 
 def _keep_reports(
-    model: Any, jobs: Sequence[Job], pending: _Pending, probes: Mapping[str, ProbeReport] | None = None
+    model: Any, groups: _Groups, probes: Mapping[str, ProbeReport] | None = None
 ) -> dict[str, Mapping[str, Any]]:
     """Keep with each definition what was sent and what is known of the server, as far as that is known by now."""
     facts = getattr(model, "sampling_facts", None)
     reports: dict[str, Mapping[str, Any]] = {}
-    for definition, group in _jobs_by_definition(jobs, pending).items():
+    for definition, group in groups.items():
         store, plan = group[0].store, group[0].request.plan
         before = {} if probes is not None else store.reports.get(definition, {})
         report = {**before, "decoding": _decoding(model, plan)}
         report |= {"probe": probes[definition].to_dict()} if probes and definition in probes else {}
         report |= {"server": facts()} if facts else {}
         reports[definition] = report
-        if report != store.reports.get(definition):
-            store.put_report(definition, report)
+        store.put_report(definition, report)
     return reports
 
 
 def _jobs_by_definition(jobs: Sequence[Job], pending: _Pending) -> dict[str, list[Job]]:
     """The jobs of each definition that has draws to make."""
-    of_definition: dict[str, list[Job]] = {}
-    for job in jobs:
-        of_definition.setdefault(job.definition.id, []).append(job)
-    return {
-        definition: group
-        for definition, group in of_definition.items()
-        if any(key in pending for job in group for key in job.draws)
-    }
+    wanted = dict.fromkeys(job.definition.id for job in jobs if not pending.keys().isdisjoint(job.draws))
+    return {name: [job for job in jobs if job.definition.id == name] for name in wanted}
 
 
 def _check_images(model: Any, jobs: Sequence[Job]) -> None:

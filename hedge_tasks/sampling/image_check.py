@@ -83,20 +83,12 @@ def _shows_another_picture(request: SampleRequest, than: SampleRequest) -> bool:
 
 def blank_images(request: SampleRequest) -> Callable[[Mapping[str, Any]], list[Any]]:
     """Return a function in place of `request.load_images` that gives grey pictures of the same number and sizes."""
-
-    def images(document: Mapping[str, Any]) -> list[Any]:
-        return [Image.new("RGB", image.size, GREY) for image in request.load_images(document)]
-
-    return images
+    return lambda document: [Image.new("RGB", image.size, GREY) for image in request.load_images(document)]
 
 
 def _images_of(job: Job) -> Callable[[Mapping[str, Any]], list[Any]]:
     fetch = next(iter(job.draws.values())).document
-
-    def images(document: Mapping[str, Any]) -> list[Any]:
-        return job.request.load_images(fetch())
-
-    return images
+    return lambda document: job.request.load_images(fetch())
 
 
 def _plain_text(answer: Answer) -> str:

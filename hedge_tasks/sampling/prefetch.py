@@ -18,7 +18,6 @@ from itertools import islice
 from threading import Lock
 from typing import Any, TypeVar
 
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.requests import DrawRequest, clean_images, seen_images
 
@@ -47,7 +46,6 @@ def prefetch_messages(
         make: makes something else of a draw and its pictures.
 
     Raises:
-        ConfigError: `workers` or `ahead` is below 1.
         Exception: whatever making a draw's messages raised, when that draw's turn comes. It ends the iterator.
     """
     threads = max(workers, pictures.count) if pictures else workers
@@ -64,13 +62,6 @@ def ordered(items: Iterable[In], make: Callable[[In], Out], *, workers: int, ahe
 
     The items themselves are taken one after the other in the reader's thread.
     """
-    for name, value in (("workers", workers), ("ahead", ahead)):
-        if value < 1:
-            raise ConfigError(f"{name}: expected a positive integer, got {value!r}")
-    return _ordered(items, make, workers, ahead)
-
-
-def _ordered(items: Iterable[In], make: Callable[[In], Out], workers: int, ahead: int) -> Generator[Out, None, None]:
     pool = ThreadPoolExecutor(workers, thread_name_prefix="hedge-prefetch")
     remaining = iter(items)
     try:

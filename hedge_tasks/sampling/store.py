@@ -183,19 +183,16 @@ class AnswerStore(KeyedLog[Answer]):
         """
         added = conflicts = 0
         for record in records:
-            if "report" in record:
-                report = _Report.read(record)
-                self.put_report(report.definition, report.report)
-            elif "definition" in record:
-                self.put_documents([Definition.read(record["definition"], "definition")], [])
-            elif "document" in record:
-                self.put_documents([], [StoredDocument.read(record["document"], "document")])
-            elif _HOMES not in record:
-                key, answer = str(record.get("key")), _answer(record)
+            if "key" in record:
+                key, answer = str(record["key"]), _answer(record)
                 if key not in self:
                     self.keep([(key, answer, record)])
                     added += 1
                 conflicts += self[key] != answer
+            elif _HOMES not in record:
+                self._take(Line(Path(), 0, record), record)
+                with self._lock:
+                    self._append([record])
         return added, conflicts
 
     def records(self) -> Iterator[Mapping[str, Any]]:
