@@ -24,7 +24,7 @@ from hedge_tasks.io.chunks import chunks
 from hedge_tasks.llm.secrets import Redactor
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.behaviour import SettingTried
-from hedge_tasks.sampling.failures import FailureTally
+from hedge_tasks.sampling.failures import LONGEST_REASON, FailureTally
 from hedge_tasks.sampling.forced import force, forced_answers
 from hedge_tasks.sampling.image_check import plan_checks, summary
 from hedge_tasks.sampling.inside import check_inside, keep_inside
@@ -41,8 +41,6 @@ MAX_ATTEMPTS = 3
 
 CHUNK = 64
 """Draws handed to a foreign adapter in one call, whose pictures are in memory together: enough to fill its batches."""
-
-_LONGEST_REASON = 300
 
 _FAILURE = re.compile(r"\[LMMS_EVAL_REQUEST_FAILED\b")
 _BUDGET = "[LMMS_EVAL_BUDGET_EXCEEDED]"
@@ -123,7 +121,7 @@ def _response(
     """The result that goes back to lmms-eval for one document."""
     reasons = [failed[key] for each_job in (job, *follow_ups) for key in each_job.draws if key in failed]
     if reasons or answers is None:
-        return FailedDocument(job.request.id, type(reasons[0])(reasons[0][:_LONGEST_REASON])).to_json(report)
+        return FailedDocument(job.request.id, type(reasons[0])(reasons[0][:LONGEST_REASON])).to_json(report)
     further_sets = [further.answer_set().with_forced(forced_answers(further)) for further in follow_ups]
     return answers.with_follow_ups(further_sets).to_json(report)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.data.answers import Answer, Condition, Refused, log_probability
+from hedge_tasks.data.answers import Answer, Refused, log_probability
 from hedge_tasks.sampling.behaviour import NO_SEED, SettingTried, as_probe, behaviour_of
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -36,7 +36,6 @@ NEARLY_NEUTRAL: Mapping[str, float | int] = {"top_p": 0.999, "top_k": 1000, "min
 """Values that hardly cut anything, for servers to which a neutral one is none."""
 
 _COOLER = 0.5  # of the plan's temperature: most answers of the hot draws come again
-_CONDITION: Condition = "clean"
 
 Outcomes = Iterator[list[tuple[str, "Answer | str"]]]
 Make = Callable[[Mapping[str, DrawRequest]], Outcomes]
@@ -107,7 +106,7 @@ _SAYS = {
     "raw_logprobs": "log-probabilities change with the temperature: they are not those of the raw distribution",
     "seeds_repeat": "the same seed gives other answers: a draw that is made again may differ",
 }
-"""What a finding that is false means."""
+"""Findings that are false, in words."""
 
 
 def probe(
@@ -126,7 +125,7 @@ def probe(
     """
     firsts: dict[str, DrawRequest] = {}
     for draw in draws:
-        if draw.draw.condition == _CONDITION and draw.draw.temperature > 0:
+        if draw.draw.condition == "clean" and draw.draw.temperature > 0:
             firsts.setdefault(draw.request.key, draw)
         if len(firsts) == DOCUMENTS:
             break
