@@ -184,20 +184,14 @@ def support_of_run(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda 
         fits: whether a support of these settings is what is asked for.
 
     Returns:
-        None where nothing fits. None, too, where that of the task is there but cannot be used: another one is not taken
-        for it.
+        None where nothing fits, or where that of the task is there but cannot be used: no other is taken for it.
     """
-    supports, task_settings = all_kept_supports(run), _task_settings(run)
-    path = None if task_settings is None or not fits(task_settings) else kept_path(run, task_settings)
-    if path is not None and path.is_file() and not any(support.settings == task_settings for support in supports):
-        if supports:
-            others = ", ".join(support.title for support in supports)
-            logger.warning("{} is the task's own support of claims; others are not taken for it: {}", path, others)
+    fitting, own = [support for support in all_kept_supports(run) if fits(support.settings)], _task_settings(run)
+    own_path = None if own is None or not fits(own) else kept_path(run, own)
+    if own_path is not None and own_path.is_file() and (not fitting or fitting[0].path != own_path):
         return None
-    fitting = [support for support in supports if fits(support.settings)]
-    if len(fitting) > 1 and fitting[0].settings != task_settings:
-        others = ", ".join(f"{support.title} in {support.path.name}" for support in fitting[1:])
-        first = fitting[0]
+    if len(fitting) > 1 and own_path is None:
+        first, others = fitting[0], ", ".join(f"{support.title} in {support.path.name}" for support in fitting[1:])
         logger.warning(
             "{} supports of claims are kept with {}: {} in {} was written last and is used, not {}",
             *(len(fitting), run.path, first.title, first.path.name, others),
@@ -207,9 +201,7 @@ def support_of_run(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda 
 
 def _task_settings(run: Run) -> Mapping[str, Any] | None:
     """Return the settings of the support that the run's task kept."""
-    setting = run.settings.get(SETTING)
-    settings = setting.get("asked") if isinstance(setting, Mapping) else None
-    return settings if isinstance(settings, Mapping) else None
+    return (run.settings.get(SETTING) or {}).get("asked")
 
 
 def _read(path: Path, run: Run) -> KeptSupport | None:
@@ -295,10 +287,5 @@ def unpacked(fields: Mapping[str, Any], where: str) -> Matrix:
 
 def label_options(run: Run) -> dict[str, Any]:
     """Return which labels count in a run's own rows; see `hedge_tasks.claims.labels.label_of`."""
-    setting = (run.settings.get(SETTING) or {}).get("labels")
-    options = setting if isinstance(setting, Mapping) else {}
-    silent, errors = options.get("silent"), options.get("errors")
-    return {
-        "silent": silent if silent in SILENT else SILENT[0],
-        "errors": errors if errors in ERRORS else ERRORS[0],
-    }
+    labels = (run.settings.get(SETTING) or {}).get("labels") or {}
+    return {"silent": labels.get("silent") or SILENT[0], "errors": labels.get("errors") or ERRORS[0]}

@@ -59,18 +59,16 @@ def _case(run: Run, answer_set: AnswerSet) -> Case:
     if answer_set.question is None:
         raise DataError(f"{answer_set.id}: there is no question, so the answer cannot be judged")
     record = run.verdicts.get(answer_set.id) or {}
-    description, image_key = record.get("description"), record.get("image_key")
     return Case(
         id=answer_set.id,
         question=answer_set.question,
         reference=answer_set.reference or "",
         answer=answer_set.baseline.text,
-        description=description if isinstance(description, str) else None,
-        image_key=image_key if isinstance(image_key, str) else None,
+        description=record.get("description"),
+        image_key=record.get("image_key"),
     )
 
 
 def judge_of(run: Run) -> Mapping[str, Any] | Sequence[Any] | None:
     """Return the settings of the judge that labelled a run; None where they are not recorded."""
-    documents = run.settings.get("documents")
-    return documents.get("judge") if isinstance(documents, Mapping) else None
+    return (run.settings.get("documents") or {}).get("judge")

@@ -34,9 +34,14 @@ class _Documents(OpenRecord):
     judge: Objects[Any] | None = None
 
 
+class _CountedLabels(OpenRecord):
+    silent: Literal["unlabelled", "hallucinated"] | None = None
+    errors: Literal["all", "major", "minor", "major-against-rest"] | None = None
+
+
 class _Claims(OpenRecord):
     asked: Objects[Any] | None = None
-    labels: Objects[Any] | None = None
+    labels: _CountedLabels | None = None
 
 
 class _Decoding(OpenRecord):

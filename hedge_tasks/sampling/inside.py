@@ -8,7 +8,6 @@ document are, each with its shape and a checksum. Readers map the files instead 
 from __future__ import annotations
 
 import hashlib
-import math
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,12 +91,6 @@ class InsideStore:
     def names(self, key: str) -> frozenset[str]:
         """The names of the arrays under a key."""
         return frozenset(self._places(key))
-
-    def bytes_of(self, key: str) -> dict[str, int]:
-        """The size of each array under a key."""
-        return {
-            name: math.prod(place.shape) * np.dtype(place.dtype).itemsize for name, place in self._places(key).items()
-        }
 
     def close(self) -> None:
         self._log.close()
