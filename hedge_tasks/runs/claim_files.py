@@ -16,11 +16,12 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from loguru import logger
+from pydantic import Strict
 
 from hedge_tasks.claims.base import Claim
 from hedge_tasks.claims.decomposition import Decomposed
@@ -31,6 +32,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects, seal, unseal
+from hedge_tasks.io.records import Count, Items, OpenRecord
 from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims, Supported, SupportPrice, SupportSource
 from hedge_tasks.runs.run_files import Run
 
@@ -232,25 +234,29 @@ def _kept_line(answers: AnswerSet, support: Supported) -> dict[str, Any]:
     return line | ({"graph_rows": list(support.graph_rows)} if support.graph_rows else {})
 
 
+class _KeptLine(OpenRecord):
+    id: str
+    texts: str
+    claims: Items[Annotated[tuple[str, Count, Count, str], Strict(False)]]
+    covered: float
+    unlocated: Count
+    graph_rows: Items[Count] = ()
+
+
 def _supported(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supported:
-    if row.get("id") != answers.id or row.get("texts") != _checksum(answers):
+    kept = _KeptLine.read(row, where)
+    if (kept.id, kept.texts) != (answers.id, _checksum(answers)):
         raise DataError(f"{where}: it is of other texts")
-    text = answers.baseline.text
-    claims = []
-    for i, (claim_text, start, end, kind) in enumerate(row["claims"]):
-        if not (isinstance(claim_text, str) and isinstance(kind, str) and 0 <= int(start) < int(end) <= len(text)):
-            raise DataError(f"{where}: claim {i} is no part of its answer")
-        claims.append(Claim(f"{answers.id}#{i}", answers.id, claim_text, int(start), int(end), kind))
-    decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
-    more = ("elsewhere", "graph", "ccp")
-    matrices: dict[str, Any] = {name: unpacked(row[name], f"{where}: {name}") for name in more if name in row}
-    clean, noisy = (unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
+    if any(not start < end <= len(answers.baseline.text) for _, start, end, _ in kept.claims):
+        raise DataError(f"{where}: a claim is no part of its answer")
+    claims = tuple(Claim(f"{answers.id}#{i}", answers.id, *claim) for i, claim in enumerate(kept.claims))
+    names = [name for name in ("clean", "noisy", "elsewhere", "graph", "ccp") if name in row]
+    matrices: dict[str, Any] = {name: unpacked(row[name], f"{where}: {name}") for name in names}
     k, n, m = len(claims), len(answers.clean), len(answers.noisy)
-    if clean.shape != (k, n, 3) or noisy.shape != (k, m, 3):
-        raise DataError(f"{where}: the support is not that of {k} claims by {n} + {m} draws")
-    if "ccp" in matrices and matrices["ccp"].shape != (k,):
-        raise DataError(f"{where}: CCP is not that of {k} claims")
-    return Supported(decomposed, clean, noisy, **matrices, graph_rows=tuple(map(int, row.get("graph_rows", ()))))
+    shapes = {"clean": (k, n, 3), "noisy": (k, m, 3), "ccp": (k,)}
+    if wrong := [name for name, shape in shapes.items() if name in names and matrices[name].shape != shape]:
+        raise DataError(f"{where}: {wrong[0]} is not the support of {k} claims by {n} + {m} draws")
+    return Supported(Decomposed(claims, kept.covered, kept.unlocated), **matrices, graph_rows=kept.graph_rows)
 
 
 def _checksum(answers: AnswerSet) -> str:

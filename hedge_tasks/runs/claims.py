@@ -114,13 +114,21 @@ class Inquiry:
     choices: tuple[list[list[TokenChoice]] | None, ...] = ()
 
     def price(self, engine: Entailment) -> SupportPrice:
-        own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
-        with_graph = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
+        own, with_blind, with_graph = (
+            engine.price(queries)
+            for queries in (self.own, (*self.own, *self.elsewhere), (*self.own, *self.elsewhere, *self.graph))
+        )
         ccp = engine.price(self._token_queries)
-        claims = sum(len(answer.claims) for answer in self.decomposed)
-        draws = min((len(query.draws) for query in self.own), default=0)
-        blind, graph = all_but_graph - own, with_graph - all_but_graph
-        return SupportPrice(len(self.answer_sets), claims, draws, with_graph + ccp, blind, graph, engine.priced, ccp)
+        return SupportPrice(
+            answers=len(self.answer_sets),
+            claims=sum(len(answer.claims) for answer in self.decomposed),
+            draws=min((len(query.draws) for query in self.own), default=0),
+            amount=with_graph + ccp,
+            blind=with_blind - own,
+            graph=with_graph - with_blind,
+            unit=engine.priced,
+            ccp=ccp,
+        )
 
     @cached_property
     def _token_queries(self) -> list[SupportQuery]:
@@ -130,41 +138,30 @@ class Inquiry:
 
     def ask(self, engine: Entailment) -> list[Supported]:
         """Ask an engine, and return the support of the claims of each answer; nothing is asked twice."""
-        n = len(self.answer_sets)
         replies = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._token_queries]))
-        own = list(islice(replies, n))
-        elsewhere = list(islice(replies, n)) if self.elsewhere else [None] * n
-        graphs = list(islice(replies, n)) if self.graph else [None] * n
-        supported = []
-        for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True)):
-            graph, cut = graphs[i], len(answers.clean)
-            rows: tuple[int, ...] = ()
-            if self.graph:
-                place = {text: row for row, text in enumerate(self.graph[i].claims)}
-                rows = tuple(place[claim.text] for claim in decomposed.claims)
-            choices = self.choices[i] if self.choices else None
-            supported.append(
-                Supported(
-                    decomposed,
-                    own[i][:, :cut],
-                    own[i][:, cut:],
-                    elsewhere[i],
-                    None if graph is None else graph[..., ENTAILMENT],
-                    rows,
-                    None if choices is None else _claims_ccp(choices, replies),
-                )
+        own, elsewhere, graphs = (list(islice(replies, len(part))) for part in (self.own, self.elsewhere, self.graph))
+        return [
+            Supported(
+                decomposed,
+                own[i][:, : len(answers.clean)],
+                own[i][:, len(answers.clean) :],
+                elsewhere[i] if elsewhere else None,
+                graphs[i][..., ENTAILMENT] if graphs else None,
+                tuple(self.graph[i].claims.index(claim.text) for claim in decomposed.claims) if graphs else (),
+                _claims_ccp(choices, replies) if self.choices and (choices := self.choices[i]) is not None else None,
             )
-        return supported
+            for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True))
+        ]
 
 
 def _claims_ccp(claims: Sequence[Sequence[TokenChoice]], replies: Iterator[Matrix]) -> FloatArray:
     """Return the CCP of each claim of an answer, shape (K,), from the replies about its tokens in their order."""
-    return np.array([claim_ccp([_choice_ccp(choice, replies) for choice in claim]) for claim in claims])
 
+    def of_choice(choice: TokenChoice) -> float:
+        forward, reverse = (np.asarray(next(replies), dtype=np.float64) for _ in range(2))
+        return token_ccp(choice, forward, reverse)
 
-def _choice_ccp(choice: TokenChoice, replies: Iterator[Matrix]) -> float:
-    forward, reverse = (np.asarray(next(replies), dtype=np.float64) for _ in range(2))
-    return token_ccp(choice, forward, reverse)
+    return np.array([claim_ccp(list(map(of_choice, claim))) for claim in claims])
 
 
 def inquiry(

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Judge, judge_from
-from hedge_tasks.judging.config import verdict_record
 from hedge_tasks.llm.account import asked
+from hedge_tasks.runs.relabel import with_verdicts
 from hedge_tasks.runs.run_files import Run, load_runs, run_paths
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.blocks import Contents, contents_of, read_block
@@ -108,16 +108,10 @@ def _judge(name: str) -> Judge:
 def _labelled(folder: Path, definition: Definition, exported: archive.CompleteSets, judge: Judge) -> Run:
     answer_sets = without_placeholders(exported.answer_sets)
     cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
-    verdicts = judge.judge(cases)
-    return Run(
-        task=definition.task,
-        model=definition.model or "",
-        answer_sets=tuple(a.with_label(v.label) for a, v in zip(answer_sets, verdicts, strict=True)),
-        verdicts={case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)},
-        settings={
-            "sampling": dict(definition.sampling),
-            "documents": {"judge": judge.settings()},
-            "cost": {"labels": asked(judge)[0]},
-        },
-        path=folder,
-    )
+    settings = {
+        "sampling": dict(definition.sampling),
+        "documents": {"judge": judge.settings()},
+    }
+    run = Run(definition.task, definition.model or "", tuple(answer_sets), settings=settings, path=folder)
+    labelled = with_verdicts(run, cases, judge.judge(cases))
+    return replace(labelled, settings={**settings, "cost": {"labels": asked(judge)[0]}})

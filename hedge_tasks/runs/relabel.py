@@ -35,13 +35,18 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     """
     cases = cases_of(run)
     verdicts = judge.judge(cases)
-    labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
-    records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
     source = {"judged_again": {"created": run.created, "judge": judge_of(run), **asked(judge)[0]}}
     settings = {**run.settings, "documents": documents, **source}
-    judged = replace(run, answer_sets=labelled, verdicts=records, settings=settings, created=now())
-    return replace(judged, path=None, digest=""), verdicts
+    judged = replace(run, settings=settings, created=now(), path=None, digest="")
+    return with_verdicts(judged, cases, verdicts), verdicts
+
+
+def with_verdicts(run: Run, cases: Sequence[Case], verdicts: Sequence[Verdict]) -> Run:
+    """The run with other verdicts on its baseline answers, in the order of its answer sets, and the labels of these."""
+    labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
+    records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
+    return replace(run, answer_sets=labelled, verdicts=records)
 
 
 def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list[str]]:
