@@ -5,7 +5,7 @@ A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", 
 other line is one answer set (`AnswerSet.to_dict`) with the judge's `verdict` beside it, the `columns` of its data set
 that the suite's numbers need (`hedge_tasks.measures.run_measures`), and the outputs of models for the answers
 (`hedge_tasks.runs.evidence`). Everything that is computed later (sweeps, comparisons, reports) starts from here and
-needs no model. A file without a closing line lacks documents, or may: it can be read as far as it goes.
+needs no model.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from loguru import logger
-
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answer_files import clean_answer_sets, normal_rows, parse_answer_sets
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.json_lines import Row, parse_object, read_objects
+from hedge_tasks.io.json_lines import parse_objects, read_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
 from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
-from hedge_tasks.runs.run_records import RunEnd, RunHeader, RunRow
+from hedge_tasks.runs.run_records import RunHeader, RunRow
 
 HEADER, END, EVIDENCE = "hedge_run", "hedge_run_end", "evidence"
 FORMAT = 2
@@ -216,8 +214,7 @@ def read_run(file: Path) -> Run:
     """Read a run file, or a JSONL file of answer sets.
 
     Raises:
-        DataError: names the file and what is wrong. A damaged run file is refused as a whole; one that was cut off is
-            read as far as it goes, and its settings say so under `partial`.
+        DataError: names the file and what is wrong. A run file that is damaged or was cut off is refused as a whole.
     """
     if is_run_file(file):
         return _read_run_file(file)
@@ -249,53 +246,33 @@ def run_paths(path: Path) -> list[Path]:
 
 
 def _read_run_file(file: Path) -> Run:
-    (where, header_fields), rows, end, digest = _sound_lines(file)
-    if header_fields.get(HEADER) != FORMAT:
+    lines = list(read_raw_lines(file))
+    digest = hashlib.sha256(b"".join(line for _, line in lines[:-1])).hexdigest()
+    try:
+        rows = parse_objects(lines, str(file))
+    except DataError as error:
+        raise _damaged(str(error)) from None
+    where, header_fields = rows[0] if rows else (f"{file}:1", {})
+    if header_fields.get(HEADER, FORMAT) != FORMAT:
         raise DataError(f"{where}: format {header_fields.get(HEADER)!r}; this version reads format {FORMAT}")
-    if end is not None and (end.lines, end.sha256) != (len(rows) + 1, digest):
-        raise _damaged(f"{file}: the lines are not those that were written")
-    header = RunHeader.read(header_fields, where)
-    answer_sets = tuple(parse_answer_sets(rows))
-    recorded = {a.id: RunRow.read(fields, at) for a, (at, fields) in zip(answer_sets, rows, strict=True)}
-    fields_by_id = {a.id: fields for a, (_, fields) in zip(answer_sets, rows, strict=True)}
-    partial = {} if end else {"partial": {"documents": len(answer_sets), "of": header.documents}}
-    if partial:
-        logger.warning("{}: cut off: {} of {} documents are in it", file, len(answer_sets), header.documents)
+    if not rows or rows[-1][1].get(END) != {"lines": len(lines) - 1, "sha256": digest}:
+        raise _damaged(f"{file}: the lines are not those that were written, or some are missing")
+    header, documents = RunHeader.read(header_fields, where), rows[1:-1]
+    answer_sets = tuple(parse_answer_sets(documents))
+    recorded = {a.id: RunRow.read(fields, at) for a, (at, fields) in zip(answer_sets, documents, strict=True)}
+    fields_by_id = {a.id: fields for a, (_, fields) in zip(answer_sets, documents, strict=True)}
     return Run(
         task=header.task,
         model=header.model,
         answer_sets=answer_sets,
         verdicts={id: fields["verdict"] for id, fields in fields_by_id.items() if fields.get("verdict") is not None},
-        settings={**header_fields["settings"], **partial},
+        settings=header_fields["settings"],
         created=header.created,
         path=file,
         digest=digest,
         columns={id: fields["columns"] for id, fields in fields_by_id.items() if fields.get("columns")},
         evidence=KeptEvidence(header.evidence, {id: row.evidence for id, row in recorded.items() if row.evidence}),
     )
-
-
-def _sound_lines(file: Path) -> tuple[Row, list[Row], RunEnd | None, str]:
-    """The header, the lines of documents, the closing line (None in a file that was cut off), and the digest."""
-    rows, end, digest = list[Row](), None, hashlib.sha256()
-    for number, line in read_raw_lines(file):
-        where = f"{file}:{number}"
-        if end is not None:
-            raise _damaged(f"{where}: a line behind the closing line")
-        try:
-            fields = parse_object(line, where)
-        except DataError as error:
-            if line.endswith(b"\n"):
-                raise _damaged(str(error)) from None
-            break  # the line at which the file was cut off
-        if END in fields:
-            end = RunEnd.read(fields[END], where)
-        else:
-            digest.update(line)
-            rows.append((where, fields))
-    if not rows or HEADER not in rows[0][1]:
-        raise _damaged(f"{file}: the header is damaged or missing")
-    return rows[0], rows[1:], end, digest.hexdigest()
 
 
 def _damaged(problem: str) -> DataError:

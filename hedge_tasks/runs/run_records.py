@@ -133,10 +133,3 @@ class RunRow(OpenRecord):
     verdict: RecordedVerdict | None = None
     columns: Objects[Single | Items[Single | None] | None] | None = None
     evidence: RecordedEvidence | None = None
-
-
-class RunEnd(Record):
-    """The closing line: the number of lines before it, and the SHA-256 of their bytes."""
-
-    lines: Count
-    sha256: str
