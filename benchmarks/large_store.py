@@ -1,10 +1,10 @@
-"""A store of many questions as logs and as segments: bytes, and what it costs to open all of it or a slice.
+"""A store of many questions: bytes, and what it costs to open all of it or a slice.
 
     python benchmarks/large_store.py [--questions 10000 100000] [--n 10] [--jobs 50] [--folder .]
 
 As many jobs as `--jobs` says write a slice of the documents each, as the jobs of an array do. Then, in a process of its
-own each: the whole store is opened, and the slice of one job, first of logs, then of segments, which `hedge store
-compact` has made. Prints CPU seconds and the largest memory, less what a process has that opens nothing.
+own each: the whole store is opened, and the slice of one job. Prints CPU seconds and the largest memory, less what a
+process has that opens nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from pathlib import Path
 
 from scale import document, fill, plan_of
 
-from hedge_tasks.sampling.compaction import compact
 from hedge_tasks.sampling.store import AnswerStore
 
 
@@ -50,26 +49,14 @@ def rows(folder: Path, questions: int, arguments: argparse.Namespace) -> Iterato
     for job in range(arguments.jobs):
         fill(folder, range(job * size, (job + 1) * size), arguments.n)
     middle = arguments.jobs // 2 * size
-    for kind in ("logs", "segments"):
-        if kind == "segments":
-            start = time.process_time()
-            done = compact(folder)
-            yield {
-                "questions": questions,
-                "compacted": f"{done.rows} records in {time.process_time() - start:.1f} CPU s",
-            }
-        about = {
-            "questions": questions,
-            "as": kind,
-            "on disk MB": round(sum(f.stat().st_size for f in folder.iterdir()) / 1e6, 1),
-        }
-        for what, begin, end in (
-            ("a slice", middle, middle + size),
-            ("10 documents", middle, middle + 10),
-            ("everything", 0, 0),
-        ):
-            if what != "everything" or questions <= arguments.most_whole:
-                yield {**about, "opened": what, **measured(folder, begin, end)}
+    about = {"questions": questions, "on disk MB": round(sum(f.stat().st_size for f in folder.iterdir()) / 1e6, 1)}
+    for what, begin, end in (
+        ("a slice", middle, middle + size),
+        ("10 documents", middle, middle + 10),
+        ("everything", 0, 0),
+    ):
+        if what != "everything" or questions <= arguments.most_whole:
+            yield {**about, "opened": what, **measured(folder, begin, end)}
 
 
 def measured(folder: Path, begin: int, end: int) -> dict[str, float]:

@@ -27,7 +27,6 @@ from hedge_tasks.detectors.pipeline import summarise
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.runs.parts import score_parts
-from hedge_tasks.sampling.compaction import compact
 
 
 def main() -> None:
@@ -50,7 +49,6 @@ def main() -> None:
             size = questions // arguments.jobs
             for job in range(arguments.jobs):
                 fill(store, range(job * size, (job + 1) * size), arguments.n)
-                compact(store)
             row: dict[str, Any] = {"questions": questions}
             row["MB"] = sum(file.stat().st_size for file in store.iterdir()) / 1e6
             for backend in ("exact", "embed") if questions <= arguments.most_embed else ("exact",):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hedge_tasks.detectors.evidence import placed_cosines
-from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.run_files import Run, run_lines
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.suites.medhallu.judge import MedHalluJudge
 
@@ -131,3 +131,8 @@ def cosine_matrices(sets: Sequence[Sequence[str]], embed: Callable[[list[str]], 
         return [v @ v.T for v in units]
 
     return placed_cosines(sets, cosines)
+
+
+def run_text(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """A run file of these lines."""
+    return b"".join(run_lines(header, rows)).decode()

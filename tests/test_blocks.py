@@ -16,8 +16,9 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.runs.from_store import run_from_store, stored_blocks
+from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import blocks
-from hedge_tasks.sampling.compaction import compact
+from hedge_tasks.sampling import store as store_module
 from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
@@ -71,12 +72,13 @@ def rescored(store: Path, capsys: pytest.CaptureFixture[str], *options: str) -> 
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """Two segments, and the log of a process that has not been compacted."""
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two segments, and a log."""
     folder = tmp_path / "store"
-    for documents in (range(20), range(15, 34)):  # some are in both
-        fill(folder, documents)
-        compact(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "SMALLEST_SEGMENT", 1)
+        for documents in (range(20), range(15, 34)):  # some are in both
+            fill(folder, documents)
     fill(folder, range(34, 40))
     return folder
 
@@ -85,26 +87,17 @@ def store(tmp_path: Path) -> Path:
 def test_rescore_in_blocks_gives_the_numbers_of_all_at_once(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = rescored(store, capsys, "--out", str(tmp_path / "once.jsonl"))
+    at_once = rescored(store, capsys)
     monkeypatch.setattr(blocks, "BLOCK", 7)
     sizes = [len(block.load()[0].answer_sets) for block in stored_blocks(store, None, "rule")]
     assert (sum(sizes), max(sizes)) == (40, 7)
-    in_blocks = rescored(store, capsys, "--out", str(tmp_path / "blocks.jsonl"))
+    in_blocks = rescored(store, capsys)
     assert in_blocks == at_once
     assert at_once["filters"]["exact"]["auroc"]["se"]["value"] is not None
-    lines = [sorted((tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()) for name in ("once", "blocks")]
-    assert lines[0] == lines[1]
-    assert len(lines[0]) == 40
-
-
-@pytest.mark.slow
-def test_a_threshold_chosen_on_all_documents_reads_them_all(
-    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 7)
-    options = ["--clustering", "embed:threshold=label-free"]
-    assert main(["rescore", str(store), *options]) == 0
-    assert "n labelled          40" in capsys.readouterr().out
+    # A run file is made of all documents, and read like any other.
+    [file] = [rescored(store, capsys, "--out", str(tmp_path / "out"))["run"]]
+    again = rescored(Path(file), capsys)
+    assert (again["filters"], len(load_run(tmp_path / "out").answer_sets)) == (at_once["filters"], 40)
 
 
 def test_what_a_block_lacks_of_the_numbers_asked_for_is_known(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

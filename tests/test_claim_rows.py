@@ -101,7 +101,7 @@ def test_every_detector_of_claims_has_two_rows_and_says_why_it_has_no_number() -
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        (["sentence"], "expected a mapping under 'hedge.claims'"),
+        (["sentence"], "hedge.claims: expected an object"),
         ({"unti": "sentence"}, "did you mean 'unit'"),
         ({"unit": "sentense", "support": "words"}, "did you mean 'sentence'"),
         ({"support": "word"}, "did you mean 'words'"),

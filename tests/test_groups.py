@@ -18,7 +18,6 @@ from hedge_tasks.data.groups import count_groups, effective_groups, find_groups,
 from hedge_tasks.data.option_files import read_options
 from hedge_tasks.detectors.units import shared_groups
 from hedge_tasks.runs.health import measure_health
-from hedge_tasks.runs.independence import hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import load_runs
 
 KEYS = st.lists(st.tuples(*[st.sampled_from([None, "a", "b", "c", "d"])] * 3), max_size=12)
@@ -125,11 +124,10 @@ def test_health_reports_groups_and_the_design_effect(
     share = sum(map(sum, labels.values())) / 240
     between = sum(sum(label - share for label in of) ** 2 for of in labels.values()) * 60 / 59
     [row] = (main(["health", str(out), "--json"]), json.loads(capsys.readouterr().out))[1]
-    told = row["independence"]
-    assert (told["groups"], told["largest"], told["effective"], told["repeated"]) == (60, 4, 60.0, 180)
-    assert told["design_effect"] == pytest.approx(between / (240 * share * (1 - share)))
-    assert told["design_effect"] > 2
-    assert any("240 documents are 60 groups" in finding["text"] for finding in row["findings"])
+    effect = between / (240 * share * (1 - share))
+    [told] = [test["text"] for test in row["tests"] if test["name"] == "independence"]
+    assert told.startswith("240 documents are 60 groups")
+    assert f"is {effect:.2f} times" in told
     main(["health", str(out)])
     assert "groups" in capsys.readouterr().out
 
@@ -140,13 +138,11 @@ def asked(id_: str, question: str, group: str | None = None, label: int = 0) -> 
 
 def test_what_the_groups_of_a_run_do_not_know_is_a_finding() -> None:
     rotated = [asked(str(i + turn * 10**6), f"item {i}?\nA. x{turn}") for i in range(5) for turn in range(2)]
-    [text] = hidden_dependence(rotated, {})
+    [text] = [f.text for f in measure_health(rotated, {}).findings if f.name == "rotations"]
     assert "rotations of 5 questions" in text
     assert "count as 10 groups" in text
-    assert hidden_dependence([replace(a, group=a.question and a.question[:6]) for a in rotated], {}) == []
-    [text] = hidden_dependence([asked("x", "Fracture?"), asked("y", "Fracture?"), asked("z", "Mass?")], {})
-    assert "2 documents ask in the same words" in text
+    grouped = [replace(a, group=a.question and a.question[:6]) for a in rotated]
+    assert not [f for f in measure_health(grouped, {}).findings if f.name == "rotations"]
     two = [asked("x", "q", "1"), asked("y", "r", "1")]
     texts = [finding.text for finding in measure_health(two, {}, grouping={"declared": 2, "found": 1}).findings]
     assert any("names 2 where there are 1" in text for text in texts)
-    assert independence_of(two).groups == 1

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES, SENTENCE_PLACES
 from hedge_tasks.detectors import get
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.inside import InsideStore, inside_key, model_key
-from hedge_tasks.sampling.inside_files import compact_inside, problems_inside
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 
@@ -205,7 +203,6 @@ def test_arrays_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
         assert store.get("a")["logits"].shape == (0, 3)
         assert store.names("b") == {"states", "logits"}
         assert store.get("b", frozenset({"logits"})).keys() == {"logits"}
-        assert store.bytes_of("b") == {"states": 2 * 3 * 5 * 8, "logits": 24}
         assert store.get("c") == {}
     [file] = tmp_path.glob("*.bin")
     content = bytearray(file.read_bytes())
@@ -217,41 +214,6 @@ def test_arrays_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
     file.write_bytes(content[:100])
     with InsideStore(tmp_path) as store:
         assert store.get("b") == {}
-
-
-def test_side_files_of_processes_that_have_ended_become_one(tmp_path: Path) -> None:
-    arrays = {
-        f"k{i}": {"states": np.full((2, 3), i, np.float16), "logits": np.full(4, i, np.float32)} for i in range(9)
-    }
-    for start in range(0, 9, 3):
-        with InsideStore(tmp_path) as store:
-            store.put({key: arrays[key] for key in list(arrays)[start : start + 3]})
-    with InsideStore(tmp_path) as store:  # arrays of a document may be in several files
-        store.put({"k0": {"heads": np.ones(2, np.float32)}})
-    [first, *_] = sorted(tmp_path.glob("*.bin"), key=lambda path: path.stat().st_mtime_ns)
-    whole = first.read_bytes()
-    assert problems_inside(tmp_path) == (19, [])
-    first.write_bytes(whole[:-1] + b"x")
-    [problem] = problems_inside(tmp_path)[1]
-    assert "k2/logits: its checksum is another one" in problem["problem"]
-    with pytest.raises(DataError, match="logits of a document are damaged"):
-        compact_inside(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 8
-    first.write_bytes(whole)
-    with InsideStore(tmp_path) as busy:
-        busy.put({"k9": {"logits": np.zeros(3, np.float32)}})
-        done = compact_inside(tmp_path)
-        assert (done.documents, done.replaced, len(done.left)) == (9, 4, 1)
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".bin"] * 2 + [".jsonl"] * 2
-    with InsideStore(tmp_path) as store:
-        for key, of in arrays.items():
-            assert store.names(key) == of.keys() | ({"heads"} if key == "k0" else set())
-            for name, array in of.items():
-                np.testing.assert_array_equal(store.get(key)[name], array)
-        assert store.get("k9").keys() == {"logits"}
-    assert compact_inside(tmp_path).replaced == 2
-    assert len(list(tmp_path.iterdir())) == 2
-    assert problems_inside(tmp_path) == (20, [])
 
 
 class TellsInside:
@@ -298,17 +260,6 @@ def test_only_missing_parts_are_asked_for(tmp_path: Path, capsys: Any) -> None:
     assert found["draw_states"].shape == (2, 2, 2)
     assert (found["states"] == 1).all()
     ask(model, tmp_path, "draws", n=0)  # no clean answers, nothing to look at
-    assert main(["store", "compact", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["inside"]
-    assert (told["documents"], told["replaced"]) == (2, 2)
-    assert main(["store", "verify", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["arrays_from_inside"], told["problems"]) == (2 * 4, [])
-    [file] = tmp_path.glob("*.bin")
-    file.write_bytes(file.read_bytes()[:-1])
-    assert main(["store", "verify", str(tmp_path), "--json"]) == 1
-    [problem] = json.loads(capsys.readouterr().out)["problems"]
-    assert problem["place"].startswith(file.name)
 
 
 def test_who_cannot_tell_or_keep_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:

@@ -317,7 +317,7 @@ def test_a_run_that_was_cut_off_is_no_entry(tmp_path: Path, capsys: pytest.Captu
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-3]))
     assert main(["leaderboard", "submit", str(path), "--out", str(tmp_path / "board")]) == 2
-    assert "cut off" in capsys.readouterr().err
+    assert "the run file is damaged" in capsys.readouterr().err
 
 
 def test_submit_writes_into_a_folder_and_into_a_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def written(path: Path, *rows: object) -> Path:
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 2.0])
 def test_draws_follow_the_distribution_and_know_their_log_probability(temperature: float) -> None:
     n = 6000
-    answers = draw_options(question(), OptionSampling(n, temperature=temperature))
+    answers = draw_options(question(), OptionSampling(n=n, temperature=temperature))
     counts = Counter(answer.text for answer in answers.clean)
     hot = np.exp(np.array([1.0, 0.5, -2.0]) / temperature)
     assert "D" not in counts
@@ -61,26 +61,26 @@ def test_draws_follow_the_distribution_and_know_their_log_probability(temperatur
 
 
 def test_more_draws_keep_the_first_ones_and_models_and_seeds_are_independent() -> None:
-    few, many = (draw_options(question(), OptionSampling(n), "m") for n in (5, 40))
+    few, many = (draw_options(question(), OptionSampling(n=n), "m") for n in (5, 40))
     assert many.clean[:5] == few.clean
     assert many.baseline == few.baseline
-    others = [draw_options(question(), OptionSampling(40, seed=seed), model) for seed, model in ((1, "m"), (0, "k"))]
+    others = [draw_options(question(), OptionSampling(n=40, seed=seed), model) for seed, model in ((1, "m"), (0, "k"))]
     assert len({tuple(answer.text for answer in a.clean) for a in (many, *others)}) == 3
 
 
 def test_the_baseline_is_cool_and_its_option_decides_the_label() -> None:
-    sure = [draw_options(question(id=str(i)), OptionSampling(1, baseline_temperature=0.0)) for i in range(20)]
+    sure = [draw_options(question(id=str(i)), OptionSampling(n=1, baseline_temperature=0.0)) for i in range(20)]
     assert {(a.baseline.text, a.label) for a in sure} == {("A", 0)}
-    assert {draw_options(question(answer="B"), OptionSampling(1, baseline_temperature=0.0)).label} == {1}
+    assert {draw_options(question(answer="B"), OptionSampling(n=1, baseline_temperature=0.0)).label} == {1}
     # At T = 0.1 a difference of half a nat is five: e^-5 to one.
-    cool = [draw_options(question(id=str(i)), OptionSampling(1)) for i in range(2000)]
+    cool = [draw_options(question(id=str(i)), OptionSampling(n=1)) for i in range(2000)]
     assert 2 <= sum(a.label or 0 for a in cool) <= 35
     tied = question(logits={"A": 3.0, "B": 3.0}, options={})
-    assert draw_options(tied, OptionSampling(1, baseline_temperature=0.0)).baseline.text == "A"
+    assert draw_options(tied, OptionSampling(n=1, baseline_temperature=0.0)).baseline.text == "A"
 
 
 def test_what_the_report_shows_of_a_question() -> None:
-    answers = draw_options(question(), OptionSampling(2))
+    answers = draw_options(question(), OptionSampling(n=2))
     assert answers.question == "Which?\nA. a cat\nB. a dog"
     assert (answers.reference, answers.group, answers.question_type) == ("A", "image", "kind")
     assert answers.noisy == ()
@@ -88,7 +88,7 @@ def test_what_the_report_shows_of_a_question() -> None:
 
 @pytest.mark.parametrize("logits", [{"A": 1e308, "B": -1e308}, {"A": 700.0, "B": 0.0}, {"A": -1e9, "B": -math.inf}])
 def test_extreme_logits(logits: dict[str, float]) -> None:
-    answers = draw_options(question(logits=logits, options={}), OptionSampling(3, temperature=1e-300))
+    answers = draw_options(question(logits=logits, options={}), OptionSampling(n=3, temperature=1e-300))
     assert [answer.text for answer in answers.answers] == ["A"] * 4
     assert math.fsum(math.exp(p) for p in option_logprobs(logits).values()) == pytest.approx(1.0)
 
@@ -217,7 +217,7 @@ def test_damaged_files_end_in_an_error_of_ours_or_in_sound_questions(tmp_path: P
             assert models or said
             for model, of_model in (models or {}).items():
                 read += 1
-                run = run_from_options("t", model, of_model, OptionSampling(2))
+                run = run_from_options("t", model, of_model, OptionSampling(n=2))
                 assert all(math.isfinite(p) or p == -math.inf for q in of_model for p in q.logits.values())
                 assert scorer_of(run, None).score(run.answer_sets)
     assert read > 100
@@ -241,7 +241,7 @@ def test_a_closed_set_has_relations_without_a_model() -> None:
     assert backend.probabilities([]).shape == (0, 3)
     assert not ExactClustering().knows_probabilities
     assert backend.settings() == {**ExactClustering().settings(), "closed": True}
-    run = run_from_options("t", "m", list(made()), OptionSampling(6))
+    run = run_from_options("t", "m", list(made()), OptionSampling(n=6))
     scorer = scorer_of(run, None).with_detectors(["kle", "contradiction"])
     for scores in scorer.score(run.answer_sets):
         assert scores["contradiction"] == pytest.approx(scores["radflag"])
@@ -283,7 +283,7 @@ def test_the_commands_read_an_imported_run(
 
 
 def test_auroc_is_that_of_all_pairs_counted_one_by_one() -> None:
-    run = run_from_options("t", "m", list(made(60)), OptionSampling(5))
+    run = run_from_options("t", "m", list(made(60)), OptionSampling(n=5))
     scores = scorer_of(run, None).with_detectors(["msp"]).score(run.answer_sets)
     for name, of in {
         "msp": lambda a: -a.baseline.mean_logprob,
@@ -304,7 +304,7 @@ def test_real_models_have_the_numbers_of_an_independent_computation() -> None:
         pytest.skip(f"no {REAL}: the option logits of real models")
     models = read_options(REAL / "oodcv_logits.npz", REAL / "oodcv_questions.parquet")
     for model in ("llava-v1.5-7b", "Qwen-VL"):
-        run = run_from_options("oodcv", model, models[model], OptionSampling(10))
+        run = run_from_options("oodcv", model, models[model], OptionSampling(n=10))
         scores = scorer_of(run, None).with_detectors(["msp"]).score(run.answer_sets)
         ours = {name: detection_auroc(scores, name).value for name in ("msp", "se", "radflag")}
         logits = np.load(REAL / "oodcv_logits.npz")[model].astype(np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections import Counter
@@ -13,9 +12,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import DataError
 from hedge_tasks.sampling import SamplingPlan
-from hedge_tasks.sampling.prefetch import NoisyPictures, ordered, prefetch_messages
+from hedge_tasks.sampling.prefetch import ordered, prefetch_messages
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
@@ -143,41 +142,3 @@ def test_leaving_early_drops_what_is_pending() -> None:
 
 def test_nothing_to_do() -> None:
     assert list(prefetch_messages([])) == []
-
-
-@pytest.mark.parametrize("settings", [{"workers": 0}, {"ahead": 0}])
-def test_wrong_settings_are_named_at_once(settings: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match=f"{next(iter(settings))}: expected a positive integer"):
-        prefetch_messages([], **settings)
-
-
-@pytest.mark.parametrize("ahead", [1, 3, 64])
-def test_pictures_for_foreign_adapters_are_the_same_in_any_order(ahead: int) -> None:
-    draws = draw_requests(4, n=3)
-    order = random.Random(ahead).sample(range(len(draws)), len(draws))
-    with NoisyPictures(draws, ahead=ahead) as pictures:
-        made = {i: [image.tobytes() for image in pictures.images(draws[i], draws[i].document())] for i in order}
-        again = pictures.images(draws[order[0]], draws[order[0]].document())
-    assert made == {i: [image.tobytes() for image in draws[i].images()] for i in range(len(draws))}
-    assert [image.tobytes() for image in again] == made[order[0]]
-    assert no_threads_left()
-
-
-def test_pictures_for_foreign_adapters_are_bounded_and_ahead() -> None:
-    loaded = Counter[int]()
-
-    def load(document: Any) -> list[Any]:
-        loaded[document["i"]] += 1
-        return [document["image"]]
-
-    draws = draw_requests(20, n=1, load=load)
-    noisy = [draw for draw in draws if draw.draw.condition == "noisy"]
-    with NoisyPictures(draws, ahead=5) as pictures:
-        deadline = time.monotonic() + 10
-        while loaded.total() < 5 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.05)
-        assert sorted(loaded) == [0, 1, 2, 3, 4]  # before anybody asked, and no more than that
-        pictures.images(noisy[0], noisy[0].document())
-    assert set(loaded) <= set(range(6))
-    assert no_threads_left()

@@ -185,4 +185,3 @@ def test_the_picture_check_tells_who_looks(answer: Any, same: int, tmp_path: Pat
     assert len(model.seen) == n_asked  # the further draws are in the store, too
     [store] = {file.parent for file in tmp_path.rglob("answers-*.jsonl")}
     assert len(archive.open_store(store)) == n_asked
-    assert archive.orphans(archive.open_store(store)) == 0

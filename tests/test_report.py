@@ -315,7 +315,7 @@ def test_few_and_missing_labels_and_log_probabilities_are_warned_about() -> None
     for part in (
         "Only ",
         "30 of 60 answers (50.0 %) have no label",
-        "draws lack a log-probability",
+        "draws have no log-probability",
     ):
         assert part in text
     [unlabelled] = analyse([replace(RUN, answer_sets=tuple(a.with_label(None) for a in RUN.answer_sets))], curves=False)

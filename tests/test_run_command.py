@@ -43,7 +43,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Any:
         (["--model", "hedge_tiny", "--tasks", "hedge_dem"], "unknown task 'hedge_dem', did you mean 'hedge_demo'?"),
         (["--model", "hedge_tiny", "--task", "pope"], "unknown option '--task', did you mean '--tasks'?"),
         (["--model", "hedge_tiny"], "--tasks: say which"),
-        (["--tasks", "hedge_demo", "--gen_kwargs", "nn=3"], "--gen_kwargs: unknown generation setting 'nn'"),
+        (["--tasks", "hedge_demo", "--gen_kwargs", "nn=3"], "--gen_kwargs: unknown key 'nn'"),
         (["--tasks", "hedge_demo", "--limit", "few"], "--limit: expected a number"),
     ],
 )

@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from finished_runs import run_text
 
-from hedge_tasks.data.answers import FailedDocument
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.runs.integrity import sealed_run
 from hedge_tasks.runs.run_files import FOLDER, Run, load_run, load_runs, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 
@@ -70,23 +69,11 @@ def test_plain_answer_sets_are_a_run_without_settings(tmp_path: Path) -> None:
     assert load_run(file) == Run("answers", "", (answer_set(0), answer_set(1)), path=file)
 
 
-def test_sample_files_of_lmms_eval_give_each_document_once_without_clusters(tmp_path: Path) -> None:
-    file = tmp_path / "20260102_030405_samples_hedge_demo.jsonl"
-    rows = [
-        {"doc_id": i, "filter": name, "filtered_resps": answer_set(i).with_clusters([0, 1, 2, 3, 4]).to_json()}
-        for name in ("nli", "embed")
-        for i in (0, 1)
-    ]
-    rows.append({"doc_id": 2, "filter": "nli", "filtered_resps": FailedDocument("q2", "no picture").to_json()})
-    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    assert load_run(file) == Run("hedge_demo", "", (answer_set(0), answer_set(1)), path=file)
-
-
 HEADER = {"hedge_run": 2, "task": "t", "model": "m", "created": "", "settings": {}}
 
 
 def sealed(*rows: dict[str, object], **header: object) -> str:
-    return sealed_run({**HEADER, **header}, [{"id": "q", **row} for row in rows])
+    return run_text({**HEADER, **header}, [{"id": "q", **row} for row in rows])
 
 
 @pytest.mark.parametrize(
@@ -99,8 +86,6 @@ def sealed(*rows: dict[str, object], **header: object) -> str:
         (sealed(hedge_run=3), "x.jsonl:1: format 3; this version reads format 2"),
         (sealed(settings=1), "x.jsonl:1: settings: expected an object, got 1"),
         (sealed({}), r"x.jsonl:2: baseline: missing"),
-        ('{"filtered_resps": ["yes"]}', r"x.jsonl:1: not valid JSON"),
-        ('{"filtered_resps": []}', "no sampled answers of a HEDGE task"),
         (answer_set(0).to_json() + "\n" + answer_set(0).to_json(), "id 'q0' is already on line 1"),
     ],
 )

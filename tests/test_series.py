@@ -126,7 +126,7 @@ def test_what_is_missing_is_asked_for_with_its_own_seed(tmp_path: Path) -> None:
         model = adapter(url, num_concurrent=1)
         model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
         [line] = generate_samples(model, rows)
-        more = replace(request, plan=replace(request.plan, n=9))
+        more = replace(request, plan=request.plan.replaced(n=9))
         rows = [SimpleNamespace(args=("text", {}, more, 0, "task", "test"))]
         [longer] = generate_samples(model, rows)
     # All; what was missing of them: 1 and 2 together, and 4; 2 once more. Then three more: of these 7 and 8; and 8.

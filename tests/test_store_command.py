@@ -11,8 +11,11 @@ import pytest
 from sampling_process import DOCUMENTS, SeededModel, requests
 
 from hedge_tasks.cli import main
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs.from_store import run_from_store
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.segments import write_segment
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 
@@ -50,75 +53,49 @@ def hedge(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]:
     return run
 
 
-def read(path: Path) -> list[AnswerSet]:
-    return [AnswerSet.from_json(line) for line in path.read_text("utf-8").splitlines()]
-
-
 def test_info_counts_what_is_there(store: Path, hedge: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     code, facts = hedge("info", store)
-    assert (code, facts["answers"], facts["files"], facts["without_definition"]) == (0, 7 * DOCUMENTS, 1, 0)
+    assert (code, facts["answers"], facts["files"]) == (0, 7 * DOCUMENTS, 1)
     [definition] = facts["definitions"]
     assert (definition["documents"], definition["complete"], definition["n"]) == (DOCUMENTS, DOCUMENTS, 3)
-    assert definition["answers"] == {"baseline": DOCUMENTS, "clean": 3 * DOCUMENTS, "noisy": 3 * DOCUMENTS}
 
 
-def test_export_gives_the_answer_sets_of_the_run(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
-    code, facts = hedge("export", store, "--out", tmp_path / "all.jsonl")
-    assert (code, facts["documents"], facts["incomplete"]) == (0, DOCUMENTS, [])
-    assert read(tmp_path / "all.jsonl") == sample(store, 3)[0]
-    assert main(["score", str(tmp_path / "all.jsonl"), "--clustering", "exact"]) == 0
+def sets_of(store: Path) -> list[AnswerSet]:
+    return [answers.with_label(None) for answers in run_from_store(store, None, "rule").answer_sets]
 
 
-def test_export_of_fewer_answers_is_the_run_with_fewer(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
-    assert hedge("export", store, "--out", tmp_path / "two.jsonl", "--draws", 2)[0] == 0
-    assert read(tmp_path / "two.jsonl") == sample(None, 2)[0]
-
-
-def test_a_smaller_rerun_does_not_shrink_the_store(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_smaller_rerun_does_not_shrink_the_store(store: Path) -> None:
     assert sample(store, 1)[1] == 0
-    assert hedge("export", store, "--out", tmp_path / "all.jsonl")[1]["n"] == 3
+    assert sets_of(store) == sample(store, 3)[0]
 
 
-def test_documents_without_all_their_answers_are_counted_not_exported(
-    store: Path, hedge: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_documents_without_all_their_answers_are_left_out(store: Path) -> None:
     [file] = store.glob("*.jsonl")
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:-1]))  # the last answer of the last document never came
-    code, facts = hedge("export", store, "--out", tmp_path / "some.jsonl")
-    assert (code, facts["documents"], len(facts["incomplete"])) == (0, DOCUMENTS - 1, 1)
+    assert len(sets_of(store)) == DOCUMENTS - 1
 
 
 def test_an_import_spares_the_model_every_draw(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
-    hedge("export", store, "--out", tmp_path / "all.jsonl")
-    code, facts = hedge("import", tmp_path / "all.jsonl", "--into", tmp_path / "copy")
-    assert (code, facts["added"], facts["conflicts"]) == (0, 7 * DOCUMENTS, 0)
-    answers, asked = sample(tmp_path / "copy", 3)
-    assert asked == 0
-    assert answers == sample(store, 3)[0]
-    assert hedge("import", tmp_path / "all.jsonl", "--into", tmp_path / "copy")[1]["added"] == 0
-
-
-@pytest.mark.slow
-def test_a_damaged_import_writes_nothing(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
-    hedge("export", store, "--out", tmp_path / "all.jsonl")
-    line, *others = (tmp_path / "all.jsonl").read_text("utf-8").splitlines()
-    for bad in (answer := json.loads(line), {**answer, "store": {"definition": {}, "document": "k"}}):
-        bad = {key: value for key, value in bad.items() if bad is not answer or key != "store"}
-        (tmp_path / "bad.jsonl").write_text("\n".join([*others, json.dumps(bad)]), "utf-8")
-        code, error = hedge("import", tmp_path / "bad.jsonl", "--into", tmp_path / "copy")
-        assert (code, f"bad.jsonl:{len(others) + 1}" in error) == (2, True)
-    assert not (tmp_path / "copy").exists()
-
-
-@pytest.mark.slow
-def test_merged_stores_have_the_answers_of_both(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
     sample(tmp_path / "more", 5)
-    code, facts = hedge("merge", store, tmp_path / "more", "--into", tmp_path / "both")
-    assert (code, facts) == (0, {"into": str(tmp_path / "both"), "added": 11 * DOCUMENTS, "conflicts": 0})
-    answers, asked = sample(tmp_path / "both", 5)
+    exported = tmp_path / "all.parquet"
+    assert hedge("export", store, "--out", exported)[0] == 0
+    code, facts = hedge("import", exported, tmp_path / "more", "--into", tmp_path / "copy")
+    assert (code, facts["added"], facts["conflicts"]) == (0, 11 * DOCUMENTS, 0)
+    answers, asked = sample(tmp_path / "copy", 5)
     assert (answers, asked) == (sample(None, 5)[0], 0)
-    assert hedge("verify", tmp_path / "both")[1]["without_definition"] == 0
+    assert hedge("import", exported, "--into", tmp_path / "copy")[1]["added"] == 0
+
+
+def test_a_damaged_import_is_refused(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
+    exported = tmp_path / "all.parquet"
+    hedge("export", store, "--out", exported)
+    exported.write_bytes(exported.read_bytes()[:-9])
+    code, error = hedge("import", exported, "--into", tmp_path / "copy")
+    assert (code, "no sound segment" in error) == (2, True)
+    write_segment(exported, [{"key": "k", "answer": {"text": 7}}])
+    code, error = hedge("import", exported, "--into", tmp_path / "copy")
+    assert (code, "text: expected a text, got 7" in error) == (2, True)
 
 
 def test_verify_finds_a_changed_byte_and_a_conflict(store: Path, hedge: Callable[..., Any]) -> None:
@@ -139,29 +116,25 @@ def test_verify_finds_a_changed_byte_and_a_conflict(store: Path, hedge: Callable
     assert (code, sorted(p["kind"] for p in facts["problems"])) == (1, ["conflict", "damaged"])
 
 
-def test_a_store_without_definitions_gets_them_without_the_model(
-    store: Path, hedge: Callable[..., Any], tmp_path: Path
-) -> None:
-    """As after damage: no answer is lost, and the same run again makes them exportable."""
+def test_a_store_without_definitions_gets_them_without_the_model(store: Path) -> None:
+    """As after damage: no answer is lost, and the same run again makes them readable."""
     [file] = store.glob("*.jsonl")
     lines = [line for line in file.read_bytes().splitlines(keepends=True) if b'"answer"' in line]
     file.write_bytes(b"".join(lines))
-    assert hedge("info", store)[1]["without_definition"] == 7 * DOCUMENTS
-    code, error = hedge("export", store, "--out", tmp_path / "x.jsonl")
-    assert (code, "running the same lmms-eval command again" in error) == (2, True)
+    with pytest.raises(DataError, match="running the same lmms-eval command again"):
+        sets_of(store)
     assert sample(store, 3)[1] == 0
-    assert hedge("export", store, "--out", tmp_path / "x.jsonl")[1]["documents"] == DOCUMENTS
+    assert len(sets_of(store)) == DOCUMENTS
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["info", "nowhere"], "no answer store"),
-        (["export", "STORE", "--out", "nowhere/x.jsonl"], "cannot write"),
-        (["export", "STORE", "--out", "x.jsonl", "--draws", "9"], "n must be from 1 to 3"),
-        (["export", "STORE", "--out", "x.jsonl", "--definition", "zzz"], "definition"),
-        (["import", "nowhere.jsonl", "--into", "x"], "cannot read nowhere.jsonl"),
-        (["merge", "nowhere", "--into", "x"], "no answer store"),
+        (["export", "STORE", "--out", "nowhere/x.parquet"], "cannot write"),
+        (["export", "STORE", "--out", "x.jsonl"], "expected a name that ends in .parquet"),
+        (["import", "nowhere.parquet", "--into", "x"], "nowhere.parquet: no such file"),
+        (["import", "nowhere", "--into", "x"], "no answer store"),
     ],
 )
 def test_wrong_arguments_give_one_line_and_exit_code_2(

@@ -20,6 +20,7 @@ from hedge_tasks.report.live import site as site_module
 from hedge_tasks.report.live.server import ViewServer
 from hedge_tasks.report.live.site import Site, duration, output_folders
 from hedge_tasks.report.live.watching import Watch
+from hedge_tasks.runs.health import SAME
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet, archive
 from hedge_tasks.sampling.definition import Definition
@@ -80,7 +81,7 @@ def test_draws_rate_and_time_left_are_those_of_hand_calculation(tmp_path: Path) 
     [found] = watch.look()
     assert (found.done, found.complete, found.rate, found.left_s) == (5, 1, 0.1, 30.0)
     assert found.health is not None
-    assert (found.health.documents, found.health.draws, found.health.same_clean) == (1, 4, 1.0)
+    assert (found.health.documents, found.health.draws, found.health.shares[SAME]) == (1, 4, 1.0)
     sampled.draw(3)
     [found] = watch.look()
     assert (found.done, found.complete, found.state, found.rate, found.left_s) == (8, 2, "complete", None, None)

@@ -53,9 +53,9 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
         "store": (
             {
                 **{"info": "store:info", "export": "store:export", "import": "store:import_"},
-                **{"merge": "store:merge", "compact": "store:compact", "verify": "store:verify"},
+                "verify": "store:verify",
             },
-            "look into an answer store, export, import, merge, compact and verify",
+            "look into an answer store, export, import and verify",
         ),
         "import": ("import_:add", "make runs of what other harnesses have written"),
     },

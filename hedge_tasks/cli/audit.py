@@ -96,7 +96,7 @@ def _audit(arguments: argparse.Namespace, run: Run) -> ExpertAudit:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.judging.designed import plan_at_random, put_together, read_experts, read_plan
     from hedge_tasks.runs.audit_files import check_plan, keep_audit
-    from hedge_tasks.runs.integrity import is_run_file
+    from hedge_tasks.runs.run_files import is_run_file
 
     if arguments.random:
         if arguments.plan is not None:

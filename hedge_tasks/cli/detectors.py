@@ -194,11 +194,11 @@ def _chosen(arguments: argparse.Namespace, run: Run) -> tuple[tuple[str, ...], S
     from hedge_tasks.detectors.pipeline import FREE, REFERENCE
     from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, names
-    from hedge_tasks.runs.kept_inside import bytes_kept
+    from hedge_tasks.runs.kept_inside import names_kept
 
     if arguments.detectors is not None:
         return with_fitted(listed(arguments.detectors))
-    kept_arrays = bytes_kept(run).keys()
+    kept_arrays = names_kept(run)
     if arguments.probes:
         return (REFERENCE, *FREE), [*fitted_detectors().values()]
     met = {need for need, arrays in INSIDE_ARRAYS.items() if kept_arrays >= arrays}

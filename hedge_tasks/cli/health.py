@@ -12,15 +12,12 @@ def health(run: RunChoice) -> tuple[list[dict[str, Any]], int]:
     """Check runs for technical problems: greedy servers, cut answers, missing labels."""
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.from_store import runs_so_far
-    from hedge_tasks.runs.health import Health, draws_line, health_of
-    from hedge_tasks.runs.setting_verdicts import mitigation_line
+    from hedge_tasks.runs.health import Health, health_of
+    from hedge_tasks.runs.setting_tests import mitigation_line
 
     def notes(health: Health, trust: str) -> list[str]:
         lines = [f"decoded with: {line}" for line in [mitigation_line(health.decoding)] if line]
-        lines += [verdict.line() for verdict in health.setting_verdicts]
-        if health.draws_verdict is not None:
-            lines.append(f"draws against their own log-probabilities: {draws_line(health.draws_verdict)}")
-        return [*lines, *(f"{check.name}: {check.state}" for check in health.checks), "", trust]
+        return [*lines, *(test.line() for test in health.tests), "", trust]
 
     facts, problems = [], False
     for finished in runs_so_far(run.run, run.task, trust=run.trust_run):

@@ -131,7 +131,12 @@ def _options(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import save_run
     from hedge_tasks.sampling.option_draws import OptionSampling
 
-    sampling = OptionSampling(arguments.draws, arguments.temperature, arguments.baseline_temperature, arguments.seed)
+    sampling = OptionSampling(
+        n=arguments.draws,
+        temperature=arguments.temperature,
+        baseline_temperature=arguments.baseline_temperature,
+        seed=arguments.seed,
+    )
     models = read_options(arguments.file, arguments.questions, arguments.group)
     if arguments.model_name is not None and set(models) != {""}:
         raise ConfigError(f"--model: {arguments.file} names its models itself: {', '.join(sorted(models))[:300]}")

@@ -34,14 +34,12 @@ def rescore(
     Args:
         detectors: Which ones, such as se,kle,msp, in place of those of the run; all are those that are not
             experimental.
-        out: Where the scores of every answer are written (JSON lines).
+        out: Folder for a run file of the answers as they are clustered and scored here.
         definition: Which answers, where a store holds several definitions.
         judge: Who labels the answers of a store.
         ray: Score by workers on a Ray cluster: workers=8,num_gpus=1,num_cpus=1,address=auto.
     """
     from hedge_tasks.cli.claim_text import claim_block
-    from hedge_tasks.detectors.score_files import write_scores
-    from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.unit_table import kept_numbers
     from hedge_tasks.runs.from_store import run_from_store
     from hedge_tasks.runs.scorers import scorers_of
@@ -50,22 +48,29 @@ def rescore(
     names: list[str | None] = [*scorers_of(finished)] if clustering.takes_all(finished) else [clustering.clustering]
     makers = {name: partial(_scorer, replace(clustering, clustering=name), detectors) for name in names}
     scorers = {name: make(finished) for name, make in makers.items()}
-    if blocks is not None and ray is None and any(scorer.choice is not None for scorer in scorers.values()):
-        logger.warning("a threshold is chosen on all documents at once: the whole store is read into memory")
+    chosen = ray is None and any(scorer.choice is not None for scorer in scorers.values())
+    if blocks is not None and (chosen or out):
+        logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
-    if out and len(scorers) > 1:
-        raise ConfigError(
-            f"--out holds the scores of one clustering; choose with --clustering: {', '.join(map(str, scorers))}"
-        )
     filters: dict[str, Any] = {}
     for name, scorer in scorers.items():
         scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, makers[name], ray)
         filters[scorer.name] = _summary(finished, scores, scorer)
-        if out:
-            write_scores(out, scores)
     text, claims = claim_block(kept_numbers(finished))
     about = {"task": finished.task, "model": finished.model, "filters": filters}
+    if out:
+        about["run"] = str(_save(finished, list(scorers.values()), out))
     return {**about, **claims, "notes": [text] if text else []}
+
+
+def _save(finished: Run, scorers: Sequence[Scorer], folder: Path) -> Path:
+    """Write the run as it was scored now, with what models said of its answers."""
+    from hedge_tasks.runs.evidence import pack_outputs
+    from hedge_tasks.runs.run_files import now, save_run
+
+    settings = {**finished.settings, "filters": {scorer.name: scorer.settings() for scorer in scorers}}
+    evidence = pack_outputs(finished.outputs, finished.answer_sets)
+    return save_run(replace(finished, settings=settings, created=now(), evidence=evidence), folder)
 
 
 def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, list[StoredBlock] | None]:

@@ -228,13 +228,13 @@ class Guard:
         """A question to be submitted. Reads the pictures."""
         images = [image] if isinstance(image, (Image.Image, str, Path)) else list(image or ())
         pictures = [to_rgb8(im if isinstance(im, Image.Image) else open_picture(Path(im))) for im in images]
-        plan = replace(self.plan, n=max(self._n, 1), n_noisy=self._noisy)
+        plan = self.plan.replaced(n=max(self._n, 1), n_noisy=self._noisy)
         request = SampleRequest(
             id="question",
             key=_key(question, pictures),
             question=question,
             prompt=self.prompt,
-            plan=plan if seed is None else replace(plan, seed=seed),
+            plan=plan if seed is None else plan.replaced(seed=seed),
             load_images=lambda document: list(document["images"]),
         )
         return PendingQuestion(next(self._numbers), request, pictures, seed)

@@ -137,10 +137,6 @@ def entry_of(run: Run, model: str | None = None, revision: str | None = None) ->
     Raises:
         DataError: model or revision are none.
     """
-    if "partial" in run.settings:
-        raise DataError(
-            f"{run.path}: cut off, and an entry has all documents. Evaluate again: kept answers are not asked for"
-        )
     edition = edition_of(run.task, run.settings)
     replies = reads_replies(judge_of(run))
     return Entry(

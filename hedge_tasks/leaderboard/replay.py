@@ -153,7 +153,7 @@ def _excess(
     model: Any, draws: Sequence[DrawRequest], readings: Sequence[Reread | None], answers: AnswerSet, seed: int
 ) -> Iterator[float]:
     """Yield by how much the entry's clean answers, and its baseline, are likelier than as many fresh ones (nats)."""
-    fresh_plan = replace(draws[0].request.plan, seed=seed)
+    fresh_plan = draws[0].request.plan.replaced(seed=seed)
     request = replace(draws[0].request, plan=fresh_plan)
     fresh = [
         replace(old, request=request, draw=draw)

@@ -11,7 +11,6 @@ from loguru import logger
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.judging.base import Judge
 from hedge_tasks.judging.outcomes import DECLINED, OUTCOMES, outcome_of
-from hedge_tasks.judging.reply_judge import reads_replies
 from hedge_tasks.runs.health import measure_health
 from hedge_tasks.runs.run_files import Run, now
 
@@ -47,7 +46,7 @@ def report_outcome(
             *(task, without, len(answer_sets)),
         )
     verdicts = [verdict for _, _, verdict in everything]
-    health = measure_health(answer_sets, sampled, n_failed, verdicts, read=reads_replies(judge.settings()))
+    health = measure_health(answer_sets, sampled, n_failed, verdicts)
     for finding in health.findings:
         if not finding.unreliable:
             logger.warning("{}: {}", task, finding.text)

@@ -150,8 +150,6 @@ class Results:
         if folder is None or not is_first():
             return None
         settings |= {key: self.outcome[key] for key in ("sampled", "failed") if key in self.outcome}
-        if verdicts := self.outcome.get("health", {}).get("setting_verdicts"):
-            settings["sampled"] = {**settings["sampled"], "verdicts": verdicts}
         run = replace(run_of(task, model, everything, settings), evidence=evidence, columns=columns)
         path = save_run(run, folder)
         logger.info("{}: answers and labels are in {}", task, path)

@@ -179,7 +179,7 @@ class HedgeTask(TaskResults):
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
         if missing := self._inside - parts_of(plan.inside):
-            plan = replace(plan, inside="+".join(sorted(parts_of(plan.inside) | missing)))
+            plan = plan.replaced(inside="+".join(sorted(parts_of(plan.inside) | missing)))
             # The record of the run is made of the configuration.
             self.config.generation_kwargs = {**self.config.generation_kwargs, "inside": plan.inside}
         self.plan = plan

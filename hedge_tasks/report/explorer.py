@@ -242,8 +242,8 @@ class _Pairs:
 
 
 def _source(outputs: DocumentOutputs) -> dict[str, str]:
-    source = outputs.source.source
-    what = "with the question" if outputs.source.with_question else "the answers alone"
+    source = outputs.source
+    what = "with the question" if source.with_question else "the answers alone"
     return {"kind": source.kind, "name": clean(source.model, 200), "form": what}
 
 
@@ -259,7 +259,7 @@ def _packed(outputs: DocumentOutputs) -> str:
     """Return cosines as one byte a cell, relations as two (contradiction, entailment), row by row, as base64."""
     u = min(len(outputs.texts), _MOST_TEXTS)
     values, stated = outputs.values[:u, :u].astype(np.float64), outputs.known[:u, :u]
-    cells = (values + 1) / 2 if outputs.source.source.kind == COSINES else values[..., [0, 2]]
+    cells = (values + 1) / 2 if outputs.source.kind == COSINES else values[..., [0, 2]]
     steps = np.where(stated[..., None], np.rint(np.clip(np.nan_to_num(cells), 0, 1) * _SCALE), _UNKNOWN)
     return base64.b64encode(steps.astype(np.uint8).tobytes()).decode()
 

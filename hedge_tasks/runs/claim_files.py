@@ -16,11 +16,12 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from loguru import logger
+from pydantic import Strict
 
 from hedge_tasks.claims.base import Claim
 from hedge_tasks.claims.decomposition import Decomposed
@@ -31,6 +32,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects, seal, unseal
+from hedge_tasks.io.records import Count, Items, OpenRecord
 from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims, Supported, SupportPrice, SupportSource
 from hedge_tasks.runs.run_files import Run
 
@@ -184,20 +186,14 @@ def support_of_run(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda 
         fits: whether a support of these settings is what is asked for.
 
     Returns:
-        None where nothing fits. None, too, where that of the task is there but cannot be used: another one is not taken
-        for it.
+        None where nothing fits, or where that of the task is there but cannot be used: no other is taken for it.
     """
-    supports, task_settings = all_kept_supports(run), _task_settings(run)
-    path = None if task_settings is None or not fits(task_settings) else kept_path(run, task_settings)
-    if path is not None and path.is_file() and not any(support.settings == task_settings for support in supports):
-        if supports:
-            others = ", ".join(support.title for support in supports)
-            logger.warning("{} is the task's own support of claims; others are not taken for it: {}", path, others)
+    fitting, own = [support for support in all_kept_supports(run) if fits(support.settings)], _task_settings(run)
+    own_path = None if own is None or not fits(own) else kept_path(run, own)
+    if own_path is not None and own_path.is_file() and (not fitting or fitting[0].path != own_path):
         return None
-    fitting = [support for support in supports if fits(support.settings)]
-    if len(fitting) > 1 and fitting[0].settings != task_settings:
-        others = ", ".join(f"{support.title} in {support.path.name}" for support in fitting[1:])
-        first = fitting[0]
+    if len(fitting) > 1 and own_path is None:
+        first, others = fitting[0], ", ".join(f"{support.title} in {support.path.name}" for support in fitting[1:])
         logger.warning(
             "{} supports of claims are kept with {}: {} in {} was written last and is used, not {}",
             *(len(fitting), run.path, first.title, first.path.name, others),
@@ -207,9 +203,7 @@ def support_of_run(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda 
 
 def _task_settings(run: Run) -> Mapping[str, Any] | None:
     """Return the settings of the support that the run's task kept."""
-    setting = run.settings.get(SETTING)
-    settings = setting.get("asked") if isinstance(setting, Mapping) else None
-    return settings if isinstance(settings, Mapping) else None
+    return (run.settings.get(SETTING) or {}).get("asked")
 
 
 def _read(path: Path, run: Run) -> KeptSupport | None:
@@ -240,23 +234,29 @@ def _kept_line(answers: AnswerSet, support: Supported) -> dict[str, Any]:
     return line | ({"graph_rows": list(support.graph_rows)} if support.graph_rows else {})
 
 
+class _KeptLine(OpenRecord):
+    id: str
+    texts: str
+    claims: Items[Annotated[tuple[str, Count, Count, str], Strict(False)]]
+    covered: float
+    unlocated: Count
+    graph_rows: Items[Count] = ()
+
+
 def _supported(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supported:
-    if row.get("id") != answers.id or row.get("texts") != _checksum(answers):
+    kept = _KeptLine.read(row, where)
+    if (kept.id, kept.texts) != (answers.id, _checksum(answers)):
         raise DataError(f"{where}: it is of other texts")
-    text = answers.baseline.text
-    claims = []
-    for i, (claim_text, start, end, kind) in enumerate(row["claims"]):
-        if not (isinstance(claim_text, str) and isinstance(kind, str) and 0 <= int(start) < int(end) <= len(text)):
-            raise DataError(f"{where}: claim {i} is no part of its answer")
-        claims.append(Claim(f"{answers.id}#{i}", answers.id, claim_text, int(start), int(end), kind))
-    decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
-    more = ("elsewhere", "graph")
-    matrices: dict[str, Any] = {name: unpacked(row[name], f"{where}: {name}") for name in more if name in row}
-    clean, noisy = (unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
+    if any(not start < end <= len(answers.baseline.text) for _, start, end, _ in kept.claims):
+        raise DataError(f"{where}: a claim is no part of its answer")
+    claims = tuple(Claim(f"{answers.id}#{i}", answers.id, *claim) for i, claim in enumerate(kept.claims))
+    names = [name for name in ("clean", "noisy", "elsewhere", "graph") if name in row]
+    matrices: dict[str, Any] = {name: unpacked(row[name], f"{where}: {name}") for name in names}
     k, n, m = len(claims), len(answers.clean), len(answers.noisy)
-    if clean.shape != (k, n, 3) or noisy.shape != (k, m, 3):
-        raise DataError(f"{where}: the support is not that of {k} claims by {n} + {m} draws")
-    return Supported(decomposed, clean, noisy, **matrices, graph_rows=tuple(map(int, row.get("graph_rows", ()))))
+    shapes = {"clean": (k, n, 3), "noisy": (k, m, 3)}
+    if wrong := [name for name, shape in shapes.items() if name in names and matrices[name].shape != shape]:
+        raise DataError(f"{where}: {wrong[0]} is not the support of {k} claims by {n} + {m} draws")
+    return Supported(Decomposed(claims, kept.covered, kept.unlocated), **matrices, graph_rows=kept.graph_rows)
 
 
 def _checksum(answers: AnswerSet) -> str:
@@ -293,10 +293,5 @@ def unpacked(fields: Mapping[str, Any], where: str) -> Matrix:
 
 def label_options(run: Run) -> dict[str, Any]:
     """Return which labels count in a run's own rows; see `hedge_tasks.claims.labels.label_of`."""
-    setting = (run.settings.get(SETTING) or {}).get("labels")
-    options = setting if isinstance(setting, Mapping) else {}
-    silent, errors = options.get("silent"), options.get("errors")
-    return {
-        "silent": silent if silent in SILENT else SILENT[0],
-        "errors": errors if errors in ERRORS else ERRORS[0],
-    }
+    labels = (run.settings.get(SETTING) or {}).get("labels") or {}
+    return {"silent": labels.get("silent") or SILENT[0], "errors": labels.get("errors") or ERRORS[0]}

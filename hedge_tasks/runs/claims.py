@@ -106,38 +106,35 @@ class Inquiry:
     graph: tuple[SupportQuery, ...] = ()
 
     def price(self, engine: Entailment) -> SupportPrice:
-        own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
-        with_graph = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
-        claims = sum(len(answer.claims) for answer in self.decomposed)
-        draws = min((len(query.draws) for query in self.own), default=0)
-        blind, graph = all_but_graph - own, with_graph - all_but_graph
-        return SupportPrice(len(self.answer_sets), claims, draws, with_graph, blind, graph, engine.priced)
+        own, with_blind, with_graph = (
+            engine.price(queries)
+            for queries in (self.own, (*self.own, *self.elsewhere), (*self.own, *self.elsewhere, *self.graph))
+        )
+        return SupportPrice(
+            answers=len(self.answer_sets),
+            claims=sum(len(answer.claims) for answer in self.decomposed),
+            draws=min((len(query.draws) for query in self.own), default=0),
+            amount=with_graph,
+            blind=with_blind - own,
+            graph=with_graph - with_blind,
+            unit=engine.priced,
+        )
 
     def ask(self, engine: Entailment) -> list[Supported]:
         """Ask an engine, and return the support of the claims of each answer; nothing is asked twice."""
-        n = len(self.answer_sets)
         replies = iter(engine.support([*self.own, *self.elsewhere, *self.graph]))
-        own = list(islice(replies, n))
-        elsewhere = list(islice(replies, n)) if self.elsewhere else [None] * n
-        graphs = list(islice(replies, n)) if self.graph else [None] * n
-        supported = []
-        for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True)):
-            graph, cut = graphs[i], len(answers.clean)
-            rows: tuple[int, ...] = ()
-            if self.graph:
-                place = {text: row for row, text in enumerate(self.graph[i].claims)}
-                rows = tuple(place[claim.text] for claim in decomposed.claims)
-            supported.append(
-                Supported(
-                    decomposed,
-                    own[i][:, :cut],
-                    own[i][:, cut:],
-                    elsewhere[i],
-                    None if graph is None else graph[..., ENTAILMENT],
-                    rows,
-                )
+        own, elsewhere, graphs = (list(islice(replies, len(part))) for part in (self.own, self.elsewhere, self.graph))
+        return [
+            Supported(
+                decomposed,
+                own[i][:, : len(answers.clean)],
+                own[i][:, len(answers.clean) :],
+                elsewhere[i] if elsewhere else None,
+                graphs[i][..., ENTAILMENT] if graphs else None,
+                tuple(self.graph[i].claims.index(claim.text) for claim in decomposed.claims) if graphs else (),
             )
-        return supported
+            for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True))
+        ]
 
 
 def inquiry(

@@ -58,22 +58,20 @@ def edition_of(task: str, settings: Mapping[str, Any]) -> Edition:
         settings: as a run file records them.
     """
 
-    def section(name: str) -> Mapping[str, Any]:
-        value = settings.get(name)
-        return value if isinstance(value, Mapping) else {}
-
-    documents, prompt = section("documents"), section("prompt")
+    documents, prompt, sampling, metadata, filters = (
+        settings.get(name) or {} for name in ("documents", "prompt", "sampling", "metadata", "filters")
+    )
     answers = {
         "prompt": {key: prompt.get(key) for key in ("system", "user")},
         "columns": {key: documents[key] for key in _COLUMNS if documents.get(key) not in (None, {}, [], ())},
-        "sampling": {key: value for key, value in section("sampling").items() if key not in _NOT_OF_DRAWS},
+        "sampling": {key: value for key, value in sampling.items() if key not in _NOT_OF_DRAWS},
     }
     measures = {
-        "version": section("metadata").get("version"),
+        "version": metadata.get("version"),
         "judge": documents.get("judge"),
         "clusterings": {
             name: {key: value for key, value in clustering.items() if key not in _WHEREABOUTS}
-            for name, clustering in section("filters").items()
+            for name, clustering in filters.items()
         },
     }
     return Edition(task, _plain(answers), _plain(measures))

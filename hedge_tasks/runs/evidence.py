@@ -15,7 +15,7 @@ import binascii
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,26 +24,7 @@ from hedge_tasks.clustering.model_outputs import COSINES, WIDTHS, ModelOutputs, 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
-from hedge_tasks.runs.run_settings import RunHeader, RunRow
-
-FIELD = "evidence"
-"""Of a run file's header and lines."""
-
-_ROUNDING = 1e-3
-"""By how much a cosine or a sum of probabilities may be off: half precision is rough."""
-
-
-@dataclass(frozen=True)
-class EvidenceSource:
-    """A model, and the form of the texts that it was given.
-
-    Attributes:
-        source: the model.
-        with_question: whether each answer has the question in front of it.
-    """
-
-    source: Source
-    with_question: bool
+from hedge_tasks.runs.run_records import EvidenceSource, RecordedEvidence
 
 
 @dataclass(frozen=True)
@@ -52,25 +33,14 @@ class KeptEvidence:
 
     Attributes:
         sources: the models.
-        rows: id of the document -> checksum of its texts, and the packed output of each model, None where it has none.
+        rows: by id of the document.
     """
 
     sources: tuple[EvidenceSource, ...] = ()
-    rows: Mapping[str, tuple[str, Sequence[str | None]]] = field(default_factory=dict)
+    rows: Mapping[str, RecordedEvidence] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.sources and self.rows)
-
-    def header(self) -> list[dict[str, Any]]:
-        """Return what stands in the header of the run file."""
-        return [{**t.source._asdict(), "with_question": t.with_question} for t in self.sources]
-
-    def line(self, id: str) -> dict[str, Any] | None:
-        """Return what stands in the line of a document."""
-        if id not in self.rows:
-            return None
-        checksum, packed = self.rows[id]
-        return {"texts": checksum, "said": list(packed)}
 
     def outputs(self, answer_sets: Sequence[AnswerSet], where: str = "evidence") -> ModelOutputs:
         """Return the evidence as backends look it up. That of other texts than these is passed over.
@@ -80,32 +50,45 @@ class KeptEvidence:
         """
         outputs = ModelOutputs(from_run=bool(self))
         for answers in answer_sets:
-            if answers.id not in self.rows:
-                continue
-            checksum, packed = self.rows[answers.id]
+            kept = self.rows.get(answers.id)
             texts = _distinct(answers)
-            if checksum != _checksum(texts):
+            if kept is None or kept.texts != _checksum(texts):
                 continue
-            for source, text in zip(self.sources, packed, strict=True):
+            if len(kept.said) != len(self.sources):
+                n = len(self.sources)
+                raise DataError(
+                    f"{where}: {answers.id}: evidence.said: expected {n} texts or null, got {len(kept.said)}"
+                )
+            for source, text in zip(self.sources, kept.said, strict=True):
                 if text is not None:
                     model_texts = _model_texts(texts, answers, source.with_question)
-                    values, known = _unpacked(text, len(texts), source.source.kind, f"{where}: {answers.id}")
-                    outputs.table(source.source).add_matrix(model_texts, values, known)
+                    values, known = _unpacked(text, len(texts), source.kind, f"{where}: {answers.id}")
+                    outputs.table(_model(source)).add_matrix(model_texts, values, known)
         return outputs
+
+
+def _model(source: EvidenceSource) -> Source:
+    return Source(source.kind, source.model, source.revision, source.dtype)
 
 
 def pack_outputs(outputs: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
     """Return the outputs for these answers, with the question in front of them and without."""
-    sources = [EvidenceSource(source, form) for source in outputs for form in (False, True)]
-    rows: dict[str, tuple[str, Sequence[str | None]]] = {}
-    for answers in answer_sets:
-        texts = _distinct(answers)
-        packed = [_packed(outputs, source, _model_texts(texts, answers, source.with_question)) for source in sources]
-        if any(part is not None for part in packed):
-            rows[answers.id] = (_checksum(texts), packed)
-    used_sources = [i for i in range(len(sources)) if any(row[i] is not None for _, row in rows.values())]
-    used_rows = {id: (checksum, [row[i] for i in used_sources]) for id, (checksum, row) in rows.items()}
-    return KeptEvidence(tuple(sources[i] for i in used_sources), used_rows)
+    forms = [EvidenceSource(**s._asdict(), with_question=form) for s in outputs for form in (False, True)]
+    packed = {answers.id: _packed_by(forms, outputs, answers) for answers in answer_sets}
+    used = [i for i in range(len(forms)) if any(said[i] is not None for _, said in packed.values())]
+    rows = {
+        id: RecordedEvidence(texts=checksum, said=tuple(said[i] for i in used))
+        for id, (checksum, said) in packed.items()
+        if any(part is not None for part in said)
+    }
+    return KeptEvidence(tuple(forms[i] for i in used), rows)
+
+
+def _packed_by(
+    forms: Sequence[EvidenceSource], outputs: ModelOutputs, answers: AnswerSet
+) -> tuple[str, list[str | None]]:
+    texts = _distinct(answers)
+    return _checksum(texts), [_packed(outputs, s, _model_texts(texts, answers, s.with_question)) for s in forms]
 
 
 class DocumentOutputs(NamedTuple):
@@ -133,7 +116,8 @@ def document_outputs(outputs: ModelOutputs, answers: AnswerSet) -> Iterator[Docu
         for with_question in (False, True) if answers.question is not None else (False,):
             values, known = outputs.table(source).matrix(_model_texts(texts, answers, with_question))
             if known.any():
-                yield DocumentOutputs(EvidenceSource(source, with_question), texts, values, known)
+                form = EvidenceSource(**source._asdict(), with_question=with_question)
+                yield DocumentOutputs(form, texts, values, known)
 
 
 def incomplete_sources(
@@ -155,35 +139,12 @@ def _all_pairs(outputs: ModelOutputs, source: Source, texts: Sequence[str]) -> b
 def join_evidence(parts: Sequence[KeptEvidence]) -> KeptEvidence:
     """Return the evidence of several processes, each with documents of its own, as one."""
     sources = tuple(dict.fromkeys(source for part in parts for source in part.sources))
-    rows: dict[str, tuple[str, Sequence[str | None]]] = {}
+    rows: dict[str, RecordedEvidence] = {}
     for part in parts:
-        place = {source: i for i, source in enumerate(part.sources)}
-        for id, (checksum, packed) in part.rows.items():
-            rows[id] = (checksum, [packed[place[t]] if t in place else None for t in sources])
+        for id, kept in part.rows.items():
+            said = dict(zip(part.sources, kept.said, strict=True))
+            rows[id] = RecordedEvidence(texts=kept.texts, said=tuple(said.get(source) for source in sources))
     return KeptEvidence(sources, rows)
-
-
-def read_evidence(header: RunHeader, rows: Mapping[str, RunRow], at: str) -> KeptEvidence:
-    """The evidence of a run file.
-
-    Args:
-        header: of the file.
-        rows: of its documents, by id.
-        at: place of the header.
-
-    Raises:
-        DataError: a document has more or less than the header names.
-    """
-    sources = tuple(
-        EvidenceSource(Source(t.kind, t.model, t.revision, t.dtype), t.with_question) for t in header.evidence
-    )
-    packed_by_id = {id: (row.evidence.texts, row.evidence.said) for id, row in rows.items() if row.evidence is not None}
-    for id, (_, packed) in packed_by_id.items():
-        if len(packed) != len(sources):
-            raise DataError(
-                f"{at}: document {id}: {FIELD}.said: expected {len(sources)} texts or null, got {len(packed)}"
-            )
-    return KeptEvidence(sources, packed_by_id) if sources else KeptEvidence()
 
 
 def _distinct(answers: AnswerSet) -> list[str]:
@@ -207,11 +168,10 @@ def _places(u: int, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
 
 
 def _packed(outputs: ModelOutputs, source: EvidenceSource, texts: Sequence[str]) -> str | None:
-    kind = source.source.kind
     if len(texts) < 2:
         return None
-    values, known = outputs.table(source.source).matrix(texts)
-    first, second = _places(len(texts), kind)
+    values, known = outputs.table(_model(source)).matrix(texts)
+    first, second = _places(len(texts), source.kind)
     is_known = known[first, second]
     if not is_known.any():
         return None
@@ -231,16 +191,7 @@ def _unpacked(text: str, u: int, kind: str, where: str) -> tuple[npt.NDArray[np.
     if len(is_known) != len(first) or len(data) != n_bits + 4 * width * int(is_known.sum()):
         raise DataError(f"{where}: the kept {kind} are not those of {u} different answers")
     numbers = np.frombuffer(data[n_bits:], "<f4").reshape(-1, width)
-    if not _plausible(numbers, kind):
-        raise DataError(f"{where}: the kept {kind} have numbers that no model says")
     values = np.zeros((u, u, width), dtype=np.float32)
     mask = np.zeros((u, u), dtype=np.bool_)
     values[first[is_known], second[is_known]], mask[first, second] = numbers, is_known
     return values, mask
-
-
-def _plausible(numbers: npt.NDArray[np.float32], kind: str) -> bool:
-    if kind == COSINES:
-        return bool((np.abs(numbers) <= 1 + _ROUNDING).all())  # NaN is not
-    sums = numbers.sum(axis=1)
-    return bool((numbers >= 0).all() and (np.abs(sums - 1) <= _ROUNDING).all())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +11,12 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.option_order import options_in
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.judging import Case, Judge, Verdict, configured_judge
-from hedge_tasks.judging.config import Spec, verdict_record
+from hedge_tasks.judging.config import Spec
 from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.replies import read_option
 from hedge_tasks.replies.declining import declining_option, unanswered
 from hedge_tasks.replies.reading import DECLINING
+from hedge_tasks.runs.relabel import with_verdicts
 from hedge_tasks.runs.run_files import Run, now
 
 VERSION = "1"
@@ -44,16 +45,14 @@ def run_from_answers(
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """
     cases = [_case(a) for a in answer_sets]
-    open_cases = [
-        case for case, a in zip(cases, answer_sets, strict=True) if a.label is None and case.reference and not given_by
-    ]
+    unlabelled = [] if given_by else [case for case, a in zip(cases, answer_sets, strict=True) if a.label is None]
+    open_cases = [case for case in unlabelled if case.reference]
     chosen: Judge | None = configured_judge(judge) if open_cases else None
     judged = dict(zip([c.id for c in open_cases], chosen.judge(open_cases), strict=True)) if chosen else {}
-    verdicts = {
-        case.id: judged.get(case.id) or _given_verdict(case, a.label, given_by)
+    verdicts = [
+        judged.get(case.id) or _given_verdict(case, a.label, given_by)
         for case, a in zip(cases, answer_sets, strict=True)
-    }
-    labelled = tuple(a.with_label(verdicts[a.id].label) for a in answer_sets)
+    ]
     scorer = Scorer.build("exact", "exact", {"closed": True} if closed else {})
     n, n_noisy = (max((len(getattr(a, condition)) for a in answer_sets), default=0) for condition in ("clean", "noisy"))
     settings: dict[str, Any] = {
@@ -63,8 +62,8 @@ def run_from_answers(
         "filters": {scorer.name: scorer.settings()},
         "source": source,
     }
-    records: Mapping[str, Mapping[str, Any]] = {case.id: verdict_record(case, verdicts[case.id]) for case in cases}
-    return Run(task, model, labelled, records, settings, now())
+    run = Run(task, model, tuple(answer_sets), settings=settings, created=now())
+    return with_verdicts(run, cases, verdicts)
 
 
 def _case(answers: AnswerSet) -> Case:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from hedge_tasks import __version__
@@ -58,7 +58,7 @@ def run_from_options(
     settings: dict[str, Any] = {
         "version": __version__,
         "documents": {"judge": {"judge": JUDGE, "version": JUDGE_VERSION}},
-        "sampling": {**asdict(sampling), "n_noisy": 0, "simulated": "from the model's own weights of the options"},
+        "sampling": {**sampling.model_dump(), "n_noisy": 0, "simulated": "from the model's own weights of the options"},
         "filters": {scorer.name: scorer.settings()},
         "source": source,
     }

@@ -10,12 +10,11 @@ import numpy as np
 from loguru import logger
 from numpy.typing import NDArray
 
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Judge, judge_from
-from hedge_tasks.judging.config import verdict_record
 from hedge_tasks.llm.account import asked
+from hedge_tasks.runs.relabel import with_verdicts
 from hedge_tasks.runs.run_files import Run, load_runs, run_paths
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.blocks import Contents, contents_of, read_block
@@ -35,8 +34,8 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
         ConfigError: judge or definition is unknown.
     """
     store = archive.open_store(folder)
-    chosen = archive.choose_definition(store, definition)
-    exported = archive.export(store, chosen)
+    chosen = archive.matching_definition(folder, store.definitions, definition)
+    exported = archive.complete_sets(store, chosen)
     if exported.incomplete:
         logger.warning(
             "{}: partial, {} documents have not all their answers yet and are left out",
@@ -84,7 +83,7 @@ class StoredBlock:
         """
         contents = self.contents
         store = read_block(contents, self.homes)
-        exported = archive.export(store, contents.definition, requested=(contents.n, contents.n_noisy))
+        exported = archive.complete_sets(store, contents.definition, (contents.n, contents.n_noisy))
         run = _labelled(Path(str(contents.folder)), contents.definition, exported, _judge(self.judge))
         return run, len(exported.incomplete)
 
@@ -106,19 +105,13 @@ def _judge(name: str) -> Judge:
     return judge_from(name)
 
 
-def _labelled(folder: Path, definition: Definition, exported: archive.Export, judge: Judge) -> Run:
-    answer_sets = without_placeholders([AnswerSet.read(line) for line in exported.lines])
+def _labelled(folder: Path, definition: Definition, exported: archive.CompleteSets, judge: Judge) -> Run:
+    answer_sets = without_placeholders(exported.answer_sets)
     cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
-    verdicts = judge.judge(cases)
-    return Run(
-        task=definition.task,
-        model=definition.model or "",
-        answer_sets=tuple(a.with_label(v.label) for a, v in zip(answer_sets, verdicts, strict=True)),
-        verdicts={case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)},
-        settings={
-            "sampling": dict(definition.sampling),
-            "documents": {"judge": judge.settings()},
-            "cost": {"labels": asked(judge)[0]},
-        },
-        path=folder,
-    )
+    settings = {
+        "sampling": dict(definition.sampling),
+        "documents": {"judge": judge.settings()},
+    }
+    run = Run(definition.task, definition.model or "", tuple(answer_sets), settings=settings, path=folder)
+    labelled = with_verdicts(run, cases, judge.judge(cases))
+    return replace(labelled, settings={**settings, "cost": {"labels": asked(judge)[0]}})

@@ -1,24 +1,24 @@
 """How sound a finished run is: what could make its numbers mean something else than they seem to.
 
 A server that decodes greedily, answers that were cut, or a judge that could not tell leave tables that look like any
-other. Everything here is counted from the run file, without a model.
+other. Health is one list of tests, each of which contradicts, or could have and does not, or cannot tell. Everything is
+counted from the run file, without a model.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet, Served
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.groups import count_groups, effective_groups, find_groups, missed_text, rotated_items
 from hedge_tasks.data.template_tokens import without_template_tokens
-from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
-from hedge_tasks.io.outside import shown
+from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.judging.outcomes import (
     CUT_OFF,
     DECLINED,
-    OUTCOMES,
     REQUEST_FAILED,
     SOFTLY_READ,
     UNREAD,
@@ -27,127 +27,76 @@ from hedge_tasks.judging.outcomes import (
     readings_of,
 )
 from hedge_tasks.judging.reliability import reliability
-from hedge_tasks.judging.reply_judge import reads_replies
-from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
+from hedge_tasks.numbers import Format, format_p, format_value
 from hedge_tasks.replies.reading import UNREADABLE
-from hedge_tasks.runs.answer_checks import AnswerCheck, answer_checks
-from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
+from hedge_tasks.runs.answer_tests import answer_tests
+from hedge_tasks.runs.health_tests import STATES, HealthTest, Sampled, share_test
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.setting_verdicts import (
-    BASE,
-    SEED,
-    SettingVerdict,
-    mitigation_line,
-    repeats_text,
-    setting_verdicts,
-    summary_of,
-)
+from hedge_tasks.runs.setting_tests import mitigation_line, repeats_text, setting_tests
 from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
+from hedge_tasks.statistics.draws import DrawsVerdict
+from hedge_tasks.statistics.rates import estimate_rate
 
-# Shares from which a property is worth a word, and from which the numbers cannot be relied on.
+SAME = "clean answers differ"
+CUT, EMPTY, FILTERED = "answers have their end", "answers have a text", "answers are not filtered"
+LOGPROBS = "log-probabilities"
+SHARES = (SAME, CUT, EMPTY, FILTERED, LOGPROBS)
+
+# From which share a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
-_CUT = (0.01, 0.25)
-_EMPTY = (0.01, 0.25)
-_FILTERED = (0.01, 0.25)
+_SEVERAL = (0.01, 0.25)
 _FAILED = (0.0, 0.05)
-_UNREADABLE = 0.01
 _NO_LABEL = (0.05, 0.5)
 _UNREAD_REPLIES = 0.05
-_BLIND = 0.8
-"""Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
+_BLIND, _FEWEST_CHECKED = 0.8, 5
+"""Answers that stay on another picture: above this share, no score that compares samples sees the picture's part."""
 
 _DEPENDENT = 1.1
 """Design effect from which groups are worth a word."""
 
-_FEWEST_CHECKED = 5
 _FEWEST_LABELS = 5
 """Answers of the rarer class: with fewer, the interval of an AUROC of .8 reaches down to chance."""
 
-_LABELS = ("supported", "hallucinated")
-_MOST_NAMED = 4
+FEW_GROUPS = 20
+"""With fewer effective groups than this no interval is to be relied on (Carter, Schnepel & Steigerwald 2017)."""
 
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that a reader of the numbers should know.
-
-    Attributes:
-        text: one sentence.
-        unreliable: whether the run's numbers cannot be relied on because of it.
-        accounted: whether the intervals take it into account already.
-    """
-
-    text: str
-    unreliable: bool = False
-    accounted: bool = False
+_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
 
 
 @dataclass(frozen=True)
 class Health:
-    """Counts and shares of one run. Shares are in [0, 1]; None means unknown.
+    """The tests of one run.
 
     Attributes:
         documents: that have answers.
         failed: documents left out because a draw of theirs failed for good.
         draws: baseline, clean and noisy answers.
-        same_clean: share of the documents whose clean answers are all the same text.
-        distinct_clean: mean number of different clean answers a document.
-        cut, empty, filtered: shares of the draws that reached the token limit (or never ended a thought), are empty, or
-            were stopped by a content filter.
-        without_logprob: share of the draws without a log-probability.
-        no_logprob: how many draws came with log-probabilities that could not be taken, by reason.
-        unlabelled: share of the documents without a label.
-        unreadable: share of the documents whose judge (or, where answers have a fixed form, whose model) said something
-            that nobody could read.
-        outcomes: documents by what came of their answer, as `judging.outcomes.OUTCOMES` has it; empty where nobody
-            judged.
-        labels: documents by label, "supported" and "hallucinated".
-        readings: documents by how firmly their reply was read, and by what that rests on, as
-            `judging.outcomes.readings_of` has it; empty where none was read.
-        unread_replies: share of the rechecks of objects, and of the draws that are read as options, that nobody could
-            read; None where there are none.
-        zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
-            clustered.
+        distinct_clean: mean number of different clean answers a document; None where there are no several.
+        shares: by name in `SHARES`, the share of documents or draws of which the contrary holds; without unknown ones.
+        readings: documents by how firmly their reply was read; see `judging.outcomes.readings_of`.
         decoding: what was asked for, and what the model's adapter sent.
-        probe: findings of the probe before sampling.
-        server: what the adapter found out about its server.
-        image_use: how many answers stayed the same on a blank and on another document's picture.
-        served: models and servers that answered: by field of `Served`, how many answers each value has.
-        draws_verdict: of the clean draws against their own log-probabilities.
-        checks: of the answers against each other.
-        setting_verdicts: whether each setting was what was asked for; empty where nobody said what was asked.
-        independence: how many groups the documents are.
-        findings: for people, the serious ones first.
+        tests: all of them.
     """
 
     documents: int
     failed: int
     draws: int
-    same_clean: float | None
     distinct_clean: float | None
-    cut: float | None
-    empty: float | None
-    filtered: float | None
-    without_logprob: float | None
-    unlabelled: float | None
-    unreadable: float | None = None
-    unread_replies: float | None = None
-    outcomes: Mapping[str, int] = field(default_factory=dict)
-    labels: Mapping[str, int] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
     readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    zero_entropy: Mapping[str, float] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
-    probe: Mapping[str, Any] = field(default_factory=dict)
-    server: Mapping[str, Any] = field(default_factory=dict)
-    image_use: Mapping[str, int] = field(default_factory=dict)
-    no_logprob: Mapping[str, int] = field(default_factory=dict)
-    served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    draws_verdict: DrawsVerdict | None = None
-    checks: tuple[AnswerCheck, ...] = ()
-    setting_verdicts: tuple[SettingVerdict, ...] = ()
-    independence: Independence | None = None
-    findings: tuple[Finding, ...] = ()
+    tests: tuple[HealthTest, ...] = ()
+
+    @property
+    def findings(self) -> list[HealthTest]:
+        """Tests that contradict, the serious first."""
+        contradicted = [test for test in self.tests if test.state == "contradicted" and not test.implied]
+        return sorted(contradicted, key=lambda test: not test.unreliable)
+
+    @property
+    def settings(self) -> list[HealthTest]:
+        """The verdict on each setting; empty where nobody said what was asked for."""
+        return [test for test in self.tests if test.setting]
 
     @property
     def unreliable(self) -> str | None:
@@ -157,33 +106,22 @@ class Health:
     @property
     def unchecked(self) -> list[str]:
         """Tests that could not be made where something was sampled, and why."""
-        draws = self.draws_verdict if self.checks else None
-        verdicts = (
-            [AnswerCheck("draws against their log-probabilities", draws.state, draws.reason or "")] if draws else []
-        )
-        return [f"{c.name} ({c.text})" for c in (*verdicts, *self.checks) if c.state == "not verifiable"]
+        return [f"{t.name} ({t.text})" for t in self.tests if t.state == "not verifiable" and not t.setting]
 
     def to_dict(self) -> dict[str, Any]:
-        values = {**asdict(self), "setting_verdicts": [verdict.to_dict() for verdict in self.setting_verdicts]}
-        return {**values, "findings": [asdict(f) for f in self.findings], "unreliable": self.unreliable}
+        tests = [test.to_dict() for test in self.tests]
+        return {**vars(self), "tests": tests, "unreliable": self.unreliable}
 
 
 def health_of(run: Run) -> Health:
-    """Count a run's soundness.
-
-    Args:
-        run: with `settings["sampled"]` (decoding, probe, image use), `settings["failed"]` and
-            `settings["outcome"]["zero_entropy"]` where these were recorded.
-    """
-    sampled = run.settings.get("sampled") or {}
-    n_failed = len(run.settings.get("failed") or ())
+    """Test a run: by its answers, and by `sampled`, `failed` and `outcome.zero_entropy` of its settings."""
+    settings = run.settings
     # The label of the answer set: people's own labels come without a verdict.
     decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
-    entropies = (run.settings.get("outcome") or {}).get("zero_entropy") or {}
-    shares = {name: share for name, share in entropies.items() if share is not None}
-    documents = run.settings.get("documents") or {}
-    read = reads_replies(documents.get("judge"))
-    return measure_health(run.answer_sets, sampled, n_failed, decided, shares, documents.get("grouping"), read=read)
+    entropies = (settings.get("outcome") or {}).get("zero_entropy") or {}
+    grouping = (settings.get("documents") or {}).get("grouping")
+    sampled, n_failed = settings.get("sampled") or {}, len(settings.get("failed") or ())
+    return measure_health(run.answer_sets, sampled, n_failed, decided, entropies, grouping)
 
 
 def measure_health(
@@ -191,203 +129,156 @@ def measure_health(
     sampled: Mapping[str, Any],
     n_failed: int = 0,
     verdicts: Sequence[Mapping[str, Any] | None] | None = None,
-    zero_entropy: Mapping[str, float] | None = None,
+    zero_entropy: Mapping[str, float | None] | None = None,
     grouping: Mapping[str, Any] | None = None,
-    *,
-    read: bool = False,
 ) -> Health:
-    """Health of answers that are in no run yet; see `health_of`. `read`: the texts are what was read in replies."""
-    answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
-    distinct = [len({answer.text for answer in a.clean}) for a in answer_sets if len(a.clean) > 1]
-    draws = [a.clean for a in answer_sets]
-    draws_verdict = verdict_on(draws, sampled.get("decoding") or {})
-    served = _served(answers)
-    counts = Health(
+    """Health of answers that are in no run yet; see `Sampled` and `health_of`."""
+    judged = None if verdicts is None else [verdict or {} for verdict in verdicts]
+    entropies = {name: share for name, share in (zero_entropy or {}).items() if share is not None}
+    run = Sampled(answer_sets, sampled, n_failed, judged, entropies, grouping or {})
+    counted = {name: (n, total) for name, n, total, *_ in _of_answers(run)}
+    return Health(
         documents=len(answer_sets),
         failed=n_failed,
-        draws=len(answers),
-        same_clean=_share([n == 1 for n in distinct]),
-        distinct_clean=sum(distinct) / len(distinct) if distinct else None,
-        cut=_share([_is_cut(answer) for answer in answers]),
-        empty=_share([not answer.text.strip() for answer in answers]),
-        filtered=_share([answer.finish == "filtered" for answer in answers]),
-        without_logprob=_share([answer.mean_logprob is None for answer in answers]),
-        unlabelled=_share([a.label is None for a in answer_sets]),
-        unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
-        unread_replies=_unread_replies(verdicts or []),
-        outcomes=_outcomes(verdicts or []),
-        labels={name: sum(a.label == label for a in answer_sets) for label, name in enumerate(_LABELS)},
-        readings=readings_of(verdicts or []),
-        zero_entropy=dict(zero_entropy or {}),
-        decoding=sampled.get("decoding") or {},
-        probe=sampled.get("probe") or {},
-        server=sampled.get("server") or {},
-        image_use=sampled.get("image_use") or {},
-        no_logprob=dict(Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None)),
-        served=served,
-        draws_verdict=draws_verdict,
-        checks=tuple(answer_checks(answer_sets, sampled.get("decoding") or {}, read=read)),
-        setting_verdicts=setting_verdicts(sampled, draws_verdict, served, answer_sets),
-        independence=independence_of(answer_sets),
+        draws=len(run.answers),
+        distinct_clean=sum(run.distinct) / len(run.distinct) if run.distinct else None,
+        shares={name: counted[name][0] / counted[name][1] for name in SHARES if counted[name][1]},
+        readings=readings_of(judged or []),
+        decoding=run.part("decoding"),
+        tests=tuple(test for tests in TESTS for test in tests(run)),
     )
-    findings = [
-        *_sample_findings(counts),
-        *(Finding(c.text, c.unreliable) for c in counts.checks if c.state == "contradicted"),
-        *_server_findings(counts),
-        *_answer_findings(counts),
-        *_label_findings(counts, verdicts),
-        *_image_findings(counts),
-        *_group_findings(counts),
-        *_token_findings(answers),
-        *(Finding(text) for text in hidden_dependence(answer_sets, grouping or {})),
-    ]
-    ordered = sorted(findings, key=lambda finding: not finding.unreliable)
-    return Health(**{**vars(counts), "findings": tuple(ordered)})
 
 
-def _sample_findings(h: Health) -> Iterator[Finding]:
-    hot = h.decoding.get("temperature") != 0
-    if h.same_clean is not None and h.same_clean >= _CERTAIN[0] and hot:
-        greedy = h.same_clean >= _CERTAIN[1]
-        why = (
-            "; the model or its server seems to decode greedily, so that no entropy can tell anything" if greedy else ""
-        )
-        yield Finding(f"{WHOLE_PERCENT(h.same_clean)} of the documents have one and the same clean answer{why}", greedy)
-    if hot:
-        for name, share in h.zero_entropy.items():
-            if share >= _CERTAIN[0]:
-                yield Finding(f"under {name} {WHOLE_PERCENT(share)} of the documents have a semantic entropy of 0")
-    if h.probe.get("raw_logprobs") is False:
-        yield Finding("log-probabilities change with the temperature: they are not those of the raw distribution")
-    if h.probe.get("seeds_repeat") is False:
-        yield Finding("the same seed gives other answers: a draw that is made again may differ")
-    if h.without_logprob == 1:
-        yield Finding("there are no log-probabilities at all: all samples weigh the same (discrete entropy)")
-    elif h.without_logprob:
-        yield Finding(
-            f"{PERCENT(h.without_logprob)} of the draws lack a log-probability: equal weights in their documents"
-        )
-    if h.draws_verdict is not None and h.draws_verdict.state == "contradicted":
-        yield Finding(f"draws against their own log-probabilities: {draws_line(h.draws_verdict)}", True)
-    for verdict in h.setting_verdicts:
-        if verdict.state == "contradicted" and verdict.by == "probe" and verdict.setting not in (SEED, BASE):
-            yield Finding(f"{verdict.setting}: {verdict.evidence}", verdict.unreliable)
-    for reason, count in sorted(h.no_logprob.items()):
-        yield Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
+_Counted = tuple[str, int, int, str, float, float]
+"""Arguments of `share_test`."""
 
 
-def _server_findings(h: Health) -> Iterator[Finding]:
-    reported_elsewhere = ("refused", *(("answers_of_other_tokens",) if OTHER_TOKENS in h.no_logprob else ()))
-    for line in server_lines({**h.server, **dict.fromkeys(reported_elsewhere)}):
-        yield Finding(line)
-    for name, values in h.served.items():
-        if len(values) > 1:
-            counted = ", ".join(f"{value} ({n} answers)" for value, n in list(values.items())[:_MOST_NAMED])
-            text = f"answers come from more than one model behind one name: {name} {counted}"
-            others = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
-            yield Finding(text + others, name == "model")
-    sent = h.decoding.get("sent") or {}
-    refused = sent.get("refused")
-    if refused and "rest" in sent:
-        names = ", ".join(map(str, refused))
-        yield Finding(f"the server refuses {names}: what it has in place of {names} is not known")
+def _of_answers(run: Sampled) -> Iterator[_Counted]:
+    answers, distinct = run.answers, run.distinct
+    greedy = "documents have one and the same clean answer, as of a model or server that decodes greedily"
+    yield SAME, distinct.count(1), len(distinct), f"{greedy}: no entropy can tell anything", *_CERTAIN
+    limit = "draws reached the token limit or never ended a thought (max_new_tokens)"
+    yield CUT, sum(map(_is_cut, answers)), len(answers), limit, *_SEVERAL
+    yield EMPTY, sum(not answer.text.strip() for answer in answers), len(answers), "draws are empty", *_SEVERAL
+    filtered = sum(answer.finish == "filtered" for answer in answers)
+    yield FILTERED, filtered, len(answers), "draws were stopped by a content filter", *_SEVERAL
+    without = [answer.no_logprob for answer in answers if answer.mean_logprob is None]
+    reasons = ", ".join(f"{reason}: {n}" for reason, n in sorted(Counter(filter(None, without)).items()))
+    lack = f"draws have no log-probability{f' ({reasons})' if reasons else ''}: samples of their documents weigh the"
+    yield LOGPROBS, len(without), len(answers), f"{lack} same (discrete entropy)", 0.0, 1.0
+    marked = sum(without_template_tokens(answer.text) != answer.text for answer in answers)
+    tokens = "draws have tokens of a chat template around them: without them the same answer counts as another one"
+    yield "answers without template tokens", marked, len(answers), tokens, 0.0, 1.0
 
 
-def _answer_findings(h: Health) -> Iterator[Finding]:
-    if h.failed:
-        share = h.failed / (h.failed + h.documents)
-        yield Finding(f"{h.failed} of {h.failed + h.documents} documents failed and are left out", share > _FAILED[1])
-    kinds = (
-        (h.cut, _CUT, "reached the token limit or never ended a thought (max_new_tokens)"),
-        (h.empty, _EMPTY, "are empty"),
-        (h.filtered, _FILTERED, "were stopped by a content filter"),
-    )
-    for share_of, (some, many), what in kinds:
-        if share_of is not None and share_of > some:
-            yield Finding(f"{PERCENT(share_of)} of the draws {what}", share_of > many)
-
-
-def _label_findings(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -> Iterator[Finding]:
-    if verdicts is None or not h.documents:
-        return
-    if not h.outcomes:
-        return  # not judged yet, which every table says
-    few = min(h.labels, key=lambda name: h.labels[name], default=None)
-    if reason := reliability(verdicts):
-        yield Finding(reason.removeprefix("unreliable: "), unreliable=True)
-    if h.unreadable is not None and h.unreadable > _UNREADABLE:
-        yield Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
-    if h.unread_replies is not None and h.unread_replies > _UNREAD_REPLIES:
-        yield Finding(f"{PERCENT(h.unread_replies)} of the rechecks and sampled replies could not be read")
-    labelled = sum(h.labels.values())
-    if few is not None and labelled and (n := h.labels[few]) < _FEWEST_LABELS:
-        consequence = "every AUROC is undefined" if n == 0 else "AUROCs tell next to nothing"
-        yield Finding(f"only {n} of {labelled} labelled answers are {few}: {consequence}")
-    yield from _outcome_findings(h)
-
-
-def _outcome_findings(h: Health) -> Iterator[Finding]:
-    """Outcomes of the answers, where they take many of them out of the numbers."""
-    without = {name: h.outcomes.get(name, 0) for name in _WITHOUT_LABEL if h.outcomes.get(name)}
-    share = sum(without.values()) / h.documents
-    if share > _NO_LABEL[0]:
-        parts = ", ".join(f"{n} {name}" for name, n in without.items())
-        yield Finding(
-            f"{PERCENT(share)} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1]
-        )
-    if soft := h.outcomes.get(SOFTLY_READ, 0):
-        bases = ", ".join(f"{name} {n}" for name, n in h.readings.get("soft", {}).items())
-        yield Finding(
-            f"{soft} replies were read only softly{f' ({bases})' if bases else ''} and no second reading confirmed "
-            "them: no label (the judge's `fallback` names a model that reads them)"
-        )
-
-
-_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
-
-
-def _outcomes(verdicts: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
-    """Number of documents by outcome; empty where no verdict has a label or a reason."""
-    if all(not verdict or (verdict.get("label") is None and not verdict.get("reason")) for verdict in verdicts):
-        return {}
-    counts = Counter(outcome_of(verdict) for verdict in verdicts)
-    return {name: counts[name] for name in OUTCOMES if counts[name]}
-
-
-def _image_findings(h: Health) -> Iterator[Finding]:
+def _share_tests(run: Sampled) -> Iterator[HealthTest]:
+    hot = run.part("decoding").get("temperature") != 0
+    for counted in _of_answers(run):
+        if hot or counted[0] != SAME:
+            yield from share_test(*counted)
+    total = run.n_failed + len(run.answer_sets)
+    yield from share_test("documents answered", run.n_failed, total, "documents failed and are left out", *_FAILED)
+    for name, share in run.zero_entropy.items() if hot else ():
+        if share > _CERTAIN[0]:
+            text = f"documents have a semantic entropy of 0 under {name}"
+            yield from share_test(f"entropies of {name}", round(share * total), total, text, 0.0)
     for kind, what in (("blank", "a blank picture"), ("other", "another document's picture")):
-        n, unchanged = h.image_use.get(kind, 0), h.image_use.get(f"{kind}_same", 0)
-        if n >= _FEWEST_CHECKED and unchanged >= _BLIND * n:
-            yield Finding(
-                f"{unchanged} of {n} baseline answers stay the same on {what}: they hardly depend on the picture"
-            )
+        n, unchanged = (run.part("image_use").get(f"{kind}{end}", 0) for end in ("", "_same"))
+        text = f"baseline answers stay the same on {what}: they hardly depend on the picture"
+        if n >= _FEWEST_CHECKED:
+            yield from share_test(f"answers on {what}", unchanged, n, text, _BLIND)
 
 
-def _group_findings(h: Health) -> Iterator[Finding]:
-    independence = h.independence
-    if independence is None or independence.groups == h.documents:
-        return
-    # Where answers to one question are no more alike than others, as in a set of true and false twins, it is no matter.
-    if independence.repeated and (independence.design_effect is None or independence.design_effect >= _DEPENDENT):
-        yield Finding(f"{independence.repeated:,} documents ask again what another one of their group has asked")
-    if independence.design_effect is not None and independence.design_effect >= _DEPENDENT:
-        effect = Format(digits=2)(independence.design_effect)
-        yield Finding(
-            f"{h.documents:,} documents are {independence.groups:,} groups: the variance of the hallucination rate is "
-            f"{effect} times that of independent documents (design effect); intervals take the groups",
-            accounted=True,
+def _draws_test(run: Sampled) -> Iterator[HealthTest]:
+    if any(a.clean for a in run.answer_sets):
+        verdict = run.draws
+        yield HealthTest(
+            "draws against their log-probabilities", verdict.state, draws_text(verdict), verdict.state == "contradicted"
         )
-    if independence.effective < FEW_GROUPS:
-        effective = Format(digits=1)(independence.effective)
-        yield Finding(f"the documents are worth {effective} groups of equal size: intervals are rough")
 
 
-def _token_findings(answers: Sequence[Answer]) -> Iterator[Finding]:
-    marked = [answer.text for answer in answers if without_template_tokens(answer.text) != answer.text]
-    if not marked:
-        return
-    text = f"{len(marked)} answers have tokens of a chat template around them, such as {shown(marked[0])}"
-    yield Finding(f"{text}: the same answer without them counts as another one")
+def draws_text(verdict: DrawsVerdict) -> str:
+    """The verdict on draws against their own log-probabilities in numbers, or why there is none."""
+    parts = [verdict.reason] if verdict.reason else []
+    if verdict.repeats is not None and verdict.expected is not None:
+        parts.append(repeats_text(verdict.repeats, verdict.expected))
+    if verdict.p_value is not None:
+        t = "" if verdict.t is None else f"t {format_value(verdict.t, Format(digits=1, signed=True))}, "
+        parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
+    return "; ".join(parts)
+
+
+def _server_tests(run: Sampled) -> Iterator[HealthTest]:
+    # Other models are in the verdicts on settings, and other tokens among the reasons of missing log-probabilities.
+    for line in server_lines({"refused": run.part("server").get("refused")}):
+        yield HealthTest("server", "contradicted", line)
+
+
+def _label_tests(run: Sampled) -> Iterator[HealthTest]:
+    verdicts = run.verdicts or []
+    if all(verdict.get("label") is None and not verdict.get("reason") for verdict in verdicts):
+        return  # not judged yet, which every table says
+    if reason := reliability(verdicts):
+        yield HealthTest("labels", "contradicted", reason.removeprefix("unreliable: "), True)
+    rechecks = [entry["kind"] is None for verdict in verdicts for entry in verdict.get("objects") or ()]
+    unread = [*rechecks, *(text == UNREADABLE for verdict in verdicts for text in verdict.get("sampled") or ())]
+    text = "rechecks and sampled replies could not be read"
+    yield from share_test("readable rechecks", sum(unread), len(unread), text, _UNREAD_REPLIES)
+    yield from _class_tests(run)
+    outcomes = Counter(outcome_of(verdict) for verdict in verdicts)
+    without = {name: outcomes[name] for name in _WITHOUT_LABEL if outcomes[name]}
+    parts = ", ".join(f"{n} {name}" for name, n in without.items())
+    text = f"answers have no label ({parts}) and are in no AUROC"
+    yield from share_test("labelled answers", sum(without.values()), len(verdicts), text, *_NO_LABEL)
+
+
+def _class_tests(run: Sampled) -> Iterator[HealthTest]:
+    labels = Counter(a.label for a in run.answer_sets if a.label is not None)
+    rarer, name = min((labels[0], "supported"), (labels[1], "hallucinated"))
+    if labels and rarer < _FEWEST_LABELS:
+        consequence = "every AUROC is undefined" if rarer == 0 else "AUROCs tell next to nothing"
+        text = f"only {rarer} of {labels.total()} labelled answers are {name}: {consequence}"
+        yield HealthTest("both labels", "contradicted", text)
+
+
+def _group_tests(run: Sampled) -> Iterator[HealthTest]:
+    """How independent the documents are: what the groups make of their number, and signs of groups that are missed."""
+    ids, groups = [a.id for a in run.answer_sets], [a.group for a in run.answer_sets]
+    alone = [f"document {i}" if group is None else f"group {group}" for i, group in enumerate(groups)]
+    effect, effective = _design_effect(run.answer_sets, alone), effective_groups(alone)
+    if len(set(alone)) < len(ids) and effect is not None and effect >= _DEPENDENT:
+        text = (
+            f"{len(ids):,} documents are {len(set(alone)):,} groups: the variance of the hallucination rate is "
+            f"{Format(digits=2)(effect)} times that of independent documents (design effect); intervals take the groups"
+        )
+        yield HealthTest("independence", "contradicted", text, accounted=True)
+    if len(set(alone)) < len(ids) and effective < FEW_GROUPS:
+        text = f"the documents are worth {Format(digits=1)(effective)} groups of equal size: intervals are rough"
+        yield HealthTest("number of groups", "contradicted", text)
+    if text := missed_text(run.grouping) or "":
+        yield HealthTest("groups", "contradicted", text)
+    # The lines below the first one are options, which rotations change.
+    questions = [a.question.strip().split("\n", 1)[0] if a.question else None for a in run.answer_sets]
+    n_rotated = find_groups(groups, rotated_items(ids, questions)).n_groups
+    if n_rotated < (n := count_groups(groups)):
+        text = (
+            f"by their ids the documents are rotations of {n_rotated:,} questions (CircularEval), but they count as "
+            f"{n:,} groups: intervals are too short; give `group`"
+        )
+        yield HealthTest("rotations", "contradicted", text)
+
+
+def _design_effect(answer_sets: Sequence[AnswerSet], groups: Sequence[str]) -> float | None:
+    """By how much groups raise the variance of the hallucination rate; None where it cannot be told."""
+    labelled = [(a.label, group) for a, group in zip(answer_sets, groups, strict=True) if a.label is not None]
+    rate = estimate_rate([label for label, _ in labelled], groups=[group for _, group in labelled])
+    if rate.value is None or rate.stderr is None or not 0 < rate.value < 1:
+        return None
+    return rate.stderr**2 / (rate.value * (1 - rate.value) / rate.n)
+
+
+TESTS = (_share_tests, _draws_test, setting_tests, _server_tests, answer_tests, _label_tests, _group_tests)
+"""Every test of a run: what is yielded has something to say of it."""
 
 
 def _is_cut(answer: Answer) -> bool:
@@ -395,60 +286,16 @@ def _is_cut(answer: Answer) -> bool:
     return answer.finish == "length" or without_thoughts(answer.text)[1]
 
 
-def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
-    """Whether the judge's reply could not be read; judges record that in different ways."""
-    if verdict.get("label") is not None:
-        return False
-    category, reason = verdict.get("category"), verdict.get("reason")
-    has_unread_reply = isinstance(verdict.get("raw"), str) and category is None
-    return has_unread_reply or category == "unreadable" or (isinstance(reason, str) and reason.startswith("unreadable"))
-
-
-def _unread_replies(verdicts: Sequence[Mapping[str, Any] | None]) -> float | None:
-    """Share of unread replies among the rechecks of objects and the draws that are read, as suites record them."""
-    present = [verdict for verdict in verdicts if verdict]
-    rechecks = [entry["kind"] is None for verdict in present for entry in verdict.get("objects") or ()]
-    draws = [text == UNREADABLE for verdict in present for text in verdict.get("sampled") or ()]
-    return _share([*rechecks, *draws])
-
-
-def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
-    """Number of answers with each value, by field of `Served`, the most frequent first; unknown values are left out."""
-    servers = [answer.served for answer in answers if answer.served is not None]
-    values = {
-        f.name: Counter(value for server in servers if (value := getattr(server, f.name)) is not None)
-        for f in fields(Served)
-    }
-    return {name: dict(counts.most_common()) for name, counts in values.items() if counts}
-
-
-def draws_line(verdict: DrawsVerdict) -> str:
-    """The verdict on draws against their own log-probabilities, with its numbers."""
-    parts = [verdict.reason] if verdict.reason else []
-    if verdict.repeats is not None and verdict.expected is not None:
-        parts.append(repeats_text(verdict.repeats, verdict.expected))
-    if verdict.p_value is not None:
-        t = "" if verdict.t is None else f"t {format_value(verdict.t, Format(digits=1, signed=True))}, "
-        parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
-    if verdict.state == "not contradicted":
-        parts += [] if verdict.two_sided else ["the end token is not known: by what draws begin with"]
-    return f"{verdict.state}: {'; '.join(parts)}"
-
-
 def decoding_line(health: Health) -> str | None:
-    """Return the settings asked for and their verdicts on one line; None where none were recorded.
-
-    Args:
-        health: of a run.
-    """
+    """Return the settings asked for and their verdicts on one line; None where none were recorded."""
     decoding = health.decoding
     if not decoding.get("asked"):
         return None
-    requested = f"{decoding['asked']}, T {decoding.get('temperature')}"
-    method = mitigation_line(decoding)
-    requested = f"{requested}, {method}" if method else requested
-    return "; ".join([requested, *([verdicts] if (verdicts := summary_of(health.setting_verdicts)) else [])])
+    parts = [f"{decoding['asked']}, T {decoding.get('temperature')}", mitigation_line(decoding)]
+    return "; ".join([", ".join(filter(None, parts)), *filter(None, [summary_of(health.settings)])])
 
 
-def _share(flags: Sequence[bool]) -> float | None:
-    return sum(flags) / len(flags) if flags else None
+def summary_of(settings: Sequence[HealthTest]) -> str | None:
+    """Settings by state on one line, the gravest first; None where there are none."""
+    by_state = {state: ", ".join(test.name for test in settings if test.state == state) for state in STATES}
+    return "; ".join(f"{state}: {names}" for state, names in by_state.items() if names) or None

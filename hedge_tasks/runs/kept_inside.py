@@ -43,17 +43,13 @@ def read_inside(folder: Path, keys: Mapping[str, str], names: frozenset[str]) ->
     return {id: arrays for id, arrays in arrays_by_id.items() if arrays}
 
 
-def bytes_kept(run: Run, folder: Path | None = None) -> dict[str, float]:
-    """Bytes that each array takes of a document, the mean over documents that have it."""
-    where = folder or find_inside_store(run)
+def names_kept(run: Run) -> set[str]:
+    """The names of the arrays that some document of a run has."""
+    where = find_inside_store(run)
     if where is None:
-        return {}
-    sizes: dict[str, list[int]] = {}
+        return set()
     with InsideStore(where) as store:
-        for a in run.answer_sets:
-            for name, size in store.bytes_of(_key(run, a)).items():
-                sizes.setdefault(name, []).append(size)
-    return {name: sum(document_sizes) / len(document_sizes) for name, document_sizes in sizes.items()}
+        return {name for a in run.answer_sets for name in store.names(_key(run, a))}
 
 
 def _key(run: Run, answers: AnswerSet) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from loguru import logger
 
@@ -34,7 +35,7 @@ class ScoredPart:
 
 def score_parts(parts: Sequence[StoredBlock], scorer: Scorer) -> Sequence[Scores]:
     """Score blocks of a store one after the other, in this process."""
-    return _gathered(score_part(part, scorer) for part in progress(parts, name="Blocks", unit="block"))
+    return _gathered(score_part(scorer, part) for part in progress(parts, name="Blocks", unit="block"))
 
 
 def score_on_ray(parts: Sequence[Part], make: Callable[[], Scorer], options: RayOptions) -> Sequence[Scores]:
@@ -53,7 +54,7 @@ def score_on_ray(parts: Sequence[Part], make: Callable[[], Scorer], options: Ray
         )
     if of_claims := [name for name in scorer.detectors if "claims" in registry.get(name).needs]:
         raise ConfigError(f"--ray: {of_claims[0]} needs the claims of all answers; leave it out of --detectors")
-    results = map_on_cluster(lambda: _Worker(make()), parts, options, "--ray")
+    results = map_on_cluster(lambda: partial(score_part, make()), parts, options, "--ray")
     return _gathered(progress(results, total=len(parts), name="Parts", unit="part"))
 
 
@@ -67,15 +68,7 @@ def header_of(run: Run) -> Run:
     return replace(run, answer_sets=(), verdicts={})
 
 
-class _Worker:
-    def __init__(self, scorer: Scorer) -> None:
-        self._scorer = scorer
-
-    def __call__(self, part: Part) -> ScoredPart:
-        return score_part(part, self._scorer)
-
-
-def score_part(part: Part, scorer: Scorer) -> ScoredPart:
+def score_part(scorer: Scorer, part: Part) -> ScoredPart:
     """Load, label and score a part."""
     if isinstance(part, StoredBlock):
         run, n_incomplete = part.load()

@@ -35,13 +35,18 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     """
     cases = cases_of(run)
     verdicts = judge.judge(cases)
-    labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
-    records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
     source = {"judged_again": {"created": run.created, "judge": judge_of(run), **asked(judge)[0]}}
     settings = {**run.settings, "documents": documents, **source}
-    judged = replace(run, answer_sets=labelled, verdicts=records, settings=settings, created=now())
-    return replace(judged, path=None, digest=""), verdicts
+    judged = replace(run, settings=settings, created=now(), path=None, digest="")
+    return with_verdicts(judged, cases, verdicts), verdicts
+
+
+def with_verdicts(run: Run, cases: Sequence[Case], verdicts: Sequence[Verdict]) -> Run:
+    """The run with other verdicts on its baseline answers, in the order of its answer sets, and the labels of these."""
+    labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
+    records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
+    return replace(run, answer_sets=labelled, verdicts=records)
 
 
 def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list[str]]:
@@ -59,18 +64,16 @@ def _case(run: Run, answer_set: AnswerSet) -> Case:
     if answer_set.question is None:
         raise DataError(f"{answer_set.id}: there is no question, so the answer cannot be judged")
     record = run.verdicts.get(answer_set.id) or {}
-    description, image_key = record.get("description"), record.get("image_key")
     return Case(
         id=answer_set.id,
         question=answer_set.question,
         reference=answer_set.reference or "",
         answer=answer_set.baseline.text,
-        description=description if isinstance(description, str) else None,
-        image_key=image_key if isinstance(image_key, str) else None,
+        description=record.get("description"),
+        image_key=record.get("image_key"),
     )
 
 
 def judge_of(run: Run) -> Mapping[str, Any] | Sequence[Any] | None:
     """Return the settings of the judge that labelled a run; None where they are not recorded."""
-    documents = run.settings.get("documents")
-    return documents.get("judge") if isinstance(documents, Mapping) else None
+    return (run.settings.get("documents") or {}).get("judge")

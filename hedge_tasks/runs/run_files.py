@@ -1,41 +1,42 @@
 """A finished run on disk: its settings, and every question with its answers and the verdict on the baseline answer.
 
 A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", "model", "created", "settings",
-"documents"}`; the last one closes it; every other line is one answer set (`AnswerSet.to_dict`) with the judge's
-`verdict` beside it, the `columns` of its data set that the suite's numbers need (`hedge_tasks.measures.run_measures`),
-and the outputs of models for the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its last field, and the
-closing line a digest of all (`hedge_tasks.runs.integrity`). Everything that is computed later (sweeps, comparisons,
-reports) starts from here and needs no model.
+"documents"}`; the last one closes it, `{"hedge_run_end": {"lines", "sha256"}}`, with a digest of all before it; every
+other line is one answer set (`AnswerSet.to_dict`) with the judge's `verdict` beside it, the `columns` of its data set
+that the suite's numbers need (`hedge_tasks.measures.run_measures`), and the outputs of models for the answers
+(`hedge_tasks.runs.evidence`). Everything that is computed later (sweeps, comparisons, reports) starts from here and
+needs no model.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from loguru import logger
-
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answer_files import clean_answer_sets, normal_rows, parse_answer_sets
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.runs.evidence import FIELD, KeptEvidence, pack_outputs, read_evidence
-from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
-from hedge_tasks.runs.run_settings import RunHeader, RunRow
+from hedge_tasks.io.json_lines import parse_objects, read_objects
+from hedge_tasks.io.outside import clean, read_raw_lines
+from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
+from hedge_tasks.runs.run_records import RunHeader, RunRow
 
+HEADER, END, EVIDENCE = "hedge_run", "hedge_run_end", "evidence"
 FORMAT = 2
 FOLDER = "hedge_runs"
 """Folder of run files in lmms-eval's output folder."""
 
+_NAME = re.compile(r"run-(\d{8,}|undated)-")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -100,16 +101,29 @@ def save_run(run: Run, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot write runs to {folder}: {error.strerror}") from error
-    write_whole(path, _text(run))
+    write_whole(path, _lines_of(run))
     return path
 
 
-def _text(run: Run) -> str:
+def _lines_of(run: Run) -> Iterator[bytes]:
     identity = {"task": run.task, "model": run.model, "created": run.created, "settings": run.settings}
     header = {HEADER: FORMAT, **identity, "documents": len(run.answer_sets)}
     if run.evidence:
-        header[FIELD] = run.evidence.header()
-    return sealed_run(header, [_line(run, answers) for answers in run.answer_sets])
+        header[EVIDENCE] = [source.model_dump() for source in run.evidence.sources]
+    return run_lines(header, (_row(run, answers) for answers in run.answer_sets))
+
+
+def run_lines(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    """Yield the lines of a run file: the header, the rows, and the closing line."""
+    digest, n = hashlib.sha256(), 0
+    for n, line in enumerate(map(_encoded, itertools.chain([header], rows)), start=1):  # noqa: B007
+        digest.update(line)
+        yield line
+    yield _encoded({END: {"lines": n, "sha256": digest.hexdigest()}})
+
+
+def _encoded(fields: Mapping[str, Any]) -> bytes:
+    return f"{clean(json.dumps(fields, ensure_ascii=False))}\n".encode()
 
 
 def keep_evidence(run: Run) -> Path | None:
@@ -122,7 +136,7 @@ def keep_evidence(run: Run) -> Path | None:
     evidence = pack_outputs(run.outputs, run.answer_sets)
     if evidence == run.evidence:
         return None
-    write_whole(path, _text(replace(run, evidence=evidence)))
+    write_whole(path, _lines_of(replace(run, evidence=evidence)))
     return path
 
 
@@ -137,19 +151,30 @@ def file_of(run: Run) -> Path:
     return run.path
 
 
-def _line(run: Run, answers: AnswerSet) -> dict[str, Any]:
-    evidence = run.evidence.line(answers.id) if run.evidence else None
-    columns = run.columns.get(answers.id)
-    judged = {"verdict": run.verdicts.get(answers.id), **({"columns": columns} if columns else {})}
-    return {**answers.to_dict(), **judged, **({FIELD: evidence} if evidence else {})}
+def is_run_file(file: Path) -> bool:
+    """Whether a file is a run file, damaged or not: by its first line, or by its name.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    first = next(read_raw_lines(file), (0, b""))[1]
+    return b'"hedge_run"' in first[:80] or (bool(first) and _NAME.match(file.name) is not None)
+
+
+def _row(run: Run, answers: AnswerSet) -> dict[str, Any]:
+    row = {**answers.to_dict(), "verdict": run.verdicts.get(answers.id)}
+    if columns := run.columns.get(answers.id):
+        row["columns"] = columns
+    if evidence := run.evidence.rows.get(answers.id):
+        row[EVIDENCE] = evidence.model_dump()
+    return row
 
 
 def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
     """The runs at a path, the newest of each task and model, sorted by task and model.
 
     Args:
-        path: lmms-eval's output folder, a folder of run files, one run file, a sample file of lmms-eval, or a JSONL
-            file of answer sets.
+        path: lmms-eval's output folder, a folder of run files, one run file, or a JSONL file of answer sets.
         task: only runs of this task.
         trust: whether the models and data sets that they name may be loaded; see `hedge_tasks.runs.trust`.
 
@@ -186,29 +211,16 @@ def load_run(path: Path, task: str | None = None, *, trust: bool = False) -> Run
 
 
 def read_run(file: Path) -> Run:
-    """Read a run file, a sample file of lmms-eval, or a JSONL file of answer sets.
+    """Read a run file, or a JSONL file of answer sets.
 
     Raises:
-        DataError: names the file, the line and what is wrong. A damaged run file is refused as a whole; one that was
-            cut off is read as far as it goes, and its settings say so under `partial`.
+        DataError: names the file and what is wrong. A run file that is damaged or was cut off is refused as a whole.
     """
     if is_run_file(file):
-        inspection = inspect(file)
-        # A file of another format has no closing line either, and that is not what is wrong with it.
-        if inspection.header is not None:
-            _check_format(inspection.header)
-        if inspection.problems:
-            others = f" (and {len(inspection.problems) - 1} more)" if len(inspection.problems) > 1 else ""
-            raise DataError(
-                f"{inspection.problems[0]}{others}: the run file is damaged. Take a sound copy, or "
-                "evaluate again: kept answers are not asked for again"
-            )
-        return _from_run_file(inspection)
+        return _read_run_file(file)
     rows = read_objects(file)
     if not rows:
         raise DataError(f"{file}: nothing in it")
-    if "filtered_resps" in rows[0][1]:
-        return _from_samples(file, rows)
     return Run(file.stem, "", tuple(clean_answer_sets(parse_answer_sets(normal_rows(rows)), str(file))), path=file)
 
 
@@ -233,51 +245,36 @@ def run_paths(path: Path) -> list[Path]:
     raise DataError(f"{path}: no finished run in it (run-*.jsonl, here or in {FOLDER}/)")
 
 
-_Rows = Sequence[tuple[str, Mapping[str, Any]]]
-
-
-def _check_format(header: tuple[str, Mapping[str, Any]]) -> None:
-    where, fields = header
-    if fields.get(HEADER) != FORMAT:
-        raise DataError(f"{where}: format {fields.get(HEADER)!r}; this version reads format {FORMAT}")
-
-
-def _from_run_file(inspection: Inspection) -> Run:
-    assert inspection.header is not None
-    where, fields = inspection.header
-    header = RunHeader.read(fields, where)
-    answer_sets = tuple(parse_answer_sets(inspection.rows))
-    rows = {a.id: RunRow.read(row, at) for a, (at, row) in zip(answer_sets, inspection.rows, strict=True)}
-    partial = {"partial": {"documents": len(answer_sets), "of": header.documents}} if inspection.partial else {}
-    if partial:
-        logger.warning("{}: cut off: {} of {} documents are in it", inspection.file, len(answer_sets), header.documents)
-    raw_rows = {a.id: row for a, (_, row) in zip(answer_sets, inspection.rows, strict=True)}
+def _read_run_file(file: Path) -> Run:
+    lines = list(read_raw_lines(file))
+    digest = hashlib.sha256(b"".join(line for _, line in lines[:-1])).hexdigest()
+    try:
+        rows = parse_objects(lines, str(file))
+    except DataError as error:
+        raise _damaged(str(error)) from None
+    where, header_fields = rows[0] if rows else (f"{file}:1", {})
+    if header_fields.get(HEADER, FORMAT) != FORMAT:
+        raise DataError(f"{where}: format {header_fields.get(HEADER)!r}; this version reads format {FORMAT}")
+    if not rows or rows[-1][1].get(END) != {"lines": len(lines) - 1, "sha256": digest}:
+        raise _damaged(f"{file}: the lines are not those that were written, or some are missing")
+    header, documents = RunHeader.read(header_fields, where), rows[1:-1]
+    answer_sets = tuple(parse_answer_sets(documents))
+    recorded = {a.id: RunRow.read(fields, at) for a, (at, fields) in zip(answer_sets, documents, strict=True)}
+    fields_by_id = {a.id: fields for a, (_, fields) in zip(answer_sets, documents, strict=True)}
     return Run(
         task=header.task,
         model=header.model,
         answer_sets=answer_sets,
-        verdicts={id: row["verdict"] for id, row in raw_rows.items() if row.get("verdict") is not None},
-        settings={**fields["settings"], **partial},
+        verdicts={id: fields["verdict"] for id, fields in fields_by_id.items() if fields.get("verdict") is not None},
+        settings=header_fields["settings"],
         created=header.created,
-        path=inspection.file,
-        digest=inspection.digest,
-        columns={id: row["columns"] for id, row in raw_rows.items() if row.get("columns")},
-        evidence=read_evidence(header, rows, where),
+        path=file,
+        digest=digest,
+        columns={id: fields["columns"] for id, fields in fields_by_id.items() if fields.get("columns")},
+        evidence=KeptEvidence(header.evidence, {id: row.evidence for id, row in recorded.items() if row.evidence}),
     )
 
 
-def _from_samples(file: Path, rows: _Rows) -> Run:
-    """Sample files hold every document once a filter; all of them have the same answers and labels."""
-    sets: dict[str, AnswerSet] = {}
-    for where, row in rows:
-        response = row.get("filtered_resps")
-        text = response[0] if isinstance(response, list) and response else response
-        if not isinstance(text, str):
-            raise DataError(f"{where}: no sampled answers of a HEDGE task in 'filtered_resps'")
-        fields = outside.parse_json(text, where)
-        if isinstance(fields, Mapping) and "failed" in fields:
-            continue  # a document that was left out
-        answer_set = AnswerSet.read(fields, where)
-        sets.setdefault(answer_set.id, replace(answer_set, cluster_ids=None, held_out=False, choice_errors={}))
-    task = file.stem.partition("_samples_")[2] or file.stem
-    return Run(task, "", tuple(sets.values()), path=file)
+def _damaged(problem: str) -> DataError:
+    remedy = "Take a sound copy, or evaluate again: kept answers are not asked for again"
+    return DataError(f"{problem}: the run file is damaged. {remedy}")

@@ -28,7 +28,7 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
         Untrusted: the run was read from a file and names a model that no installed task has.
     """
     filters = run.settings.get("filters")
-    if not isinstance(filters, Mapping) or not filters:
+    if not filters:
         raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
     if run.path is not None and not run.trusted:
         check_models(filters, str(run.path))
@@ -119,8 +119,7 @@ def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[st
 
 def _used(run: Run, kind: str, prefix: str) -> Iterator[tuple[str, str | None]]:
     """(model, revision) of the run's clusterings of a kind; those of a process's own objects are no use elsewhere."""
-    filters = run.settings.get("filters")
-    for settings in filters.values() if isinstance(filters, Mapping) else ():
+    for settings in (run.settings.get("filters") or {}).values():
         option = {kind: "model", "hybrid": f"{prefix}_model"}.get(str(settings.get("backend")))
         model = settings.get(option) if option else None
         if isinstance(model, str) and not model.startswith("custom:"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from loguru import logger
 
@@ -21,8 +21,9 @@ from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompos
 from hedge_tasks.claims.entailment import Entailment
 from hedge_tasks.claims.labels import ERRORS, SILENT
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
+from hedge_tasks.io.records import Settings
 from hedge_tasks.judging import Case, Judge, check_judge, keep_labels
 from hedge_tasks.judging.config import judge_from
 from hedge_tasks.llm.account import asked
@@ -41,8 +42,19 @@ JUDGE_VARIABLE = "HEDGE_CLAIM_JUDGE"
 
 OFF = "off"
 
-_KEYS = ("unit", "support", "judge", "silent", "errors", "elsewhere", "graph")
 _BACKENDS = {"nli": "nli"}
+
+
+class _Config(Settings):
+    """The key `claims` of `hedge:`; see `TaskClaims`."""
+
+    unit: Any = "sentence"
+    support: Any = "nli"
+    judge: Any = None
+    silent: Literal["unlabelled", "hallucinated"] = "unlabelled"
+    errors: Literal["all", "major", "minor", "major-against-rest"] = "all"
+    elsewhere: bool = True
+    graph: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,37 +106,25 @@ class TaskClaims:
         """
         if config is None or os.environ.get(VARIABLE, "").strip() == OFF:
             return None
-        if not isinstance(config, Mapping):
-            raise ConfigError(f"{task}: expected a mapping under 'hedge.claims', got {config!r}")
-        for key in config:
-            if key not in _KEYS:
-                raise unknown(f"setting of {task} under 'hedge.claims'", str(key), _KEYS)
         try:
-            return cls._built(config)
+            return cls._built(_Config.read(config))
         except ConfigError as error:
-            raise ConfigError(f"{task}: claims: {error}") from None
+            raise ConfigError(f"{task}: hedge.claims: {error}") from None
 
     @classmethod
-    def _built(cls, config: Mapping[str, Any]) -> TaskClaims:
-        silent, errors = config.get("silent", SILENT[0]), config.get("errors", ERRORS[0])
-        for key, value, valid in (("silent", silent, SILENT), ("errors", errors, ERRORS)):
-            if value not in valid:
-                raise unknown(key, str(value), valid)
-        unit, support = (options.named(key, config.get(key, default)) for key, default in _DEFAULTS.items())
-        if named := os.environ.get(VARIABLE, "").strip():
-            support = options.named(VARIABLE, named)
+    def _built(cls, config: _Config) -> TaskClaims:
+        unit = options.named("unit", config.unit)
+        named = os.environ.get(VARIABLE, "").strip()
+        support = options.named(VARIABLE, named) if named else options.named("support", config.support)
         variable = KINDS[_BACKENDS[support["name"]]][1] if support["name"] in _BACKENDS else ""
         if os.environ.get(variable):
             support["model"] = os.environ[variable]
-        judge = os.environ.get(JUDGE_VARIABLE, "").strip() or config.get("judge")
+        judge = os.environ.get(JUDGE_VARIABLE, "").strip() or config.judge
         return cls(
             build_decomposition(unit.pop("name"), **unit),
             build_entailment(support.pop("name"), **support),
             judge_from(judge) if judge else None,
-            silent,
-            errors,
-            options.flag("elsewhere", config.get("elsewhere", True)),
-            options.flag("graph", config.get("graph", False)),
+            *(config.silent, config.errors, config.elsewhere, config.graph),
         )
 
     def check(self, have_images: bool) -> None:
@@ -221,6 +221,3 @@ def switched_off(task: str, row: str) -> bool:
     if off and is_first():
         logger.info("{}: without {}: {}={}", task, row, VARIABLE, OFF)
     return off
-
-
-_DEFAULTS = {"unit": "sentence", "support": "nli"}

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from hedge_tasks.data.answers import Answer, Condition, Draw, log_probability
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.records import Count, OpenRecord, Share
 from hedge_tasks.sampling.plan import draw_seed
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -45,8 +46,7 @@ _LONGEST_REASON = 200
 _CONDITION: Condition = "clean"
 
 
-@dataclass(frozen=True)
-class SettingTried:
+class SettingTried(OpenRecord):
     """Answers to requests of one kind, on one prompt.
 
     Attributes:
@@ -57,9 +57,9 @@ class SettingTried:
         failed: why there is too little to tell.
     """
 
-    draws: int = 0
-    distinct: int = 0
-    chance: float | None = None
+    draws: Count = 0
+    distinct: Count = 0
+    chance: Share | None = None
     failed: str | None = None
 
     @property
@@ -67,17 +67,13 @@ class SettingTried:
         """Whether all answers were the same; None where there were too few."""
         return None if self.failed is not None or self.draws < 2 else self.distinct == 1
 
-    def to_dict(self) -> dict[str, Any]:
-        return {key: value for key, value in asdict(self).items() if value is not None}
-
     @classmethod
     def of(cls, recorded: object) -> SettingTried:
         """Build from a run file, where it may be anything."""
-        fields = recorded if isinstance(recorded, Mapping) else {}
-        draws, distinct = (n if isinstance(n := fields.get(k), int) and n >= 0 else 0 for k in ("draws", "distinct"))
-        chance, failed = fields.get("chance"), fields.get("failed")
-        probability = float(chance) if isinstance(chance, (int, float)) and 0 <= chance <= 1 else None
-        return cls(draws, distinct, probability, failed if isinstance(failed, str) else None)
+        try:
+            return cls.read(recorded)
+        except DataError:
+            return cls()
 
 
 Ask = Callable[[Mapping[str, DrawRequest]], Mapping[str, Answer | str]]
@@ -99,7 +95,7 @@ def behaviour_of(first: DrawRequest, plain: Sequence[Answer], ask: Ask) -> dict[
     kinds = {NEAR_ZERO: [as_probe(first, f"cold {i}", COLD) for i in range(REPEATS)]}
     for name, value in NARROWEST.items():
         number = int(value) if name == "top_k" else value
-        plan = replace(first.request.plan, **{name: number})  # type: ignore[arg-type]
+        plan = first.request.plan.replaced(**{name: number})
         narrow = replace(first, request=replace(first.request, plan=plan))
         kinds[name] = [as_probe(narrow, f"{name} {i}", hot) for i in range(REPEATS)]
     kinds[NO_SEED] = [replace(as_probe(first, f"unseeded {i}", hot), seeded=False) for i in range(UNSEEDED)]
@@ -142,10 +138,10 @@ def _tried_to_repeat(outcomes: Sequence[Answer | str | None], plain: Sequence[An
     else:
         heads = [_head(a) for a in plain]
         if len({a.text for a in heads}) < 2:
-            return SettingTried(0, 0, failed="plain draws begin alike as well")
+            return SettingTried(failed="plain draws begin alike as well")
         tried, can_exclude_tie = _tried([_head(a) if isinstance(a, Answer) else a for a in outcomes], heads), False
     if tried.distinct == 2 and not can_exclude_tie:
-        return replace(tried, failed="two answers, which a tie would give as well")
+        return tried.replaced(failed="two answers, which a tie would give as well")
     return tried
 
 
@@ -157,11 +153,11 @@ def _tried(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> 
     answers = [answer for answer in outcomes if isinstance(answer, Answer)]
     if len(answers) < 2:
         failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
-        return SettingTried(len(answers), 0, failed=(failures[0] if failures else "no answer")[:_LONGEST_REASON])
+        return SettingTried(draws=len(answers), failed=(failures[0] if failures else "no answer")[:_LONGEST_REASON])
     texts = {answer.text for answer in answers}
     if len(texts) > 1:
-        return SettingTried(len(answers), 1 if _is_tie(answers) else len(texts))
-    return SettingTried(len(answers), 1, chance_of(answers[0], plain) ** (len(answers) - 1))
+        return SettingTried(draws=len(answers), distinct=1 if _is_tie(answers) else len(texts))
+    return SettingTried(draws=len(answers), distinct=1, chance=chance_of(answers[0], plain) ** (len(answers) - 1))
 
 
 def chance_of(answer: Answer, plain: Sequence[Answer]) -> float:

@@ -1,23 +1,20 @@
 """A store in blocks of documents, one after the other in memory: of a million questions the answers do not fit there.
 
 A block is some thousand documents by the order of their homes, in which segments are sorted, so that each row group of
-a segment is read for one block or two. Logs are read anew for every block; compact a large store first.
+a segment is read for one block or two. Logs are read anew for every block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedge_tasks.io.keyed_log import read_lines
 from hedge_tasks.io.places import Place, size_of
 from hedge_tasks.sampling.archive import matching_definition, store_place
 from hedge_tasks.sampling.definition import Definition
-from hedge_tasks.sampling.segments import home, read_unkeyed
+from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
 
 BLOCK = 20_000
@@ -25,24 +22,6 @@ BLOCK = 20_000
 
 LARGEST_LOGS = 256 << 20
 """Bytes of logs in a store that is read in blocks."""
-
-
-@dataclass
-class _RequestedDocuments:
-    """The documents of a definition.
-
-    Attributes:
-        n, n_noisy: the largest numbers of clean and noisy answers asked for.
-        homes: one a document.
-    """
-
-    n: int = 0
-    n_noisy: int = 0
-    homes: set[int] = field(default_factory=set)
-
-    def add(self, document: StoredDocument) -> None:
-        self.n, self.n_noisy = max(self.n, document.n), max(self.n_noisy, document.n_noisy)
-        self.homes.add(int(home(document.key), 16))
 
 
 @dataclass(frozen=True)
@@ -80,38 +59,26 @@ def contents_of(folder: Place, chosen: str | None) -> Contents:
     place = store_place(folder)
     store = AnswerStore(place, lazy=True)
     definitions: dict[str, Definition] = {}
-    by_definition: dict[str, _RequestedDocuments] = {}
-    for record in _unkeyed(store):
-        if "definition" in record and "report" not in record:
+    homes_of: dict[str, set[int]] = {}
+    numbers: dict[str, tuple[int, int]] = {}
+    for record in store.records():
+        if "document" in record:
+            document = StoredDocument.read(record["document"], "document")
+            n, n_noisy = numbers.get(document.definition, (0, 0))
+            numbers[document.definition] = max(n, document.n), max(n_noisy, document.n_noisy)
+            homes_of.setdefault(document.definition, set()).add(int(home(document.key), 16))
+        elif "definition" in record and "report" not in record:
             definition = Definition.read(record["definition"], "definition")
             definitions.setdefault(definition.id, definition)
-        elif "document" in record:
-            document = StoredDocument.read(record["document"], "document")
-            by_definition.setdefault(document.definition, _RequestedDocuments()).add(document)
     definition = matching_definition(place, definitions, chosen)
-    requested = by_definition.get(definition.id, _RequestedDocuments())
-    homes = np.fromiter(requested.homes, dtype=np.uint64, count=len(requested.homes))
-    return Contents(place, definition, requested.n, requested.n_noisy, np.sort(homes))
+    homes = np.array(sorted(homes_of.get(definition.id, ())), dtype=np.uint64)
+    return Contents(place, definition, *numbers.get(definition.id, (0, 0)), homes)
 
 
 def is_large(folder: Place) -> bool:
     """Whether a store has more documents than a block, and can be read in blocks."""
     store = AnswerStore(store_place(folder), lazy=True)
-    return store.n_homes() > BLOCK and log_bytes(store) <= LARGEST_LOGS
-
-
-def log_bytes(store: AnswerStore) -> int:
-    """Bytes of a store's logs."""
-    return sum(map(size_of, store.files()))
-
-
-def _unkeyed(store: AnswerStore) -> Iterator[Mapping[str, Any]]:
-    """The records of a store that are no answers. Damaged ones are left out: the blocks warn of them."""
-    for file in store.segments():
-        yield from read_unkeyed(file)
-    for line in read_lines(store.files()):
-        if line.record is not None and "key" not in line.record:
-            yield line.record
+    return store.homes().size > BLOCK and sum(map(size_of, store.files())) <= LARGEST_LOGS
 
 
 def read_block(contents: Contents, homes: NDArray[np.uint64]) -> AnswerStore:

@@ -8,7 +8,7 @@ from hedge_tasks.data.answers import Unaskable
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling.jobs import Job
 
-_LONGEST_REASON = 300
+LONGEST_REASON = 300
 
 
 class FailureTally:
@@ -33,7 +33,7 @@ class FailureTally:
     def add(self, key: str, reason: str) -> None:
         """Count a failed draw. A document that cannot be asked is left out whatever the plan allows."""
         job = self._of_draw[key]
-        self.first = self.first or f"First reason: {reason[:_LONGEST_REASON]}"
+        self.first = self.first or f"First reason: {reason[:LONGEST_REASON]}"
         self._failed.add(key)
         if not isinstance(reason, Unaskable):
             self._lost[job.definition.task].add(job.request.key)

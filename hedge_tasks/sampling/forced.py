@@ -39,7 +39,7 @@ from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.segments import home
-from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
+from hedge_tasks.sampling.store import FinishedDraw
 
 PASSES: Mapping[str, tuple[str, ...]] = {
     "forced_blank": ("blank",),
@@ -117,6 +117,11 @@ class ForcedPass:
     text: str
 
     @property
+    def forms(self) -> tuple[str, ...]:
+        """The texts that are read: of a whole reply every spelling."""
+        return spellings(self.text) if self.whole else (self.text,)
+
+    @property
     def whole(self) -> bool:
         """Whether the text is the whole reply, so that its end counts."""
         return self.name != _kind(self.name)
@@ -162,7 +167,7 @@ def forced_keys(
         fields = {
             "name": SELF_READING,
             "baseline": baseline.text,
-            "offered": _option_list(options),
+            "offered": ", ".join(options),
             **_option_fields(option),
         }
         keys[f"{READ}{option}"] = definition.forced_key(document, question, fields, _final_prompt())
@@ -197,7 +202,9 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
     asks = {whole: getattr(model, name, None) for whole, name in _ASKS.items()}
     if unsupported := {pass_.whole for pass_, _ in pending.values() if asks[pass_.whole] is None}:
         what = " and ".join(_UNTOLD[whole] for whole in sorted(unsupported))
-        logger.warning("{} does not tell how likely given {} are: what needs this is left out", _name(model), what)
+        logger.warning(
+            "{} does not tell how likely given {} are: what needs this is left out", type(model).__name__, what
+        )
         pending = {key: (pass_, job) for key, (pass_, job) in pending.items() if pass_.whole not in unsupported}
     keys, reasons = list(pending), list[str]()
     with tqdm(total=len(keys), desc="Forced passes", unit="pass", disable=getattr(model, "rank", 0) != 0) as bar:
@@ -253,10 +260,6 @@ def _chunks(passes: Mapping[str, _Pass]) -> Iterator[dict[str, _Pass]]:
         yield part
 
 
-def _name(model: Any) -> str:
-    return type(model).__name__
-
-
 _ASKS = {False: "forced_logprobs", True: "reply_logprobs"}
 _UNTOLD = {False: "words", True: "replies"}
 
@@ -267,30 +270,18 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
         key: Answer("", 0.0, 0) for key, (pass_, _) in passes.items() if not pass_.text and not pass_.whole
     }
     conversations = _conversations({key: pass_ for key, (pass_, _) in passes.items() if key not in outcomes})
-    # Without a picture there is nothing to blank out, and nothing to be learnt.
-    readable = [key for key, turns in conversations.items() if passes[key][0].name != "blank" or _shows_picture(turns)]
     for whole, ask in asks.items():
-        keys = [key for key in readable if passes[key][0].whole == whole]
-        forms = [(key, form) for key in keys for form in _texts_to_read(passes[key][0])]
-        answers = ask([conversations[key] for key, _ in forms], [form for _, form in forms]) if keys else []
+        forms = [(key, form) for key in conversations if passes[key][0].whole == whole for form in passes[key][0].forms]
+        answers = ask([conversations[key] for key, _ in forms], [form for _, form in forms]) if forms else []
         by_key: dict[str, list[Answer | str]] = {}
         for (key, _), answer in zip(forms, answers, strict=True):
             by_key.setdefault(key, []).append(answer)
         outcomes |= {key: _sum_of_forms(of_key) for key, of_key in by_key.items()}
-    by_store: dict[int, tuple[AnswerStore, list[FinishedDraw]]] = {}
     for key, answer in outcomes.items():
         if isinstance(answer, Answer):
             job = passes[key][1]
-            _, records = by_store.setdefault(id(job.store), (job.store, []))
-            records.append(FinishedDraw(key, answer, job.request.id, CONDITION, 0, home(job.request.key)))
-    for store, records in by_store.values():
-        store.put(records)
+            job.store.put([FinishedDraw(key, answer, job.request.id, CONDITION, 0, home(job.request.key))])
     return [answer for answer in outcomes.values() if isinstance(answer, str)]
-
-
-def _texts_to_read(pass_: ForcedPass) -> tuple[str, ...]:
-    """The texts that a pass reads."""
-    return spellings(pass_.text) if pass_.whole else (pass_.text,)
 
 
 def _sum_of_forms(outcomes: Sequence[Answer | str]) -> Answer | str:
@@ -319,15 +310,12 @@ def _option_fields(option: str) -> dict[str, Any]:
 def _conversations(passes: Mapping[str, ForcedPass]) -> dict[str, list[dict[str, Any]]]:
     """By key the conversation of each pass; one object for all options of a question, so that it is read once."""
     shared: dict[int, list[dict[str, Any]]] = {}
-    conversations = {}
-    for key, pass_ in passes.items():
-        if pass_.whole:
-            if id(pass_.draw) not in shared:
-                shared[id(pass_.draw)] = pass_.draw.messages()
-            conversations[key] = shared[id(pass_.draw)]
-        else:
-            conversations[key] = pass_.draw.messages()
-    return conversations
+    for pass_ in passes.values():
+        if id(pass_.draw) not in shared:
+            shared[id(pass_.draw)] = pass_.draw.messages()
+    # Without a picture there is nothing to blank out, and nothing to be learnt.
+    turns = {key: shared[id(pass_.draw)] for key, pass_ in passes.items()}
+    return {key: t for key, t in turns.items() if passes[key].name != "blank" or _shows_picture(t)}
 
 
 def _passes(job: Job) -> dict[str, ForcedPass]:
@@ -346,16 +334,11 @@ def _passes(job: Job) -> dict[str, ForcedPass]:
     return {
         key: ForcedPass(
             name,
-            noisy[_picture(name)] if name.startswith(NOISY) else draws[_kind(name)],
+            noisy[name.removeprefix(NOISY).partition(":")[0]] if name.startswith(NOISY) else draws[_kind(name)],
             _forced_text(name, baseline, letters),
         )
         for name, key in keys.items()
     }
-
-
-def _picture(name: str) -> str:
-    """The number of the noisy draw in the name of a pass."""
-    return name.removeprefix(NOISY).partition(":")[0]
 
 
 def _keys(job: Job) -> dict[str, str]:
@@ -375,7 +358,7 @@ def _draw_to_read(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest
     if name == OPTIONS:
         return draw
     if name == SELF_READING:
-        then = _final_prompt().user_text(Wording(_option_list(request.options)))
+        then = _final_prompt().user_text(Wording(", ".join(request.options)))
         return _AfterReply(request, draw.draw, draw.document, draw.row, reply=baseline.text, then=then)
     if name == _REVERSED:
         return replace(draw, request=_in_other_order(request))
@@ -447,10 +430,6 @@ class _AfterReply(DrawRequest):
         turns = [("assistant", self.reply), ("user", self.then)]
         further_turns = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in turns]
         return [*super().conversation(images), *further_turns]
-
-
-def _option_list(options: Sequence[str]) -> str:
-    return ", ".join(options)
 
 
 def _final_prompt() -> Prompt:

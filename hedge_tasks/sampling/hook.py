@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 from loguru import logger
@@ -22,13 +24,13 @@ from hedge_tasks.io.chunks import chunks
 from hedge_tasks.llm.secrets import Redactor
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.behaviour import SettingTried
-from hedge_tasks.sampling.failures import FailureTally
+from hedge_tasks.sampling.failures import LONGEST_REASON, FailureTally
 from hedge_tasks.sampling.forced import force, forced_answers
 from hedge_tasks.sampling.image_check import plan_checks, summary
 from hedge_tasks.sampling.inside import check_inside, keep_inside
 from hedge_tasks.sampling.jobs import Job, Stores, keep_documents, load_documents
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sampling.prefetch import NoisyPictures
+from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.probe import ProbeReport, announce, probe
 from hedge_tasks.sampling.requests import DrawRequest, UnreadablePicture
 from hedge_tasks.sampling.segments import home
@@ -37,10 +39,8 @@ from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 MAX_ATTEMPTS = 3
 """How often a draw is asked for before it counts as failed."""
 
-CHUNK = 256
-"""Draws handed to a foreign adapter in one call: large enough to fill its batches, small enough to lose little."""
-
-_LONGEST_REASON = 300
+CHUNK = 64
+"""Draws handed to a foreign adapter in one call, whose pictures are in memory together: enough to fill its batches."""
 
 _FAILURE = re.compile(r"\[LMMS_EVAL_REQUEST_FAILED\b")
 _BUDGET = "[LMMS_EVAL_BUDGET_EXCEEDED]"
@@ -80,8 +80,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         DrawsFailed: draws of more documents failed `MAX_ATTEMPTS` times, or for good, than the plan's `max_failed`
             allows to leave out. All finished ones are in the store.
     """
-    _check_guided(model, requests)
-    _check_tokens(model, requests)
+    _check_abilities(model, [instance.args[2].plan for instance in requests])
     check_inside(model, [instance.args[2] for instance in requests])
     with Stores() as stores:
         jobs = [Job.of(model, instance.args[2], instance.args[3:6], stores) for instance in requests]
@@ -103,21 +102,13 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         ]
 
 
-def _check_guided(model: Any, requests: Sequence[Any]) -> None:
-    """Constrained decoding that is asked for and not to be had is an error: free answers are something else."""
-    guided = any(instance.args[2].plan.guided for instance in requests)
-    if guided and not getattr(model, "takes_choices", False):
-        raise ConfigError(
-            f"guided: {type(model).__name__} cannot be kept to given answers; hedge_hf, hedge_vllm and hedge_openai can"
-        )
-
-
-def _check_tokens(model: Any, requests: Sequence[Any]) -> None:
-    needs_tokens = any(instance.args[2].plan.alternatives is not None for instance in requests)
-    if needs_tokens and not getattr(model, "tells_tokens", False):
-        raise ConfigError(
-            f"alternatives: {type(model).__name__} does not tell its tokens; hedge_hf, hedge_vllm and hedge_openai do"
-        )
+def _check_abilities(model: Any, plans: Sequence[SamplingPlan]) -> None:
+    """Constrained decoding or tokens that are asked for and not to be had are an error: answers without are others."""
+    name, able = type(model).__name__, "hedge_hf, hedge_vllm and hedge_openai"
+    if any(plan.guided for plan in plans) and not getattr(model, "takes_choices", False):
+        raise ConfigError(f"guided: {name} cannot be kept to given answers; {able} can")
+    if any(plan.alternatives is not None for plan in plans) and not getattr(model, "tells_tokens", False):
+        raise ConfigError(f"alternatives: {name} does not tell its tokens; {able} do")
 
 
 def _response(
@@ -130,7 +121,7 @@ def _response(
     """The result that goes back to lmms-eval for one document."""
     reasons = [failed[key] for each_job in (job, *follow_ups) for key in each_job.draws if key in failed]
     if reasons or answers is None:
-        return FailedDocument(job.request.id, type(reasons[0])(reasons[0][:_LONGEST_REASON])).to_json(report)
+        return FailedDocument(job.request.id, type(reasons[0])(reasons[0][:LONGEST_REASON])).to_json(report)
     further_sets = [further.answer_set().with_forced(forced_answers(further)) for further in follow_ups]
     return answers.with_follow_ups(further_sets).to_json(report)
 
@@ -162,12 +153,11 @@ def _fill_stores(model: Any, jobs: Sequence[Job], *, probed: bool = False) -> di
     pending = {key: (draw, job.store) for job in jobs for key, draw in job.missing()}
     n_draws = len({key for job in jobs for key in job.draws})
     logger.info("{} draws for {} documents; {} are in the store", n_draws, len(jobs), n_draws - len(pending))
-    if pending and not probed:
-        _probe_definitions(model, jobs, pending)
+    groups = {} if probed else _jobs_by_definition(jobs, pending)
+    _probe_definitions(model, groups, pending)
     tally = FailureTally(jobs)
     failed = _sample(model, pending, tally)
-    if pending and not probed:
-        _keep_reports(model, jobs, pending)  # once more, for what came to light only now
+    _keep_reports(model, groups)  # once more, for what came to light only now
     for key, reason in failed.items():
         tally.add(key, reason)
     tally.check()
@@ -177,9 +167,11 @@ def _fill_stores(model: Any, jobs: Sequence[Job], *, probed: bool = False) -> di
 
 
 _Pending = Mapping[str, tuple[DrawRequest, AnswerStore]]
+_Groups = Mapping[str, Sequence[Job]]
+"""The jobs of each definition, by its id."""
 
 
-def _probe_definitions(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
+def _probe_definitions(model: Any, groups: _Groups, pending: _Pending) -> None:
     """Probe the model, and keep with each definition the findings and the settings sent.
 
     Raises:
@@ -187,20 +179,19 @@ def _probe_definitions(model: Any, jobs: Sequence[Job], pending: _Pending) -> No
     """
     probes: dict[str, ProbeReport] = {}
     behaviour: Mapping[str, SettingTried] = {}
-    for definition, group in _jobs_by_definition(jobs, pending).items():
+    for definition, group in groups.items():
         if group[0].request.plan.probe:
             draws = [draw for job in group for key, draw in job.draws.items() if key in pending]
             report = _probe(model, draws, settings=not behaviour)
             # What the server does with settings does not depend on the task: it is found out once.
             behaviour = report.behaviour if report and report.behaviour else behaviour
             probes |= {definition: replace(report, behaviour=behaviour)} if report else {}
-    reports = _keep_reports(model, jobs, pending, probes)
+    reports = _keep_reports(model, groups, probes)
     for definition, report in probes.items():
-        job = _jobs_by_definition(jobs, pending)[definition][0]
-        announce(report, job.definition.task, reports[definition].get("server", {}))
+        announce(report, groups[definition][0].definition.task, reports[definition].get("server", {}))
     for definition, report in probes.items():
         if report.failed_wholly:
-            task = _jobs_by_definition(jobs, pending)[definition][0].definition.task
+            task = groups[definition][0].definition.task
             raise DrawsFailed(
                 f"{task}: all {report.draws} draws of the probe failed, so nothing is sampled. First reason: "
                 f"{report.reason}. `--gen_kwargs probe=false` samples without a probe"
@@ -208,33 +199,26 @@ def _probe_definitions(model: Any, jobs: Sequence[Job], pending: _Pending) -> No
 
 
 def _keep_reports(
-    model: Any, jobs: Sequence[Job], pending: _Pending, probes: Mapping[str, ProbeReport] | None = None
+    model: Any, groups: _Groups, probes: Mapping[str, ProbeReport] | None = None
 ) -> dict[str, Mapping[str, Any]]:
     """Keep with each definition what was sent and what is known of the server, as far as that is known by now."""
     facts = getattr(model, "sampling_facts", None)
     reports: dict[str, Mapping[str, Any]] = {}
-    for definition, group in _jobs_by_definition(jobs, pending).items():
+    for definition, group in groups.items():
         store, plan = group[0].store, group[0].request.plan
         before = {} if probes is not None else store.reports.get(definition, {})
         report = {**before, "decoding": _decoding(model, plan)}
         report |= {"probe": probes[definition].to_dict()} if probes and definition in probes else {}
         report |= {"server": facts()} if facts else {}
         reports[definition] = report
-        if report != store.reports.get(definition):
-            store.put_report(definition, report)
+        store.put_report(definition, report)
     return reports
 
 
 def _jobs_by_definition(jobs: Sequence[Job], pending: _Pending) -> dict[str, list[Job]]:
     """The jobs of each definition that has draws to make."""
-    of_definition: dict[str, list[Job]] = {}
-    for job in jobs:
-        of_definition.setdefault(job.definition.id, []).append(job)
-    return {
-        definition: group
-        for definition, group in of_definition.items()
-        if any(key in pending for job in group for key in job.draws)
-    }
+    wanted = dict.fromkeys(job.definition.id for job in jobs if not pending.keys().isdisjoint(job.draws))
+    return {name: [job for job in jobs if job.definition.id == name] for name in wanted}
 
 
 def _check_images(model: Any, jobs: Sequence[Job]) -> None:
@@ -320,17 +304,12 @@ _Outcome = list[tuple[str, "Answer | str"]]
 
 
 def _store_outcome(outcome: _Outcome, pending: _Pending) -> None:
-    by_store: dict[int, list[FinishedDraw]] = {}
-    stores = {}
     for key, answer in outcome:
         if isinstance(answer, Answer):
-            request, store = pending[key]
-            stores[id(store)] = store
-            document, draw = request.request, request.draw
-            record = FinishedDraw(key, answer, document.id, draw.condition, draw.index, home(document.key))
-            by_store.setdefault(id(store), []).append(record)
-    for number, records in by_store.items():
-        stores[number].put(records)
+            draw, store = pending[key]
+            document = draw.request
+            place = (document.id, draw.draw.condition, draw.draw.index, home(document.key))
+            store.put([FinishedDraw(key, answer, *place)])
 
 
 def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
@@ -392,26 +371,16 @@ def _own_draws(model: DrawingModel, pending: _Pending) -> Iterator[_Outcome]:
 def _foreign_draws(model: Any, pending: _Pending) -> Iterator[_Outcome]:
     from lmms_eval.api.instance import unwrap_generation_output
 
-    noisy = [draw for draw, _ in pending.values()]
-    with PictureWorkers() as workers, NoisyPictures(noisy, pictures=workers) as pictures:
+    with PictureWorkers() as workers:
         for keys in chunks(list(pending), CHUNK):
             draws = [pending[key][0] for key in keys]
-            _decode_ahead(draws)
+            with closing(prefetch_messages(draws, pictures=workers, make=lambda draw, images: images)) as seen:
+                pictures = list(seen)
             with _seeded(draws):
-                outputs = model.generate_until([_instance(model, draw, pictures) for draw in draws])
+                outputs = model.generate_until(list(map(partial(_instance, model), draws, pictures)))
             texts = [unwrap_generation_output(output)[0] for output in outputs]
             replies = zip(keys, texts, draws, strict=True)
             yield [(key, _read_reply(text, draw.request.plan.until)) for key, text, draw in replies]
-
-
-def _decode_ahead(draws: Sequence[DrawRequest]) -> None:
-    """Decode each document once: the adapter does it by itself, where PIL fills up what is cut off with grey.
-
-    Raises:
-        UnreadablePicture: of the first document whose picture is damaged.
-    """
-    for draw in {draw.request.key: draw for draw in draws}.values():
-        draw.row_of_data()
 
 
 def _read_reply(text: object, until: Sequence[str]) -> Answer | str:
@@ -422,7 +391,7 @@ def _read_reply(text: object, until: Sequence[str]) -> Answer | str:
     return text.strip() if _FAILURE.match(text.lstrip()) else Answer(cut(text, until).strip())
 
 
-def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
+def _instance(model: Any, draw: DrawRequest, pictures: list[Any]) -> Any:
     """The draw as an ordinary `generate_until` request.
 
     Adapters batch requests whose generation settings are equal, so nothing of the single draw (seed, index) may be in
@@ -438,10 +407,10 @@ def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
     settings = {"temperature": draw.draw.temperature, "do_sample": draw.draw.temperature > 0, **pure, **limits}
 
     def images(document: Mapping[str, Any]) -> list[Any]:
-        return pictures.images(draw, document)
+        return pictures
 
     def messages(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return draw.conversation(images(document))
+        return draw.conversation(pictures)
 
     order: tuple[Any, Any] = (settings, images) if model.is_simple else (messages, settings)
     arguments = (draw.text(), *order, index, task, split)
@@ -449,22 +418,11 @@ def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
     return Instance("generate_until", arguments, draw.draw.index, metadata)
 
 
-class _seeded:
+@contextmanager
+def _seeded(draws: Sequence[DrawRequest]) -> Iterator[None]:
     """Seed torch for a chunk of draws and restore its state after, so that a rerun on a local model repeats itself."""
+    import torch
 
-    def __init__(self, draws: Sequence[DrawRequest]) -> None:
-        self._seed = hash(tuple(draw.draw.seed for draw in draws)) & (2**63 - 1)
-
-    def __enter__(self) -> None:
-        import torch
-
-        self._cpu = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
-        torch.manual_seed(self._seed)
-
-    def __exit__(self, *error: object) -> None:
-        import torch
-
-        torch.set_rng_state(self._cpu)
-        if self._cuda is not None:
-            torch.cuda.set_rng_state_all(self._cuda)
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(hash(tuple(draw.draw.seed for draw in draws)) & (2**63 - 1))
+        yield

@@ -12,8 +12,7 @@ from typing import Any
 
 from PIL import Image
 
-from hedge_tasks.data.answers import Answer, Draw
-from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
@@ -53,26 +52,12 @@ def plan_checks(jobs: Sequence[Job]) -> list[ImageCheck]:
         pictures = {"blank": blank_images(job.request), "other": _images_of(peer)}
         draws = {}
         for kind in _PICTURES:
-            request = replace(job.request, key=_check_key(job.request.key, kind), load_images=pictures[kind])
+            request = replace(job.request, key=f"{job.request.key}/{kind}", load_images=pictures[kind])
             draw = replace(baseline, request=request)
             draws[kind] = (job.definition.key(request.key, request.question, draw.draw), draw)
         checks.append(ImageCheck(job, key, draws))
         done[task] = done.get(task, 0) + 1
     return checks
-
-
-def check_keys(definition: Definition, document: str, question: str, baseline: Draw) -> list[str]:
-    """Keys of the further draws of a document, where there are any.
-
-    Args:
-        document: key of its content.
-        baseline: its baseline draw.
-    """
-    return [definition.key(_check_key(document, kind), question, baseline) for kind in _PICTURES]
-
-
-def _check_key(document: str, kind: str) -> str:
-    return f"{document}/{kind}"
 
 
 def summary(checks: Sequence[ImageCheck], task: str) -> dict[str, int]:
@@ -98,20 +83,12 @@ def _shows_another_picture(request: SampleRequest, than: SampleRequest) -> bool:
 
 def blank_images(request: SampleRequest) -> Callable[[Mapping[str, Any]], list[Any]]:
     """Return a function in place of `request.load_images` that gives grey pictures of the same number and sizes."""
-
-    def images(document: Mapping[str, Any]) -> list[Any]:
-        return [Image.new("RGB", image.size, GREY) for image in request.load_images(document)]
-
-    return images
+    return lambda document: [Image.new("RGB", image.size, GREY) for image in request.load_images(document)]
 
 
 def _images_of(job: Job) -> Callable[[Mapping[str, Any]], list[Any]]:
     fetch = next(iter(job.draws.values())).document
-
-    def images(document: Mapping[str, Any]) -> list[Any]:
-        return job.request.load_images(fetch())
-
-    return images
+    return lambda document: job.request.load_images(fetch())
 
 
 def _plain_text(answer: Answer) -> str:

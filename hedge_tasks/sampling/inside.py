@@ -8,10 +8,9 @@ document are, each with its shape and a checksum. Readers map the files instead 
 from __future__ import annotations
 
 import hashlib
-import math
 import uuid
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, Protocol, Self
 
@@ -93,12 +92,6 @@ class InsideStore:
         """The names of the arrays under a key."""
         return frozenset(self._places(key))
 
-    def bytes_of(self, key: str) -> dict[str, int]:
-        """The size of each array under a key."""
-        return {
-            name: math.prod(place.shape) * np.dtype(place.dtype).itemsize for name, place in self._places(key).items()
-        }
-
     def close(self) -> None:
         self._log.close()
         if self._numbers is not None:
@@ -133,54 +126,25 @@ class InsideStore:
         read = {name: self._read(array) for name, array in self._places(key).items() if names is None or name in names}
         return {name: array for name, array in read.items() if array is not None}
 
-    @property
-    def n_arrays(self) -> int:
-        return len(self._log)
-
-    def keys_in(self, files: Collection[str]) -> list[str]:
-        """The keys that have arrays in some of the files of numbers."""
-        return list(dict.fromkeys(at.partition("/")[0] for at in self._log if self._log[at].file in files))
-
-    def names_in(self, key: str, files: Collection[str]) -> frozenset[str]:
-        """The names of the arrays under a key that are in some of the files of numbers."""
-        return frozenset(name for name, place in self._places(key).items() if place.file in files)
-
-    def problems(self) -> list[dict[str, str]]:
-        """Return the damaged lines and arrays: place, kind and problem of each."""
-        kinds = [("damaged", line) for line in self._log.dropped] + [("conflict", line) for line in self._log.conflicts]
-        rows = [
-            {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)}
-            for kind, line in kinds
-        ]
-        for at in self._log:
-            place = self._log[at]
-            if isinstance(read := self._mapped(place), str):
-                rows.append({"place": f"{place.file}, byte {place.at}", "kind": "damaged", "problem": f"{at}: {read}"})
-        return rows
-
     def _places(self, key: str) -> dict[str, _Array]:
         places = {name: self._log.get(f"{key}/{name}") for of_part in ARRAYS.values() for name in of_part}
         return {name: place for name, place in places.items() if place is not None}
 
     def _read(self, place: _Array) -> npt.NDArray[Any] | None:
-        if isinstance(array := self._mapped(place), str):
-            logger.warning("{}: an array of a document is left out: {}", self.folder / Path(place.file).name, array)
-            return None
-        return array
-
-    def _mapped(self, place: _Array) -> npt.NDArray[Any] | str:
-        """An array, or why it cannot be had."""
+        """An array; None, with a warning, where it cannot be had."""
         if 0 in place.shape:
             return np.empty(place.shape, dtype=place.dtype)
         # The name comes from a file that may be anybody's: it says nothing about folders.
         path = self.folder / Path(place.file).name
+        problem = "its checksum is another one"
         try:
             array = np.memmap(path, dtype=place.dtype, mode="r", offset=place.at, shape=tuple(place.shape))
+            if zlib.crc32(array.tobytes()) == place.crc32:
+                return array
         except (OSError, ValueError) as error:
-            return f"it cannot be read: {error}"
-        if zlib.crc32(array.tobytes()) != place.crc32:
-            return "its checksum is another one"
-        return array
+            problem = f"it cannot be read: {error}"
+        logger.warning("{}: an array of a document is left out: {}", path, problem)
+        return None
 
 
 def model_key(identity: str | None) -> str:
@@ -243,29 +207,36 @@ def _keep_missing(model: TellsInside, jobs: Sequence[Job], parts: frozenset[str]
     quiet = getattr(model, "rank", 0) != 0
     with tqdm(total=len(pending), desc="Inside", unit="document", disable=quiet) as bar:
         for chunk in chunks(list(pending.items()), _CHUNK):
-            found_arrays: dict[str, dict[str, npt.NDArray[Any]]] = {key: {} for key, _ in chunk}
-            of_baseline = [(key, _draws(job, "baseline"), missing - {"draws"}) for key, (job, missing) in chunk]
-            for missing_parts in {missing for *_, missing in of_baseline if missing}:
-                same_parts = [(key, draws) for key, draws, missing in of_baseline if missing == missing_parts]
-                for (key, _), outcome in zip(
-                    same_parts, _arrays_of(model, [d for _, [d] in same_parts], missing_parts), strict=True
-                ):
-                    found_arrays[key].update({} if isinstance(outcome, str) else outcome)
-                    reasons += [outcome] if isinstance(outcome, str) else []
-            for key, (job, missing) in chunk:
-                if "draws" in missing:
-                    rows = _arrays_of(model, _draws(job, "clean"), frozenset({"draws"}))
-                    failed = [row for row in rows if isinstance(row, str)]
-                    reasons += failed[:1]
-                    if not failed:
-                        names = ARRAYS["draws"]
-                        found_arrays[key] |= {
-                            n: np.stack([row[n] for row in rows if not isinstance(row, str)]) for n in names
-                        }
-            store.put({key: arrays for key, arrays in found_arrays.items() if arrays})
+            arrays: dict[str, Inside] = {}
+            for key, outcome in (*_of_baselines(model, chunk), *_of_draws(model, chunk)):
+                if isinstance(outcome, str):
+                    reasons.append(outcome)
+                else:
+                    arrays[key] = {**arrays.get(key, {}), **outcome}
+            store.put(arrays)
             bar.update(len(chunk))
     if reasons:
         logger.warning("not everything could be kept of {} documents. First: {}", len(reasons), reasons[0])
+
+
+_Missing = tuple[str, tuple[Job, frozenset[str]]]
+"""Key of a document, its job, and the parts that are missing."""
+
+
+def _of_baselines(model: TellsInside, chunk: Sequence[_Missing]) -> Iterator[tuple[str, Inside | str]]:
+    for parts in {missing - {"draws"} for _, (_, missing) in chunk} - {frozenset()}:
+        same = [(key, job) for key, (job, missing) in chunk if missing - {"draws"} == parts]
+        draws = [draw for _, job in same for draw in _draws(job, "baseline")]
+        yield from zip((key for key, _ in same), _arrays_of(model, draws, parts), strict=True)
+
+
+def _of_draws(model: TellsInside, chunk: Sequence[_Missing]) -> Iterator[tuple[str, Inside | str]]:
+    for key, (job, missing) in chunk:
+        if "draws" in missing:
+            rows = _arrays_of(model, _draws(job, "clean"), frozenset({"draws"}))
+            failed = next((row for row in rows if isinstance(row, str)), None)
+            known = [row for row in rows if not isinstance(row, str)]
+            yield key, failed or {name: np.stack([row[name] for row in known]) for name in ARRAYS["draws"]}
 
 
 def _arrays_of(model: TellsInside, draws: Sequence[tuple[Any, Answer]], parts: frozenset[str]) -> list[Inside | str]:

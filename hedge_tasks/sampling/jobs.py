@@ -11,7 +11,6 @@ from typing import Any
 from hedge_tasks import __version__
 from hedge_tasks.data.answers import Answer, AnswerSet, Drawn
 from hedge_tasks.io.places import Place
-from hedge_tasks.sampling.compaction import compact_own
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.second_stage import further_requests
@@ -31,7 +30,6 @@ class Stores:
     def __exit__(self, *error: object) -> None:
         for store in self._open.values():
             store.close()
-            compact_own(store)
 
     def at(self, folder: Place | None) -> AnswerStore:
         if folder not in self._open:
@@ -146,19 +144,19 @@ def draws_digest(draws: Sequence[tuple[str, Answer]]) -> str:
 
 def load_documents(jobs: Sequence[Job]) -> None:
     """Read what the stores have of these documents."""
-    keys: dict[int, tuple[AnswerStore, list[str]]] = {}
-    for job in jobs:
-        keys.setdefault(id(job.store), (job.store, []))[1].append(job.request.key)
-    for store, document_keys in keys.values():
-        store.load(document_keys)
+    for store, store_jobs in _by_store(jobs):
+        store.load(job.request.key for job in store_jobs)
 
 
 def keep_documents(jobs: Sequence[Job]) -> None:
     """Write down what is asked for before the first draw, so that a killed run can be read without lmms-eval."""
-    stores = {id(job.store): job.store for job in jobs}
-    for number, store in stores.items():
-        store_jobs = [job for job in jobs if id(job.store) == number]
+    for store, store_jobs in _by_store(jobs):
         store.put_documents((job.definition for job in store_jobs), (job.document() for job in store_jobs))
+
+
+def _by_store(jobs: Sequence[Job]) -> list[tuple[AnswerStore, list[Job]]]:
+    stores = {id(job.store): job.store for job in jobs}
+    return [(store, [job for job in jobs if job.store is store]) for store in stores.values()]
 
 
 def _fetch(model: Any, row: tuple[str, str, int]) -> Callable[[], Mapping[str, Any]]:

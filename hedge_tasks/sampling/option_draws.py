@@ -11,18 +11,19 @@ import bisect
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Condition
 from hedge_tasks.data.option_files import OptionQuestion
-from hedge_tasks.io import options
+from hedge_tasks.io.records import AtLeastOne, Count, Settings
 from hedge_tasks.sampling.plan import draw_seed
 
 __all__ = ["OptionSampling", "draw_options", "option_logprobs"]
 
 
-@dataclass(frozen=True)
-class OptionSampling:
+class OptionSampling(Settings):
     """How many answers, how hot; the numbers of `SamplingPlan`.
 
     Attributes:
@@ -35,16 +36,10 @@ class OptionSampling:
         ConfigError: a value makes no sense.
     """
 
-    n: int = 10
-    temperature: float = 1.0
-    baseline_temperature: float = 0.1
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        options.count("n", self.n, at_least=1)
-        options.count("seed", self.seed)
-        options.number("temperature", self.temperature)
-        options.number("baseline_temperature", self.baseline_temperature)
+    n: AtLeastOne = 10
+    temperature: Annotated[float, Field(ge=0)] = 1.0
+    baseline_temperature: Annotated[float, Field(ge=0)] = 0.1
+    seed: Count = 0
 
 
 def draw_options(question: OptionQuestion, sampling: OptionSampling, model: str = "") -> AnswerSet:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
 
 from hedge_tasks.data.answers import Condition, Draw
 from hedge_tasks.data.inside import parts_of
-from hedge_tasks.errors import ConfigError, check_names, unknown
-from hedge_tasks.io import options
+from hedge_tasks.io.records import Above0, AtLeastOne, Count, Items, Settings, Share
 from hedge_tasks.perturb import Noise, build_noise
 
 CONTRAST = "contrast"
@@ -22,12 +23,6 @@ CONTRAST = "contrast"
 
 _LIMITS = ("max_new_tokens", "decoding", "top_p", "top_k", "min_p", "until")
 """Generation settings that are handed to the model as they are."""
-
-DECODINGS = ("pure", "model")
-"""Settings in force besides the temperature: none, or those of the model's own generation configuration."""
-
-FILTERED = ("fail", "record")
-"""The meaning of a reply that a content filter stopped: a failed draw, or a refusal that is kept as one."""
 
 NOT_OF_THE_ANSWER = (
     "n",
@@ -48,9 +43,10 @@ MOST_ALTERNATIVES = 20
 _IGNORED = ("do_sample", "num_beams", "max_gen_toks")
 """Keys that other tasks of the same command need on `--gen_kwargs`; every draw here decides on its own."""
 
+_AtLeast0 = Annotated[float, Field(ge=0)]
 
-@dataclass(frozen=True)
-class SamplingPlan:
+
+class SamplingPlan(Settings):
     """How many answers, how hot, on which images.
 
     Attributes:
@@ -92,63 +88,45 @@ class SamplingPlan:
             without a draw look at them (`hedge claims`).
     """
 
-    n: int = 10
-    n_noisy: int | None = None
-    temperature: float = 1.0
-    baseline_temperature: float = 0.1
-    perturbation: str | Mapping[str, Any] = "hedge"
-    strength: float = 1.0
-    seed: int = 0
-    max_new_tokens: int = 512
-    decoding: str = "pure"
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    until: tuple[str, ...] = field(default=())
-    max_failed: float = 0
-    on_filtered: str = "fail"
-    image_check: int = 0
+    n: Count = 10
+    n_noisy: Count | None = None
+    temperature: _AtLeast0 = 1.0
+    baseline_temperature: _AtLeast0 = 0.1
+    perturbation: Any = "hedge"
+    strength: _AtLeast0 = 1.0
+    seed: Count = 0
+    max_new_tokens: AtLeastOne = 512
+    decoding: Literal["pure", "model"] = "pure"
+    top_p: Annotated[Above0, Field(le=1)] | None = None
+    top_k: AtLeastOne | None = None
+    min_p: Annotated[Share, Field(lt=1)] | None = None
+    until: Items[str] = ()
+    max_failed: _AtLeast0 = 0
+    on_filtered: Literal["fail", "record"] = "fail"
+    image_check: Count = 0
     probe: bool = True
-    max_image_side: int | None = None
-    perturb_at: int | None = None
+    max_image_side: AtLeastOne | None = None
+    perturb_at: AtLeastOne | None = None
     guided: bool = False
     self_reading: bool = False
     inside: str | bool = False
-    alternatives: int | None = None
+    alternatives: Annotated[Count, Field(le=MOST_ALTERNATIVES)] | None = None
 
-    def __post_init__(self) -> None:
-        options.count("n", self.n, at_least=0)
-        if self.n_noisy is not None:
-            options.count("n_noisy", self.n_noisy, at_least=0)
+    @field_validator("until", mode="before")
+    @classmethod
+    def _texts(cls, until: Any) -> Any:
+        texts = (until,) if isinstance(until, str) else until or ()
+        return tuple(map(_unescaped, filter(None, texts)))
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
         if self.n == 0 and self.noisy_count:
-            raise ConfigError(f"n_noisy: {self.n_noisy} noisy answers have no clean ones (n: 0) to be compared with")
-        options.count("seed", self.seed, at_least=0)
-        options.count("max_new_tokens", self.max_new_tokens, at_least=1)
-        for name in ("temperature", "baseline_temperature", "strength"):
-            options.number(name, getattr(self, name))
-        if self.top_p is not None and not 0 < options.number("top_p", self.top_p) <= 1:
-            raise ConfigError(f"top_p: expected a number in (0, 1], got {self.top_p}")
-        if self.top_k is not None:
-            options.count("top_k", self.top_k, at_least=1)
-        if self.min_p is not None and not 0 <= options.number("min_p", self.min_p) < 1:
-            raise ConfigError(f"min_p: expected a number in [0, 1), got {self.min_p}")
-        if self.decoding not in DECODINGS:
-            raise unknown("decoding", self.decoding, DECODINGS)
-        if self.on_filtered not in FILTERED:
-            raise unknown("value of on_filtered", self.on_filtered, FILTERED)
-        if options.number("max_failed", self.max_failed) >= 1:
-            options.count("max_failed", self.max_failed)
-        options.count("image_check", self.image_check, at_least=0)
-        options.flag("probe", self.probe)
-        for name in ("max_image_side", "perturb_at"):
-            if getattr(self, name) is not None:
-                options.count(name, getattr(self, name), at_least=1)
-        options.flag("guided", self.guided)
-        options.flag("self_reading", self.self_reading)
+            raise ValueError(f"n_noisy: {self.n_noisy} noisy answers have no clean ones (n: 0) to be compared with")
+        if self.max_failed >= 1 and not self.max_failed.is_integer():
+            raise ValueError(f"max_failed: expected an integer, or a share below 1, got {self.max_failed}")
         parts_of(self.inside)
-        if self.alternatives is not None and options.count("alternatives", self.alternatives) > MOST_ALTERNATIVES:
-            raise ConfigError(f"alternatives: expected at most {MOST_ALTERNATIVES}, got {self.alternatives}")
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
+        return self
 
     @classmethod
     def from_generation_kwargs(cls, kwargs: Mapping[str, Any]) -> SamplingPlan:
@@ -157,12 +135,7 @@ class SamplingPlan:
         Raises:
             ConfigError: a key is unknown (names the nearest valid one) or a value makes no sense.
         """
-        names = {f.name for f in fields(cls)}
-        settings = {key: value for key, value in kwargs.items() if key not in _IGNORED}
-        check_names("generation setting", settings, names | set(_IGNORED))
-        until = settings.get("until") or ()
-        settings["until"] = tuple(map(_unescaped, filter(None, (until,) if isinstance(until, str) else until)))
-        return cls(**settings)
+        return cls.read({key: value for key, value in kwargs.items() if key not in _IGNORED})
 
     @property
     def noisy_count(self) -> int:
@@ -183,7 +156,7 @@ class SamplingPlan:
 
     def settings(self) -> dict[str, Any]:
         noise = self.noise.settings()
-        settings = {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
+        settings = {**self.model_dump(), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
         # Only where they are on: they are no part of the definition of answers that were sampled without.
         off = [n for n in ("max_image_side", "perturb_at", "guided", "self_reading", "inside") if not settings[n]]
         off += ["alternatives"] if self.alternatives is None else []

@@ -7,14 +7,14 @@ after the temperature give plausible tables of wrong numbers. A handful of draws
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.data.answers import Answer, Condition, Refused, log_probability
-from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, SettingTried, as_probe, behaviour_of
+from hedge_tasks.data.answers import Answer, Refused, log_probability
+from hedge_tasks.sampling.behaviour import NO_SEED, SettingTried, as_probe, behaviour_of
 from hedge_tasks.sampling.requests import DrawRequest
 
 DRAWS = 8
@@ -36,7 +36,6 @@ NEARLY_NEUTRAL: Mapping[str, float | int] = {"top_p": 0.999, "top_k": 1000, "min
 """Values that hardly cut anything, for servers to which a neutral one is none."""
 
 _COOLER = 0.5  # of the plan's temperature: most answers of the hot draws come again
-_CONDITION: Condition = "clean"
 
 Outcomes = Iterator[list[tuple[str, "Answer | str"]]]
 Make = Callable[[Mapping[str, DrawRequest]], Outcomes]
@@ -84,36 +83,30 @@ class ProbeReport:
 
     def to_dict(self) -> dict[str, Any]:
         facts = {key: value for key, value in asdict(self).items() if value is not None and key != "behaviour"}
-        tried = {name: tried.to_dict() for name, tried in self.behaviour.items()}
+        tried = {name: tried.model_dump(exclude_none=True) for name, tried in self.behaviour.items()}
         return {**facts, **({"behaviour": tried} if tried else {})}
 
     def lines(self) -> list[str]:
         """The findings for people, what is wrong first."""
-        texts: list[str] = []
-        if self.varied is False:
-            texts.append(
-                f"{self.draws} draws of {self.documents} questions gave one answer each, whatever the seed: the server "
-                "may decode greedily. Then every entropy is 0 and every AUROC undefined"
-            )
+        texts = [text for name, text in _SAYS.items() if getattr(self, name) is False]
         if self.greedy_by is not None:
-            name = self.greedy_by.partition("=")[0]
-            texts.append(
-                f"a neutral {name} makes the server greedy, and another one does not: --gen_kwargs {self.greedy_by}"
-            )
-        if self.logprobs is False:
-            texts.append(
-                "no log-probabilities (or not for every answer): all samples weigh the same (discrete entropy)"
-            )
-        if self.raw_logprobs is False:
-            texts.append("log-probabilities change with the temperature: they are not those of the raw distribution")
-        if self.seeds_repeat is False:
-            texts.append("the same seed gives other answers: a draw that is made again may differ")
-        texts += behaviour_lines(self.behaviour)
-        if self.cut:
-            texts.append(f"{self.cut} of {self.draws} answers reached the token limit (max_new_tokens)")
-        if self.failed:
-            texts.append(f"{self.failed} of {self.draws} draws failed: {self.reason}")
-        return texts
+            neutral = self.greedy_by.partition("=")[0]
+            texts.append(f"a neutral {neutral} makes the server greedy, and another value does not: {self.greedy_by}")
+        ignored = [name for name, tried in self.behaviour.items() if tried.all_same is False and name != NO_SEED]
+        if ignored:
+            texts.append(f"requests that must repeat gave several answers: the server ignores {', '.join(ignored)}")
+        counts = {"reached the token limit (max_new_tokens)": self.cut, f"failed: {self.reason}": self.failed}
+        return [*texts, *(f"{n} of {self.draws} draws {what}" for what, n in counts.items() if n)]
+
+
+_SAYS = {
+    "varied": "every question got one answer, whatever the seed: the server may decode greedily. Then every entropy is "
+    "0 and every AUROC undefined",
+    "logprobs": "no log-probabilities (or not for every answer): all samples weigh the same (discrete entropy)",
+    "raw_logprobs": "log-probabilities change with the temperature: they are not those of the raw distribution",
+    "seeds_repeat": "the same seed gives other answers: a draw that is made again may differ",
+}
+"""Findings that are false, in words."""
 
 
 def probe(
@@ -132,47 +125,32 @@ def probe(
     """
     firsts: dict[str, DrawRequest] = {}
     for draw in draws:
-        if draw.draw.condition == _CONDITION and draw.draw.temperature > 0:
+        if draw.draw.condition == "clean" and draw.draw.temperature > 0:
             firsts.setdefault(draw.request.key, draw)
         if len(firsts) == DOCUMENTS:
             break
-    report: ProbeReport | None = None
+    documents: list[_Asked] = []
     for first in firsts.values():
-        latest, plain = _probe_one(first, make, seeded)
-        if settings and latest.varied:
-            latest = replace(latest, behaviour=behaviour_of(first, plain, lambda requests: _outcomes(make, requests)))
-        report = latest if report is None else _combine(report, latest)
-        if latest.varied:
+        documents.append(_ask(first, make, seeded))
+        if documents[-1].varied:
             break
-    if settings and report is not None and report.varied is False:
-        report = replace(report, greedy_by=_greedy_by(first, make))
-    return report
+    if not documents:
+        return None
+    report, last = _report(documents), documents[-1]
+    if settings and last.varied:
+        return replace(report, behaviour=behaviour_of(first, last.hot, lambda requests: _outcomes(make, requests)))
+    return replace(report, greedy_by=_greedy_by(first, make)) if settings and report.varied is False else report
 
 
 def _greedy_by(first: DrawRequest, make: Make) -> str | None:
     """The setting that makes a server greedy where it has its neutral value, as it is to be given instead."""
     for name, value in NEARLY_NEUTRAL.items():
-        plan = replace(first.request.plan, **{name: value})  # type: ignore[arg-type]
+        plan = first.request.plan.replaced(**{name: value})
         draw = replace(first, request=replace(first.request, plan=plan), patient=False)
         draws = {str(i): as_probe(draw, i, first.draw.temperature) for i in range(DRAWS)}
         if len({answer.text for answer in _outcomes(make, draws).values() if isinstance(answer, Answer)}) > 1:
             return f"{name}={value:g}"
     return None
-
-
-def behaviour_lines(behaviour: Mapping[str, SettingTried]) -> list[str]:
-    """Say in plain words which single settings a server does not follow."""
-    lines = []
-    if (cold := behaviour.get(NEAR_ZERO)) is not None and cold.all_same is False:
-        lines.append(f"{cold.draws} draws at a temperature near 0 gave {cold.distinct} answers: it is not obeyed")
-    ignored = [name for name in NARROWEST if name in behaviour and behaviour[name].all_same is False]
-    if ignored:
-        tried = ", ".join(f"{name} {NARROWEST[name]:g}" for name in ignored)
-        lines.append(f"answers differ although only the likeliest was asked for ({tried}): the server ignores it")
-    unseeded = behaviour.get(NO_SEED)
-    if unseeded is not None and unseeded.all_same and (unseeded.chance or 1) < UNLIKELY:
-        lines.append(f"{unseeded.draws} equal requests without a seed gave one answer: it may come from a cache")
-    return lines
 
 
 def announce(report: ProbeReport, task: str, server: Mapping[str, Any]) -> None:
@@ -210,66 +188,89 @@ def server_lines(server: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> tuple[ProbeReport, list[Answer]]:
+@dataclass(frozen=True)
+class _Asked:
+    """Outcomes of the draws of one prompt: at the plan's temperature, at a lower one, and with the first seed again."""
+
+    outcomes: Mapping[str, Answer | str]
+
+    def answers(self, kind: str) -> list[Answer]:
+        return [a for key, a in self.outcomes.items() if key.startswith(kind) and isinstance(a, Answer)]
+
+    @property
+    def hot(self) -> list[Answer]:
+        return self.answers("hot")
+
+    @property
+    def varied(self) -> bool | None:
+        return len({answer.text for answer in self.hot}) > 1 if len(self.hot) > 1 else None
+
+    @property
+    def logprobs(self) -> bool | None:
+        return all(answer.mean_logprob is not None for answer in self.hot) if self.hot else None
+
+    @property
+    def repeated(self) -> bool | None:
+        pair = [self.outcomes.get(key) for key in ("hot 0", "again")]
+        texts = [answer.text for answer in pair if isinstance(answer, Answer)]
+        return texts[0] == texts[1] if len(texts) == 2 else None
+
+
+def _ask(first: DrawRequest, make: Make, seeded: bool) -> _Asked:
     temperature = first.draw.temperature
     hot = {f"hot {i}": as_probe(first, i, temperature) for i in range(DRAWS)}
-    cool = {f"cool {i}": as_probe(first, DRAWS + i, _COOLER * temperature) for i in range(DRAWS // 2)}
-    repeated = {"again": hot["hot 0"]} if seeded else {}
     outcomes = _outcomes(make, hot)
     if any(isinstance(answer, Answer) for answer in outcomes.values()):
-        outcomes |= _outcomes(make, repeated) | _outcomes(make, cool)
-    answers = {key: answer for key, answer in outcomes.items() if isinstance(answer, Answer)}
-    sampled = [answer for key, answer in answers.items() if key.startswith("hot")]
-    failures = [answer for answer in outcomes.values() if isinstance(answer, str)]
-    varied = len({answer.text for answer in sampled}) > 1 if len(sampled) > 1 else None
-    logp = log_probability(sampled[0]) if varied is False else None
-    report = ProbeReport(
+        cool = {f"cool {i}": as_probe(first, DRAWS + i, _COOLER * temperature) for i in range(DRAWS // 2)}
+        outcomes |= _outcomes(make, {"again": hot["hot 0"]} if seeded else {}) | _outcomes(make, cool)
+    return _Asked(outcomes)
+
+
+def _report(documents: Sequence[_Asked]) -> ProbeReport:
+    outcomes = [outcome for asked in documents for outcome in asked.outcomes.values()]
+    answers = [outcome for outcome in outcomes if isinstance(outcome, Answer)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    varied = _of_known(any, (asked.varied for asked in documents))
+    return ProbeReport(
         draws=len(outcomes),
-        documents=1,
+        documents=len(documents),
         varied=varied,
-        certain=None if logp is None else math.exp(logp * (len(sampled) - 1)),
-        logprobs=all(answer.mean_logprob is not None for answer in sampled) if sampled else None,
-        raw_logprobs=_same_at_both(sampled, [a for key, a in answers.items() if key.startswith("cool")]),
-        seeds_repeat=answers["hot 0"].text == answers["again"].text if {"hot 0", "again"} <= set(answers) else None,
-        cut=sum(answer.finish == "length" for answer in answers.values()),
+        certain=_chance(documents) if varied is False else None,
+        logprobs=_of_known(all, (asked.logprobs for asked in documents)),
+        raw_logprobs=_same_at_both(documents),
+        seeds_repeat=_of_known(all, (asked.repeated for asked in documents)),
+        cut=sum(answer.finish == "length" for answer in answers),
         failed=len(failures),
-        reason=failures[0][:300] if failures else None,
+        reason=next((failure[:300] for failure in failures), None),
         refused=sum(isinstance(failure, Refused) for failure in failures),
     )
-    return report, sampled
 
 
-def _same_at_both(hot: Sequence[Answer], cool: Sequence[Answer]) -> bool | None:
+def _chance(documents: Sequence[_Asked]) -> float | None:
+    """That draws are as equal as these, by their own probability; None where that is not known."""
+    told = [(log_probability(asked.hot[0]), len(asked.hot) - 1) for asked in documents if asked.hot]
+    logprobs = [logp * n for logp, n in told if logp is not None]
+    return math.exp(math.fsum(logprobs)) if len(logprobs) == len(told) else None
+
+
+def _of_known(decide: Callable[[Iterable[bool]], bool], flags: Iterable[bool | None]) -> bool | None:
+    """Whether any or all of those that are known are true; None where none is known."""
+    known = [flag for flag in flags if flag is not None]
+    return decide(known) if known else None
+
+
+def _same_at_both(documents: Sequence[_Asked]) -> bool | None:
     """Whether equal texts have equal log-probabilities at both temperatures; None where no text came at both.
 
     Equal texts may be different tokens, so the nearest of several counts.
     """
     gaps = []
-    for answer in cool:
-        hot_logprobs = [a.mean_logprob for a in hot if a.text == answer.text and a.mean_logprob is not None]
-        if hot_logprobs and answer.mean_logprob is not None and max(hot_logprobs) < TELLING:
-            gaps.append(min(abs(answer.mean_logprob - logprob) for logprob in hot_logprobs))
+    for asked in documents:
+        for answer in asked.answers("cool"):
+            same = [a.mean_logprob for a in asked.hot if a.text == answer.text and a.mean_logprob is not None]
+            if same and answer.mean_logprob is not None and max(same) < TELLING:
+                gaps.append(min(abs(answer.mean_logprob - logprob) for logprob in same))
     return max(gaps) < TOLERANCE if gaps else None
-
-
-def _combine(a: ProbeReport, b: ProbeReport) -> ProbeReport:
-    def both(first: bool | None, second: bool | None) -> bool | None:
-        return second if first is None else first if second is None else first and second
-
-    return ProbeReport(
-        draws=a.draws + b.draws,
-        documents=a.documents + b.documents,
-        varied=b.varied if a.varied is None else a.varied or bool(b.varied),
-        logprobs=both(a.logprobs, b.logprobs),
-        raw_logprobs=both(a.raw_logprobs, b.raw_logprobs),
-        seeds_repeat=both(a.seeds_repeat, b.seeds_repeat),
-        cut=a.cut + b.cut,
-        failed=a.failed + b.failed,
-        reason=a.reason or b.reason,
-        refused=a.refused + b.refused,
-        certain=None if a.certain is None or b.certain is None or b.varied else a.certain * b.certain,
-        behaviour=a.behaviour or b.behaviour,
-    )
 
 
 def _outcomes(make: Make, draws: Mapping[str, DrawRequest]) -> dict[str, Answer | str]:

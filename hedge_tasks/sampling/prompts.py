@@ -7,7 +7,6 @@ where it is left out).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.errors import ConfigError, DataError, lookup, unknown
+from pydantic import field_validator
+
+from hedge_tasks.errors import lookup, unknown
 from hedge_tasks.evaluation import prompt_files
+from hedge_tasks.io.outside import read_json
+from hedge_tasks.io.records import Objects, OpenRecord
 from hedge_tasks.perturb import Wording
 
 IMAGE = "<image>"
@@ -74,26 +77,31 @@ def load_prompt(reference: str) -> Prompt:
     """
     file, _, variant = reference.rpartition("/")
     entry = lookup(f"prompt of {file!r}", variant, _load_file(file))
-    return Prompt(name=reference, user=entry["user"], system=entry.get("system"))
+    return Prompt(name=reference, user=entry.user, system=entry.system)
+
+
+class _Variant(OpenRecord):
+    user: str
+    system: str | None = None
+
+    @field_validator("user")
+    @classmethod
+    def _has_its_marks(cls, user: str) -> str:
+        if QUESTION not in user:
+            raise ValueError(f"there is no {QUESTION}")
+        if user.count(IMAGE) > 1:
+            raise ValueError(f"more than one {IMAGE}")
+        return user
+
+
+class _PromptFile(OpenRecord):
+    prompts: Objects[_Variant]
 
 
 @cache
-def _load_file(name: str) -> dict[str, dict[str, str]]:
+def _load_file(name: str) -> dict[str, _Variant]:
     files = prompt_files()
     path = Path(name) if name.endswith(".json") else files.get(name)
     if path is None or not path.is_file():
         raise unknown("prompt file", name, files)
-    try:
-        variants: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))["prompts"]
-        entries = [(variant, str(entry["user"]), entry.get("system")) for variant, entry in variants.items()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        form = '{"prompts": {NAME: {"user": ..., "system": ...}}}'
-        raise DataError(f"prompt file {name}: expected {form} ({type(error).__name__}: {error})") from None
-    for variant, user, system in entries:
-        if not isinstance(system, str | None):
-            raise DataError(f"prompt {name}/{variant}: the system text is no text")
-        if QUESTION not in user:
-            raise DataError(f"prompt {name}/{variant}: the user text has no {QUESTION}")
-        if user.count(IMAGE) > 1:
-            raise ConfigError(f"prompt {name}/{variant}: more than one {IMAGE}")
-    return variants
+    return _PromptFile.read(read_json(path), f"prompt file {name}").prompts

@@ -136,7 +136,7 @@ class DrawRequest:
 
     def images(self) -> list[Any]:
         """The images of this draw, 8-bit RGB, perturbed when the draw is a noisy one."""
-        return draw_images(self, self.row_of_data())
+        return seen_images(self, clean_images(self.request, self.row_of_data()))
 
     def row_of_data(self) -> Mapping[str, Any]:
         """The row of the data set, whose images are decoded as it is read.
@@ -159,11 +159,6 @@ class DrawRequest:
         if request.conversation is not None:
             return request.conversation.messages(images, request.question, self.wording().question)
         return request.prompt.messages(self.wording(), images)
-
-
-def draw_images(draw: DrawRequest, document: Mapping[str, Any], workers: PictureWorkers | None = None) -> list[Any]:
-    """The images of a draw; see `seen_images`."""
-    return seen_images(draw, clean_images(draw.request, document), workers)
 
 
 def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[Any]:

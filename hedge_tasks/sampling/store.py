@@ -8,9 +8,9 @@ A keyed log (`hedge_tasks.io.keyed_log`) with four kinds of records:
 - an *answer*: `{"key", "answer", "of", "id", "condition", "index"}`. Only `key`, a hash of everything that shapes the
   answer, `answer`, and `of`, the document's home, matter to the reader; the rest is for people with `grep`.
 
-A log begins with the homes of the documents that it has answers of. What nobody writes to any more becomes *segments*
-(`hedge_tasks.sampling.segments`). So whoever needs a slice of the documents opens the store `lazy` and loads those: of
-logs and segments of other documents only the beginning or the end is read.
+A process that is done with a log of some size makes a *segment* of it (`hedge_tasks.sampling.segments`), so that
+whoever needs a slice of the documents opens the store `lazy` and loads those: of segments of other documents only the
+end is read. Logs and segments are read in the order of their names, the oldest first.
 
 The keys of a document's answers follow from its definition, so definitions that share draws (another perturbation, a
 larger n) share their answers.
@@ -18,46 +18,35 @@ larger n) share their answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from loguru import logger
+from numpy.typing import NDArray
 from pydantic import Field
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import DataError
-from hedge_tasks.io.json_lines import seal, unseal
-from hedge_tasks.io.keyed_log import KeyedLog, Line, files_of, read_lines
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.io.keyed_log import KeyedLog, Line, files_of, log_files, read_lines
 from hedge_tasks.io.places import Place
 from hedge_tasks.io.records import Items, Objects, OpenRecord, Record
 from hedge_tasks.sampling.definition import Definition
-from hedge_tasks.sampling.segments import (
-    SUFFIX,
-    Footer,
-    SegmentRow,
-    home,
-    home_of,
-    homes_array,
-    read_footer,
-    read_rows,
-)
+from hedge_tasks.sampling.segments import SUFFIX, home, home_of, read_homes, read_segment, write_segment
 
 KIND = "answers"
 """First part of the file names."""
 
-HOMES = "homes"
-"""Field of a log's first line: the homes of the documents that it may have something of."""
-
-MOST_HOMES = 100_000
-"""In that line; a log of more documents says nothing, and everybody reads it."""
-
-LARGEST_LOG = 64 << 20
+LARGEST_LOG = 16 << 20
 """Bytes at which a process goes on with another log."""
 
-_LONGEST_HEADER = 2 << 20
-_LAST = "~"  # behind every name of a log
+SMALLEST_SEGMENT = 2 << 20
+"""Bytes from which a log becomes a segment; smaller ones are read as quickly as they are."""
+
+_HOMES = "homes"
+"""Field of the first line of older logs."""
 
 # More than anybody samples; a file that says otherwise is not believed, for reading it would take forever.
 NumberOfAnswers = Annotated[int, Field(ge=0, le=100_000)]
@@ -126,7 +115,6 @@ class AnswerStore(KeyedLog[Answer]):
         reports: how the model behaved that answered, by definition; the last one counts.
         conflicts: answers to a draw that had another one already. The first one counts, so that what a finished run was
             scored on never changes.
-        n_written: draws that this object has written.
 
     Raises:
         DataError: a file cannot be read.
@@ -144,16 +132,7 @@ class AnswerStore(KeyedLog[Answer]):
         self.reports: dict[str, Mapping[str, Any]] = {}
         self.lazy = lazy
         self._loaded: set[str] = set()
-        self._scope: set[str] | None = set()
-        self.n_written = 0
-        self._footers: dict[Place, Footer | None] = {}
         self._segments_read: set[Place] = set()
-        # Where records come from (log and line), where they are not read in that order.
-        self._document_places: dict[StoredDocument | str, tuple[str, int]] = {}
-        self._report_places: dict[str, tuple[str, int]] = {}
-        self._younger: dict[str, list[tuple[str, int]]] = {}
-        self._oldest_left = (_LAST, 0)
-        self._conflicting: set[tuple[str, int]] = set()
         super().__init__(folder, KIND, "answers", _answer, watched=watched)
 
     def put(self, draws: Iterable[FinishedDraw]) -> None:
@@ -164,13 +143,9 @@ class AnswerStore(KeyedLog[Answer]):
         Raises:
             HedgeError: the disk is full or the folder cannot be written; what was stored before stays valid.
         """
-        new = list(draws)
-        if self._scope is not None and not {draw.home for draw in new} <= self._scope:
-            self._begin_file(None)
-        self.keep((draw.key, draw.answer, draw.to_dict()) for draw in new)
-        self.n_written += len(new)
+        self.keep((draw.key, draw.answer, draw.to_dict()) for draw in draws)
         if self.written >= LARGEST_LOG:
-            self._begin_file(self._scope)
+            self.close()
 
     def put_documents(self, definitions: Iterable[Definition], documents: Iterable[StoredDocument]) -> None:
         """Keep what the draws to come belong to; what the store knows is not written again.
@@ -179,11 +154,7 @@ class AnswerStore(KeyedLog[Answer]):
             HedgeError: as `put`.
         """
         new_definitions = {d.id: d for d in definitions if d.id not in self.definitions}
-        named = list(documents)
-        new_documents = {d: None for d in named if d not in self.documents}
-        homes = {home(d.key) for d in named}
-        if self._scope is not None and not homes <= self._scope:
-            self._begin_file(self._scope | homes if len(self._scope) + len(homes) <= MOST_HOMES else None)
+        new_documents = {d: None for d in documents if d not in self.documents}
         records = [
             *({"definition": d.model_dump()} for d in new_definitions.values()),
             *({"document": d.model_dump(exclude_none=True)} for d in new_documents),
@@ -192,9 +163,6 @@ class AnswerStore(KeyedLog[Answer]):
             self._append(records)
         self.definitions |= new_definitions
         self.documents |= new_documents
-        names: list[StoredDocument | str] = [*new_definitions, *new_documents]
-        for name in names:
-            self._document_places.setdefault(name, (_LAST, len(self._document_places)))
 
     def put_report(self, definition: str, report: Mapping[str, Any]) -> None:
         """Store how the model behaved under a definition (its id): decoding sent, findings of the probe."""
@@ -202,16 +170,57 @@ class AnswerStore(KeyedLog[Answer]):
             with self._lock:
                 self._append([{"report": report, "definition": definition}])
             self.reports[definition] = report
-            self._report_places[definition] = (_LAST, 0)
+
+    def add(self, records: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+        """Keep the records of another store.
+
+        Returns:
+            Number of answers added, and of answers that differ from the ones that are here and were left out.
+
+        Raises:
+            DataError: a record is none of a store.
+            HedgeError: as `put`.
+        """
+        added = conflicts = 0
+        for record in records:
+            if "key" in record:
+                key, answer = str(record["key"]), _answer(record)
+                if key not in self:
+                    self.keep([(key, answer, record)])
+                    added += 1
+                conflicts += self[key] != answer
+            elif _HOMES not in record:
+                self._take(Line(Path(), 0, record), record)
+                with self._lock:
+                    self._append([record])
+        return added, conflicts
+
+    def records(self) -> Iterator[Mapping[str, Any]]:
+        """Every sound record as it was written, the oldest first; for a `lazy` store, which has read nothing."""
+        for line in self._lines(None, unfinished=True):
+            if line.record is None:
+                self._take_line(line)
+            else:
+                yield line.record
+        self._warn_of(self.dropped)
+
+    def close(self) -> None:
+        """Make everything durable, and a segment of a log that is worth it; a failure of that costs nothing."""
+        super().close()
+        if self.folder is not None and self.written >= SMALLEST_SEGMENT:
+            self.written = 0
+            try:
+                _make_segment(self.folder, self.stems[-1])
+            except HedgeError as error:
+                logger.warning("{}: the log stays as it is: {}", self.folder, error)
 
     def segments(self) -> list[Place]:
         """The segments, oldest first."""
         return [] if self.folder is None else files_of(self.folder, self._kind, SUFFIX)
 
-    def n_homes(self) -> int:
-        """Number of documents in the segments, as their footers have it."""
-        footers = [footer for file in self.segments() if (footer := self._footer(file)) is not None]
-        return np.unique(np.concatenate([footer.homes for footer in footers])).size if footers else 0
+    def homes(self) -> NDArray[np.uint64]:
+        """Homes of the documents in the segments, as their footers have them."""
+        return np.unique(np.concatenate([np.empty(0, np.uint64), *map(read_homes, self.segments())]))
 
     def load(self, documents: Iterable[str]) -> None:
         """Read what a lazy store has of documents, given their keys; what has been read is not read again.
@@ -228,145 +237,73 @@ class AnswerStore(KeyedLog[Answer]):
             return
         with self._lock:
             dropped = len(self.dropped)
-            self._read_again(lambda: self._read_some(new_homes))
+            self._read_again(lambda: self._read_lines(self._lines(new_homes, unfinished=True)))
             new = self.dropped[dropped:]
         self._warn_of(new)
         self._loaded |= new_homes
 
     def _read_new(self, unfinished: bool) -> int:
-        if self.lazy:
-            return 0
+        return 0 if self.lazy else self._read_lines(self._lines(None, unfinished))
+
+    def _lines(self, homes: Collection[str] | None, unfinished: bool) -> Iterator[Line]:
+        """The lines of all files, or what they have of these homes and of no document, the oldest first."""
         logs = self.files()  # before the segments: a log that goes in between has become one of them
-        n_rows = self._read_segments([file for file in self.segments() if file not in self._segments_read], logs, None)
-        n_lines = self._read_lines(read_lines(logs, self._read_up_to, unfinished=unfinished))
-        self._sort()
-        return n_rows + n_lines
+        segments = self.segments()
+        stems = tuple(file.name.removesuffix(SUFFIX) for file in segments)
+        own = tuple(self.stems)
+        for file in sorted([*logs, *segments], key=lambda file: file.name):
+            if file.name.endswith(SUFFIX):
+                yield from self._segment_lines(file, homes)
+            elif file.name.startswith(stems):
+                continue  # whoever made the segment died before it removed the log
+            elif homes is None:
+                yield from read_lines([file], self._read_up_to, unfinished=unfinished)
+            elif not file.name.startswith(own):
+                for line in read_lines([file]):
+                    if line.record is None or home_of(line.record) in {"", *homes}:
+                        yield line
 
-    def _read_some(self, homes: set[str]) -> int:
-        logs = self.files()
-        n_rows = self._read_segments(self.segments(), logs, homes)
-        others = (file for file in logs if not file.name.startswith(tuple(self.stems)) and _may_hold(file, homes))
-        lines = (line for line in read_lines(others) if line.record is None or home_of(line.record) in {"", *homes})
-        n_lines = self._read_lines(lines)
-        self._sort()
-        return n_rows + n_lines
-
-    def _read_segments(self, files: Iterable[Place], logs: Sequence[Place], homes: set[str] | None) -> int:
-        """Read segments whole, or what they have of these homes. The records of the oldest logs come first."""
-        segments = [(file, footer) for file in files if (footer := self._footer(file)) is not None]
-        segments.sort(key=lambda segment: (segment[1].facts.first, segment[1].facts.first_line))
-        numbers = None if homes is None else homes_array(homes)
-        n_rows = 0
-        for i, (file, footer) in enumerate(segments):
-            left = [*(log.name for log in logs[:1]), *(later.facts.first for _, later in segments[i + 1 : i + 2])]
-            self._oldest_left = (min(left, default=_LAST), 0)
-            if numbers is None or footer.may_hold(numbers):
-                try:
-                    for row in read_rows(file, homes):
-                        self._take_row(row)
-                        n_rows += 1
-                except DataError as error:
-                    self.dropped.append(Line(file, 0, None, str(error)))
-            if homes is None:
-                self._segments_read.add(file)
-        self._oldest_left = (_LAST, 0)
-        return n_rows
-
-    def _footer(self, file: Place) -> Footer | None:
-        if file not in self._footers:
-            try:
-                self._footers[file] = read_footer(file)
-            except DataError as error:
-                self.dropped.append(Line(file, 0, None, str(error)))
-                self._footers[file] = None
-        return self._footers[file]
-
-    def _take_row(self, row: SegmentRow) -> None:
-        assert self.folder is not None
-        line = Line(self.folder / row.source, row.line, None if isinstance(row.value, Answer) else row.value)
-        if isinstance(row.value, Answer):
-            self._take_answer(line, str(row.key), row.value)
-        else:
-            self._take_line(line)
+    def _segment_lines(self, file: Place, homes: Collection[str] | None) -> Iterator[Line]:
+        if homes is None and file in self._segments_read:
+            return
+        stem = file.name.removesuffix(SUFFIX)
+        # Of what was a log when it was read last, only the lines that have come since.
+        known = max((read[1] for log, read in self._read_up_to.items() if log.name.startswith(stem)), default=0)
+        try:
+            if homes is None or np.isin(read_homes(file), [0, *(int(h, 16) for h in homes if h)]).any():
+                for number, record in read_segment(file, homes):
+                    if number > known:
+                        yield Line(file, number, record)
+        except DataError as error:
+            yield Line(file, 0, None, str(error))
+        if homes is None:
+            self._segments_read.add(file)
 
     def _take(self, line: Line, record: Mapping[str, Any]) -> None:
-        place = (line.file.name, line.number)
         if "report" in record:
             report = _Report.read(record)
-            if place >= self._report_places.get(report.definition, ("", 0)):
-                self.reports[report.definition] = report.report
-                self._report_places[report.definition] = place
+            self.reports[report.definition] = report.report
         elif "definition" in record:
             definition = Definition.read(record["definition"], "definition")
             self.definitions.setdefault(definition.id, definition)
-            self._document_places[definition.id] = min(place, self._document_places.get(definition.id, place))
         elif "document" in record:
-            document = StoredDocument.read(record["document"], "document")
-            self.documents.setdefault(document)
-            self._document_places[document] = min(place, self._document_places.get(document, place))
-        elif HOMES not in record:
-            key = record.get("key")
-            if not isinstance(key, str):
-                raise DataError(f"a record of {self._contents} without a key")
-            self._take_answer(line, key, self._read(record))
+            self.documents.setdefault(StoredDocument.read(record["document"], "document"))
+        elif _HOMES not in record:
+            super()._take(line, record)
 
-    def _take_answer(self, line: Line, key: str, answer: Answer) -> None:
-        """Keep the answer to a draw. Of two the one stands that was written first, wherever it is by now."""
-        place = (line.file.name, line.number)
-        standing, since = self._values.get(key), self._younger.get(key, [])
-        if standing is None or standing == answer:
-            self._values.setdefault(key, answer)
-            # Only here may something older come yet, and then all of these places are those of another answer.
-            if place > self._oldest_left and (standing is None or since):
-                self._younger[key] = [*since, place]
-        elif since and place < min(since):
-            for name, number in since:
-                self._note_conflict(Line(line.file.parent / name, number, None), key)
-            self._values[key] = answer
-            self._younger[key] = [place]
+
+def _make_segment(folder: Place, stem: str) -> None:
+    """Make a segment of a log that nobody writes to any more; one with damaged lines stays, for people to look at."""
+    logs = [log for log in log_files(folder, KIND) if log.name.startswith(stem)]
+    lines = list(read_lines(logs))
+    if any(line.record is None for line in lines):
+        return
+    write_segment(folder / f"{stem}{SUFFIX}", (line.record for line in lines if line.record is not None))
+    for log in logs:
+        if isinstance(log, Path):
+            log.unlink(missing_ok=True)
         else:
-            self._note_conflict(line, key)
-
-    def _note_conflict(self, line: Line, key: str) -> None:
-        """Count an answer that does not stand, once: it may be in a log and in a segment of it."""
-        if (line.file.name, line.number) not in self._conflicting:
-            self._conflicting.add((line.file.name, line.number))
-            self.conflicts.append(Line(line.file, line.number, line.record, f"another value of {key}"))
-
-    def _sort(self) -> None:
-        """Bring definitions and documents into the order in which they came: segments have another one."""
-        if self._footers:
-            came = self._document_places.__getitem__
-            self.documents = dict.fromkeys(sorted(self.documents, key=came))
-            self.definitions = {name: self.definitions[name] for name in sorted(self.definitions, key=came)}
-
-    def _begin_file(self, scope: set[str] | None) -> None:
-        """Go on with another file, of the documents with these homes; None: of any."""
-        self.close()
-        self._scope = scope
-
-    def _header(self) -> bytes:
-        return seal({HOMES: "".join(sorted(self._scope))}) if self._scope else b""
-
-
-def _may_hold(file: Place, sought: set[str]) -> bool:
-    """Whether a log may have something of these homes: not if its first line names others."""
-    try:
-        if isinstance(file, Path):
-            with file.open("rb") as opened:
-                line = opened.readline(_LONGEST_HEADER)
-        else:
-            line = file.begin(_LONGEST_HEADER).partition(b"\n")[0] + b"\n"
-        homes = unseal(line).get(HOMES)
-    except DataError:
-        return True
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise DataError(f"cannot read {file}: {error}") from error
-    if not isinstance(homes, str):
-        return True
-    return any(homes[i : i + 16] in sought for i in range(0, len(homes), 16))
+            log.remove()
 
 
 def _answer(record: Mapping[str, Any]) -> Answer:

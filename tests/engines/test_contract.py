@@ -15,7 +15,7 @@ from engines.servers import Server, on
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.models.hedge_tiny import HedgeTiny
-from hedge_tasks.runs.health import health_of
+from hedge_tasks.runs.health import SAME, health_of
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.runs.scorers import scorers_of
 
@@ -97,12 +97,12 @@ def own_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def check_sound(run: Run) -> None:
-    health = health_of(run)
-    assert health.unreliable is None
-    assert health.probe["varied"] is health.probe["seeds_repeat"] is True
-    assert health.probe.get("raw_logprobs", True) is True
-    assert health.server["answers_of_other_tokens"] == 0
-    assert health.server["other_models"] == []
+    assert health_of(run).unreliable is None
+    probe, server = run.settings["sampled"]["probe"], run.settings["sampled"]["server"]
+    assert probe["varied"] is probe["seeds_repeat"] is True
+    assert probe.get("raw_logprobs", True) is True
+    assert server["answers_of_other_tokens"] == 0
+    assert server["other_models"] == []
 
 
 @on("llama_cpp_greedy")
@@ -133,9 +133,10 @@ def test_the_models_own_decoding_is_called_unreliable_where_it_is_greedy(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEDGE_FILTERS", "nli")
-    health = health_of(served_run(server, tmp_path, 12, "n=3,n_noisy=1,decoding=model"))
-    assert health.probe["varied"] is False
-    assert health.probe["documents"] == 2
-    assert health.same_clean == 1.0
+    run = served_run(server, tmp_path, 12, "n=3,n_noisy=1,decoding=model")
+    assert run.settings["sampled"]["probe"]["varied"] is False
+    assert run.settings["sampled"]["probe"]["documents"] == 2
+    health = health_of(run)
+    assert health.shares[SAME] == 1.0
     assert health.unreliable is not None
-    assert "decode greedily" in health.unreliable
+    assert "decodes greedily" in health.unreliable

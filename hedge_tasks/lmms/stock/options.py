@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Annotated, Any, Self
 
 import yaml
@@ -15,7 +14,7 @@ from hedge_tasks.sampling.plan import SamplingPlan
 
 NONE = "none"
 
-_PLAN = tuple(f.name for f in fields(SamplingPlan))
+_PLAN = tuple(SamplingPlan.model_fields)
 
 
 _written = BeforeValidator(lambda value: yaml.safe_load(value) if isinstance(value, str) else value)

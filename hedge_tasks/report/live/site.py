@@ -25,6 +25,7 @@ from hedge_tasks.report.page import ReportOptions, build_report
 from hedge_tasks.report.pages import View, asset, render
 from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.claim_files import all_kept_supports
+from hedge_tasks.runs.health import CUT, EMPTY, FILTERED, LOGPROBS, SAME
 from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.archive import FOLDER as ANSWERS
@@ -319,11 +320,11 @@ def _facts(sampling: Sampling) -> list[tuple[str, str]]:
     if health is None:
         return []
     shares = (
-        ("documents with one clean answer only", health.same_clean),
-        ("draws cut at the token limit", health.cut),
-        ("empty draws", health.empty),
-        ("draws stopped by a filter", health.filtered),
-        ("draws without log-probability", health.without_logprob),
+        ("documents with one clean answer only", health.shares.get(SAME)),
+        ("draws cut at the token limit", health.shares.get(CUT)),
+        ("empty draws", health.shares.get(EMPTY)),
+        ("draws stopped by a filter", health.shares.get(FILTERED)),
+        ("draws without log-probability", health.shares.get(LOGPROBS)),
     )
     facts = [(name, PERCENT(share)) for name, share in shares if share is not None]
     if health.distinct_clean is not None:

@@ -122,7 +122,7 @@ class ShaleGainTask(ShaleDiscriminativeTask):
         self._base = _right_answers(load_run(Path(named), _BLIND)) if named else {}
 
     def second_stage(self) -> SecondStage:
-        return SecondStage("shale_blind", replace(self.plan, n=1, n_noisy=0))
+        return SecondStage("shale_blind", self.plan.replaced(n=1, n_noisy=0))
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         [blind] = answers.follow_ups

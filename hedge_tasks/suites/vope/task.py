@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from loguru import logger
@@ -55,9 +54,9 @@ class VopeTask(HedgeTask):
             "unit": judge.unit,
             "reasoning_tags": [list(pair) for pair in self.reasoning_tags],
         }
-        plan = replace(self.plan, n=1, n_noisy=0)
+        plan = self.plan.replaced(n=1, n_noisy=0)
         if judge.recheck_temperature is not None:
-            plan = replace(plan, baseline_temperature=judge.recheck_temperature)
+            plan = plan.replaced(baseline_temperature=judge.recheck_temperature)
         return SecondStage("vope_rechecks", plan, options)
 
     def judge_cases(

@@ -17,7 +17,7 @@ class ColourTask(HedgeTask):
     """Asks twice, and reads replies as the colour that they name."""
 
     def second_stage(self) -> SecondStage:
-        return SecondStage("colours_again", replace(self.plan, n=1, n_noisy=0))
+        return SecondStage("colours_again", self.plan.replaced(n=1, n_noisy=0))
 
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
         return replace(answer, text=colour_in(answer.text) or answer.text)

@@ -16,11 +16,11 @@ from test_hook import PICTURE, requests
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.runs.health import Health, decoding_line, measure_health
-from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, setting_verdicts
+from hedge_tasks.runs.health_tests import HealthTest
+from hedge_tasks.runs.setting_tests import SETTINGS
 from hedge_tasks.sampling.behaviour import MOST_REQUESTS, UNSEEDED, SettingTried, behaviour_of
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.requests import DrawRequest
-from hedge_tasks.statistics.draws import DrawsVerdict
 
 pytestmark = pytest.mark.framework
 
@@ -50,8 +50,8 @@ def health_of_server(server: DeviatingServer, n_documents: int = 3, **plan: Any)
     return measure_health([AnswerSet.from_json(line) for line in lines], report)
 
 
-def of(health: Health) -> dict[str, SettingVerdict]:
-    return {one.setting: one for one in health.setting_verdicts}
+def of(health: Health) -> dict[str, HealthTest]:
+    return {one.name: one for one in health.settings}
 
 
 def states(health: Health) -> dict[str, str]:
@@ -99,7 +99,7 @@ def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
 def test_a_dropped_temperature_is_seen_near_zero() -> None:
     found = health_of_server(DeviatingServer(ignores=("temperature",)))
     assert of(found)["temperature"].state == "contradicted"
-    assert "4 draws at a temperature near 0 gave" in of(found)["temperature"].evidence
+    assert "4 draws at a temperature near 0 gave" in of(found)["temperature"].text
     assert found.unreliable is not None
     # Without log-probabilities as well, where no draw tells anything.
     assert states(health_of_server(DeviatingServer(ignores=("temperature",), logprobs=False)))["temperature"] == (
@@ -111,11 +111,11 @@ def test_a_dropped_temperature_is_seen_near_zero() -> None:
 def test_a_capped_temperature_is_seen_by_the_draws_alone() -> None:
     found = health_of_server(DeviatingServer(hottest=0.6), DOCUMENTS)
     assert of(found)["temperature"].state == "contradicted"
-    assert "a draw comes again" in of(found)["temperature"].evidence
+    assert "a draw comes again" in of(found)["temperature"].text
     assert found.unreliable is not None
     dumb = health_of_server(DeviatingServer(hottest=0.6, logprobs=False))
     assert of(dumb)["temperature"].state == "not contradicted"
-    assert "a cap would not show there" in of(dumb)["temperature"].evidence
+    assert "a cap would not show there" in of(dumb)["temperature"].text
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_answers_from_a_cache_of_prompts() -> None:
     found = health_of_server(DeviatingServer(cached=lambda body: (*texts_of(body), body.get("n"))), 12)
     # Every document is asked for its clean draws once, so that they differ; the probe's are one answer each.
     assert of(found)["no cache"].state == "contradicted"
-    assert "all seeds gave one answer" in of(found)["no cache"].evidence
+    assert "all seeds gave one answer" in of(found)["no cache"].text
     assert found.unreliable is not None
 
 
@@ -131,7 +131,7 @@ def test_answers_from_a_cache_of_whole_requests() -> None:
     found = health_of_server(DeviatingServer(cached=str))
     cache = of(found)["no cache"]
     assert cache.state in ("contradicted", "not verifiable")
-    assert cache.evidence.startswith("4 equal requests without a seed gave one answer (chance ")
+    assert cache.text.startswith("4 equal requests without a seed gave one answer (chance ")
     assert states(found)["seed"] == "verified"
 
 
@@ -139,7 +139,7 @@ def test_answers_from_a_cache_of_whole_requests() -> None:
 def test_an_ignored_top_k() -> None:
     found = health_of_server(DeviatingServer(ignores=("top_k",)))
     assert of(found)["top_k"].state == "not verifiable"
-    assert of(found)["top_k"].evidence.startswith("ignored: top_k 1 gave ")
+    assert of(found)["top_k"].text.startswith("ignored: top_k 1 gave ")
     assert states(found)["min_p"] == "not contradicted"
     wanted = health_of_server(DeviatingServer(ignores=("top_k",)), top_k=5)
     assert of(wanted)["top_k"].state == "contradicted"
@@ -158,7 +158,7 @@ def test_another_model_in_a_part_of_the_replies() -> None:
     assert of(found)["one model"].state == "contradicted"
     assert found.unreliable is not None
     silent = health_of_server(DeviatingServer(share_of_other=0.5, other_name="tiny"), DOCUMENTS)
-    assert silent.draws_verdict.state == "contradicted"
+    assert "draws against their log-probabilities" in [f.name for f in silent.findings]
     assert silent.unreliable is not None
 
 
@@ -170,18 +170,8 @@ def test_log_probabilities_in_another_base() -> None:
 
 def test_a_model_that_this_package_samples_needs_no_belief() -> None:
     decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True, "sent": {"top_k": 0}}
-    found = setting_verdicts({"decoding": decoding}, DrawsVerdict("not verifiable", "why"), {}, [])
-    assert {one.setting: one.state for one in found if one.state != "verified"} == {
-        "seed": "not verifiable",
-        "batch": "not verifiable",
-    }
-
-
-def test_draws_contradict_the_log_probabilities_where_all_else_is_sure() -> None:
-    decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True}
-    draws = DrawsVerdict("contradicted", repeats=3.0, expected=1.0, t=9.0, p_value=1e-9)
-    found = setting_verdicts({"decoding": decoding}, draws, {}, [])
-    assert [one.setting for one in found if one.state == "contradicted"] == ["log-probability base"]
+    found = states(measure_health([AnswerSet("1", Answer("a"), (Answer("a"), Answer("b")))], {"decoding": decoding}))
+    assert {name for name, state in found.items() if state != "verified"} == {"seed", "batch"}
 
 
 def test_replies_that_do_not_say_who_they_are_from() -> None:
@@ -191,9 +181,9 @@ def test_replies_that_do_not_say_who_they_are_from() -> None:
         health = measure_health([AnswerSet("1", answers[0], tuple(answers))], {"decoding": decoding})
         assert states(health)["one model"] == state
     nobody = measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {"decoding": decoding})
-    assert of(nobody)["one model"].evidence.startswith("no answer says who gave it")
+    assert of(nobody)["one model"].text.startswith("no answer says who gave it")
     assert decoding_line(nobody) is not None
-    assert measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {}).setting_verdicts == ()
+    assert measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {}).settings == []
 
 
 @pytest.mark.parametrize("recorded", [None, 3, {"draws": "x"}, {"draws": -1, "distinct": 2, "chance": 7}])

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.measures.headline import headline
-from hedge_tasks.runs.answer_checks import MANY, SOME, AnswerCheck, _likeness, _p_at_least, _share_check
+from hedge_tasks.runs.answer_tests import MANY, SOME, likeness
 from hedge_tasks.runs.health import Health, measure_health
+from hedge_tasks.runs.health_tests import share_test
 from hedge_tasks.runs.run_files import Run, save_run
 
 DECODING = {"asked": "pure", "temperature": 1.0}
@@ -218,7 +218,7 @@ def state(sets: Sets) -> Any:
 @pytest.mark.parametrize("kind", HONEST)
 def test_no_honest_model_is_unreliable(kind: str, seed: int) -> None:
     found = health(HONEST[kind](seed))
-    assert [c for c in found.checks if c.state == "contradicted" and c.unreliable] == []
+    assert [c for c in found.tests if c.state == "contradicted" and c.unreliable] == []
 
 
 def test_twenty_two_faults() -> None:
@@ -271,7 +271,7 @@ def test_likeness_is_that_of_all_pairs() -> None:
     def mean(values: list[float]) -> float:
         return sum(values) / len(values)
 
-    to_baseline, within = _likeness(usable)
+    to_baseline, within = likeness(usable)
     for i, (baseline, draws) in enumerate(usable):
         others = [d for j, (_, d) in enumerate(usable) if j != i]
         own = mean([cosine(baseline, d) for d in draws])
@@ -291,14 +291,6 @@ def test_likeness_is_that_of_all_pairs() -> None:
     ],
 )
 def test_shares_are_judged_at_their_borders(n: int, state: str, unreliable: bool) -> None:
-    check = _share_check("x", [i < n for i in range(100)], "odd")
+    [check] = share_test("x", n, 100, "answers are odd", SOME, MANY, 20)
     assert (check.state, check.unreliable) == (state, unreliable)
-    assert _share_check("x", [True] * 19, "odd") == AnswerCheck("x", "not verifiable", "only 19 documents tell")
-
-
-def test_trials_with_their_own_chances() -> None:
-    assert _p_at_least(2, [0.5, 0.25, 1.0]) == pytest.approx(1 - 0.5 * 0.75)
-    assert _p_at_least(3, [0.5, 0.5]) == 0
-    assert _p_at_least(0, [0.5]) == pytest.approx(1)
-    honest = np.mean([_p_at_least(k, [0.1] * 50) for k in range(3)])
-    assert honest > 0.5
+    assert [test.state for test in share_test("x", 19, 19, "odd", SOME, MANY, 20)] == ["not verifiable"]

@@ -1,4 +1,4 @@
-"""Content of a run file besides the answers, checked as it is read, so that no other module has to."""
+"""Lines of a run file, checked as they are read, so that no other module has to."""
 
 from __future__ import annotations
 
@@ -25,18 +25,23 @@ class _Documents(OpenRecord):
     answer: str | None = None
     revision: str | None = None
     group: str | None = None
-    grouping: Objects[int] | None = None
     question_type: str | None = None
-    description: str | None = None
     context: str | None = None
+    description: str | None = None
     evaluation: str | None = None
     images: Items[str] | None = None
+    grouping: Objects[int] | None = None
     judge: Objects[Any] | None = None
+
+
+class _CountedLabels(OpenRecord):
+    silent: Literal["unlabelled", "hallucinated"] | None = None
+    errors: Literal["all", "major", "minor", "major-against-rest"] | None = None
 
 
 class _Claims(OpenRecord):
     asked: Objects[Any] | None = None
-    labels: Objects[Any] | None = None
+    labels: _CountedLabels | None = None
 
 
 class _Decoding(OpenRecord):
@@ -48,7 +53,6 @@ class _Sampled(OpenRecord):
     probe: Objects[Any] | None = None
     server: Objects[Any] | None = None
     image_use: Objects[int] | None = None
-    verdicts: Items[Objects[Any]] | None = None
 
 
 class _Outcome(OpenRecord):
@@ -68,8 +72,6 @@ class RunSettings(OpenRecord):
     failed: Items[Any] | None = None
     outcome: _Outcome | None = None
     metadata: Objects[Any] | None = None
-    judged_again: Objects[Any] | None = None
-    partial: Objects[Any] | None = None
 
 
 class RecordedVerdict(OpenRecord):
@@ -86,8 +88,13 @@ class RecordedVerdict(OpenRecord):
     objects: Items[Any] | None = None
 
 
-class RecordedSource(Record):
-    """A model whose outputs for the answers are kept; see `hedge_tasks.runs.evidence`."""
+class EvidenceSource(Record):
+    """A model whose outputs for the answers are kept, and the form of the texts that it was given.
+
+    Attributes:
+        kind, model, revision, dtype: see `hedge_tasks.clustering.model_outputs.Source`.
+        with_question: whether each answer has the question in front of it.
+    """
 
     kind: Literal["cosines", "relations"]
     model: str
@@ -97,13 +104,18 @@ class RecordedSource(Record):
 
 
 class RecordedEvidence(Record):
-    """Outputs of models for one document's answers; see `hedge_tasks.runs.evidence`."""
+    """Outputs of models for one document's answers; see `hedge_tasks.runs.evidence`.
+
+    Attributes:
+        texts: checksum of the answers.
+        said: by each model in the header, packed; None where it has said nothing.
+    """
 
     texts: str
     said: Items[str | None]
 
 
-class RunHeader(Record):
+class RunHeader(OpenRecord):
     """The first line of a run file."""
 
     hedge_run: Literal[2]
@@ -112,7 +124,7 @@ class RunHeader(Record):
     created: str
     settings: RunSettings
     documents: Count | None = None
-    evidence: Items[RecordedSource] = ()
+    evidence: Items[EvidenceSource] = ()
 
 
 class RunRow(OpenRecord):

@@ -1,0 +1,209 @@
+"""Answers of a run held against each other: is what a server sent what it was asked for?
+
+A server may answer about another document, send the same draws twice, or refuse one kind of picture, and every table
+looks like any other. Each test tells one such way from what honest models do, at a stated level or above a stated
+share; one that could not have told anything is "not verifiable", never passed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from math import gcd
+
+import numpy as np
+
+from hedge_tasks.clustering.exact import normalise
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
+from hedge_tasks.replies.declining import unanswered
+from hedge_tasks.runs.health_tests import HealthTest, Sampled, share_test
+from hedge_tasks.statistics.base import FloatArray
+
+ALPHA = 1e-3
+"""Level of each test."""
+
+FEWEST_DOCUMENTS = 20
+_MOST_READ = 500
+"""Documents whose words are read for refusals, spread over the run."""
+
+_LIKE = {"clean": 0.5, "noisy": 0.25}
+"""A document's draws are at least this share as like its baseline answer as they are like each other. The baseline
+answer is near their mode, so that clean ones are more like it; noise may change what is said."""
+
+SOME, MANY = 0.1, 0.5
+"""Shares above which an oddity is worth a word, and above which the numbers cannot be relied on."""
+
+_SHORT = 4
+_ECHO_WORDS = 4
+"""Words of a question with which an answer that has them all repeats it."""
+
+_EVEN = 0.8
+"""Most honest questions with several answers whose counts share a divisor, as where every draw is there twice."""
+
+_EQUAL = 2 / 3
+"""Most that two halves of draws are equal by chance, where there are different ones among them."""
+
+
+def answer_tests(run: Sampled) -> Iterator[HealthTest]:
+    """Yield every test that a run's draws call for; none where nothing was sampled."""
+    answer_sets = run.answer_sets
+    drawn = [name for name in ("clean", "noisy") if any(getattr(a, name) for a in answer_sets)]
+    for name in drawn:
+        yield _own_document(answer_sets, name)
+        yield _beside(answer_sets, name)
+        counts = [Counter(a.text for a in getattr(s, name)) for s in answer_sets]
+        doubled = [gcd(*count.values()) > 1 for count in counts if len(count) > 1]
+        yield _coincidence(f"each {name} answer drawn anew", doubled, _EVEN, f"every {name} answer is there twice")
+    if len(drawn) == 2:
+        yield _copies(answer_sets)
+    if drawn:
+        questions = [(normalise(s.question or ""), s) for s in answer_sets]
+        long_ones = [(question, s) for question, s in questions if len(question.split()) >= _ECHO_WORDS]
+        echoes = [question in normalise(a.text) for question, s in long_ones for a in s.answers]
+        about = ("answers without their question", sum(echoes), len(echoes), "answers repeat the question")
+        yield from share_test(*about, SOME, MANY, FEWEST_DOCUMENTS)
+
+
+def _own_document(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
+    """Are a document's draws like its own baseline answer, more than like those of others?
+
+    Likeness is the cosine of the words that answers have. Only where draws of one document are more alike than draws of
+    others can anything be told.
+    """
+    what = f"{name} answers belong to their documents"
+    texts = [[text for a in getattr(s, name) if (text := normalise(a.text))] for s in answer_sets]
+    both = [(normalise(s.baseline.text), draws) for s, draws in zip(answer_sets, texts, strict=True) if len(draws) > 1]
+    usable = [(baseline, draws) for baseline, draws in both if baseline]
+    if len(usable) < FEWEST_DOCUMENTS:
+        return HealthTest(what, "not verifiable", f"only {len(usable)} documents have several answers with words")
+    to_baseline, to_each_other = likeness(usable)
+    if _p_below(-to_each_other) >= ALPHA:
+        return HealthTest(what, "not verifiable", "answers to one document are no more alike than to others")
+    if _p_below(to_baseline - _LIKE[name] * to_each_other) >= ALPHA:
+        return HealthTest(what, "not contradicted")
+    share = WHOLE_PERCENT(max(to_baseline.mean() / to_each_other.mean(), 0.0))
+    text = f"the {name} answers are not about their own documents: they are like each other, and no more like their own"
+    return HealthTest(what, "contradicted", f"{text} baseline answer than {share} of that", True)
+
+
+def likeness(usable: Sequence[tuple[str, list[str]]]) -> tuple[FloatArray, FloatArray]:
+    """How much more draws are like their own baseline answer, and like each other, than those of other documents are.
+
+    Returns:
+        Differences in the cosine of their words, both of shape `(n,)`.
+    """
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
+
+    sizes = np.array([len(draws) for _, draws in usable])
+    vectors = normalize(
+        CountVectorizer(analyzer=str.split, binary=True, dtype=np.float64).fit_transform(
+            [*(baseline for baseline, _ in usable), *(text for _, draws in usable for text in draws)]
+        )
+    )
+    n = len(usable)
+    owner = np.repeat(np.arange(n), sizes)
+    sums = csr_matrix((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner))) @ vectors[n:]
+    means = sums.multiply(1 / sizes[:, None]).tocsr()
+    total = np.asarray(means.sum(axis=0)).ravel()
+    own = np.asarray(vectors[:n].multiply(means).sum(axis=1)).ravel()
+    squares = np.asarray(means.multiply(means).sum(axis=1)).ravel()
+    to_baseline = own - (vectors[:n] @ total - own) / (n - 1)
+    within = (squares * sizes**2 - sizes) / (sizes * (sizes - 1))
+    return to_baseline, within - (means @ total - squares) / (n - 1)
+
+
+def _p_below(values: FloatArray) -> float:
+    """Return the one-sided p-value of a mean below 0 (Student's t-test)."""
+    from scipy.stats import ttest_1samp
+
+    if np.ptp(values) < 1e-12:  # no spread, of which a t-test makes nan
+        return 0.0 if values.mean() < -1e-9 else 1.0
+    return float(ttest_1samp(values, 0.0, alternative="less").pvalue)
+
+
+def _beside(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
+    """Are there more refusals, cut or very short answers, or copies of one text, than on the same documents before?
+
+    Noisy answers are held against clean ones, clean ones against baseline answers: a share that is higher by more than
+    `SOME`, in more documents than chance has it (an exact sign test).
+    """
+    from scipy.stats import binomtest
+
+    what = f"{name} answers beside {'baseline' if name == 'clean' else 'clean'} ones"
+    pairs = [
+        (getattr(s, name), (s.clean if name == "noisy" else ()) or (s.baseline,))
+        for s in answer_sets[:: -(-len(answer_sets) // _MOST_READ)]
+        if getattr(s, name)
+    ]
+    if len(pairs) < FEWEST_DOCUMENTS:
+        return HealthTest(what, "not verifiable", f"only {len(pairs)} documents tell")
+    for kind, share_of in _oddities(pairs):
+        shares = np.array([[share_of(draws, before), share_of(before, before)] for draws, before in pairs])
+        difference = shares[:, 0] - shares[:, 1]
+        more, other_way = int((difference > 0).sum()), int((difference < 0).sum())
+        mean = float(difference.mean())
+        if mean > SOME and binomtest(more, more + other_way, alternative="greater").pvalue < ALPHA:
+            now, then = map(PERCENT, shares.mean(axis=0))
+            text = f"{now} of the {name} answers {kind}, of those before {then}"
+            return HealthTest(what, "contradicted", text, mean > MANY)
+    return HealthTest(what, "not contradicted")
+
+
+_Answers = Sequence[Answer]
+
+
+def _oddities(
+    pairs: Sequence[tuple[_Answers, _Answers]],
+) -> Iterator[tuple[str, Callable[[_Answers, _Answers], float]]]:
+    """Yield what may be odd about draws, and the share of those of a document, beside those before, that are so."""
+
+    def share(is_so: Callable[[Answer], bool]) -> Callable[[_Answers, _Answers], float]:
+        return lambda draws, before: sum(map(is_so, draws)) / len(draws)
+
+    def all_short(draws: _Answers, before: _Answers) -> float:
+        # One letter for a letter is not short.
+        longest, length = (max(len(normalise(a.text)) for a in answers) for answers in (draws, before))
+        return float(0 < longest <= max(length // _SHORT, 1) < length)
+
+    before_texts = {a.text for _, answers in pairs for a in answers}
+    texts = {*before_texts, *(a.text for draws, _ in pairs for a in draws)}
+    declined = {text for text in texts if unanswered(text) is not None}
+    yield "are refused or empty", share(lambda a: a.text in declined)
+    yield "were cut or filtered", share(lambda a: a.finish in ("length", "filtered"))
+    yield "are all at most a quarter as long", all_short
+    # A model that prefers "yes" may say "no" whenever it is drawn again: one answer before is too few to tell.
+    documents = Counter(text for draws, _ in pairs for text in {a.text for a in draws} - before_texts)
+    if documents and any(len(answers) > 1 for _, answers in pairs):
+        [(common, _)] = documents.most_common(1)
+        yield "are one and the same text, whatever the document", share(lambda a: a.text == common)
+
+
+def _copies(answer_sets: Sequence[AnswerSet]) -> HealthTest:
+    """Are the noisy answers the clean ones again, whatever their order?
+
+    Of a model that does not see the picture both are draws of one distribution: pooled and dealt out at random, halves
+    with different answers are equal as sets in at most two of three cases, and of a model that sees it more seldom.
+    """
+    equal = []
+    for s in answer_sets:
+        m = min(len(s.clean), len(s.noisy))
+        clean, noisy = (Counter(a.text for a in draws[:m]) for draws in (s.clean, s.noisy))
+        if len(clean | noisy) > 1:
+            equal.append(clean == noisy)
+    return _coincidence(
+        "noisy answers are draws of their own", equal, _EQUAL, "the noisy answers are the clean ones again"
+    )
+
+
+def _coincidence(name: str, flags: Sequence[bool], most: float, text: str) -> HealthTest:
+    """Test whether something is so more often than honest draws have it at most (an exact binomial test)."""
+    from scipy.stats import binomtest
+
+    if most ** len(flags) >= ALPHA:
+        return HealthTest(name, "not verifiable", f"only {len(flags)} documents have different answers")
+    if binomtest(sum(flags), len(flags), most, alternative="greater").pvalue >= ALPHA:
+        return HealthTest(name, "not contradicted")
+    return HealthTest(name, "contradicted", f"{text} in {sum(flags)} of {len(flags)} documents that tell", True)
