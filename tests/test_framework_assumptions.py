@@ -172,9 +172,10 @@ def test_a_stock_aggregation_keeps_its_standard_error_behind_our_name(tasks: Any
     from lmms_eval import evaluator_utils
     from lmms_eval.api.metrics import mean
 
-    from hedge_tasks.lmms.stock.aggregations import guarded
+    from hedge_tasks.lmms.stock.scoring import StockScoring
 
-    assert evaluator_utils.stderr_for_metric(guarded(mean, "hedge:x, acc"), 100)([0.0, 1.0]) == pytest.approx(0.5)
+    guarded = StockScoring(SimpleNamespace(_filters=())).guarded(mean, "hedge:x, acc")
+    assert evaluator_utils.stderr_for_metric(guarded, 100)([0.0, 1.0]) == pytest.approx(0.5)
 
 
 def test_names_of_tasks_pass_through_three_methods(tasks: Any) -> None:

@@ -69,6 +69,7 @@ class HedgeTask(TaskResults):
     judge: Judge
     plan: SamplingPlan
     not_on_hub: ClassVar[Mapping[str, str]] = {}
+    takes_system_instruction: ClassVar[bool] = False
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -153,7 +154,7 @@ class HedgeTask(TaskResults):
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def build_all_requests(self, **options: Any) -> None:
-        if options.get("system_instruction"):
+        if options.get("system_instruction") and not self.takes_system_instruction:
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         self._prepare()
         super().build_all_requests(**options)
@@ -268,6 +269,7 @@ class HedgeTask(TaskResults):
         doc = self.dataset_no_image[split][doc_id]
         data, wording = self._data, self._data.wording(doc)
         return self._sample_request(
+            doc,
             id=data.id(doc_id, doc),
             key=data.keys[doc_id],
             question=wording.question,
@@ -276,14 +278,14 @@ class HedgeTask(TaskResults):
             load_images=data.loader(doc_id),
             reference=self.doc_to_target(doc),
             group=data.grouping.groups[doc_id],
-            question_type=data.question_type(doc),
-            choices=self._choices(doc),
-            options=self._offered(doc),
         )
 
-    def _sample_request(self, **of_document: Any) -> SampleRequest:
+    def _sample_request(self, doc: Mapping[str, Any], **of_document: Any) -> SampleRequest:
         """Return a request with what all documents of the task share."""
         return SampleRequest(
+            question_type=self._data.question_type(doc),
+            choices=self._choices(doc),
+            options=self._offered(doc),
             prompt=self._prompt,
             plan=self.plan,
             model=model_identity(self._args),
