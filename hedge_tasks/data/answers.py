@@ -235,9 +235,6 @@ REVERSED = "reversed:"
 """The same where the options are shown in the other order; the letter that the option has in the given one follows."""
 
 
-READ = "read:"
-"""The same as the final answer behind the model's own baseline reply."""
-
 NOISY = "noisy:"
 """The same on the picture of a noisy draw; the draw's number follows, a colon, and the option: "noisy:3:left"."""
 
@@ -249,7 +246,7 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
 
     Args:
         forced: of an answer set.
-        prefix: `OPTION`, `REVERSED` or `READ`, or `NOISY` with the number of a draw and a colon.
+        prefix: `OPTION` or `REVERSED`, or `NOISY` with the number of a draw and a colon.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
@@ -264,7 +261,7 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
 
 def _n_passes(name: str, answer: Answer) -> int:
     """Of one forced text: a letter as the whole reply is read in every way to write it."""
-    whole = name.startswith((OPTION, REVERSED, READ, NOISY)) and answer.finish != "length"
+    whole = name.startswith((OPTION, REVERSED, NOISY)) and answer.finish != "length"
     return len(spellings(answer.text)) if whole else 1
 
 

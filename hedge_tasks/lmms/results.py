@@ -67,18 +67,6 @@ class Results:
         if every_report:
             self.outcome["sampled"] = every_report[0]
 
-    def note_self_readings(self, task: str, counts: Mapping[str, Any]) -> None:
-        """Record how the model has read its own replies beside the rules, over all processes; see `self_reading`."""
-        ranks = gather([dict(counts)])
-        total = {name: sum((of_process[name] for of_process in ranks), type(value)()) for name, value in counts.items()}
-        self.outcome["self_reading"] = total
-        if is_first():
-            logger.info(
-                "{}: of {} replies that the model read itself the rules read {} alike, {} not at all, {} as something "
-                "else (unread now); of {} neither is sure",
-                *(task, total["asked"], total["agree"], total["decided"], total["differ"], total["unsure"]),
-            )
-
     def note_failures(self, task: str, failed: list[FailedDocument], n_here: int, plan: SamplingPlan) -> None:
         """Record the documents that are left out, of all processes.
 

@@ -30,13 +30,11 @@ from hedge_tasks.lmms.filters import (
     chosen_detectors,
     chosen_filters,
 )
-from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import model_identity, store_folder
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags
 from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
 from hedge_tasks.lmms.results import Results
 from hedge_tasks.lmms.rows import NO_SAMPLES, measures_for
-from hedge_tasks.lmms.self_reading import check_self_reading
 from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.lmms.task_results import TaskResults
 from hedge_tasks.measures.measure import Measure
@@ -44,7 +42,7 @@ from hedge_tasks.measures.standard_measures import detectors_of, looks_at_sample
 from hedge_tasks.runs.processes import is_first
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.task_claims import TaskClaims
-from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed
+from hedge_tasks.sampling.forced import OPTIONS, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -186,9 +184,6 @@ class HedgeTask(TaskResults):
         self.plan = plan
         if not self.plan.n:
             self._leave_out_samples()
-        if self.plan.self_reading:
-            offers = type(self).choices is not TaskHooks.choices
-            check_self_reading(self.config.task, self.judge, offers=offers)
         check_images(self.config.task, self._data, self.plan)
         self._second_stage = self.second_stage()
         if not self._predict_only:
@@ -291,7 +286,7 @@ class HedgeTask(TaskResults):
             model=model_identity(self._args),
             store=store_folder(self._args),
             second_stage=self._second_stage,
-            forced=(*self._forced, *((SELF_READING,) if self.plan.self_reading else ())),
+            forced=self._forced,
             **of_document,
         )
 
@@ -299,8 +294,7 @@ class HedgeTask(TaskResults):
         return closed_choices(self.config.task, self.choices(document)) if self.plan.guided else ()
 
     def _offered(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        needed = OPTIONS in self._forced or self.plan.self_reading
-        return tuple(self.choices(document) or ()) if needed else ()
+        return tuple(self.choices(document) or ()) if OPTIONS in self._forced else ()
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned:

@@ -26,7 +26,6 @@ from hedge_tasks.judging import (
     keep_labels,
 )
 from hedge_tasks.judging.config import LABELS
-from hedge_tasks.judging.reply_judge import ReplyJudge
 from hedge_tasks.llm.account import asked
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import (
@@ -34,14 +33,13 @@ from hedge_tasks.lmms.filters import (
     ScoreFilter,
     steps_of,
 )
+from hedge_tasks.lmms.findings import note_kept
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
 from hedge_tasks.lmms.results import Results, declared_settings, keep_outputs
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.measure import Measure
@@ -159,9 +157,6 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         keep_labels(self.judge, output_folder(self._args, LABELS))
         cases = [self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)]
         judged = self.judge_cases(cases, answer_sets)
-        if self.plan.self_reading and isinstance(self.judge, ReplyJudge):
-            judged, counts = self_read(self.judge, cases, answer_sets, judged)
-            self._results.note_self_readings(self.config.task, counts)
         self._results.note_verdicts(cases, judged)
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 

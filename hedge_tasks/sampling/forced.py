@@ -13,7 +13,6 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
   option, named `reversed:LETTER` by the letter that the option has in the given order;
 - `noisy`: the same on the perturbed picture of each noisy draw, named `noisy:NUMBER:TEXT`. One pass an option and
   picture, beside the draws and never in one number with them;
-- `self_reading`: the same as the final answer behind the model's own baseline reply, named `read:TEXT`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from typing import Any, Protocol
 from loguru import logger
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import NOISY, OPTION, READ, REVERSED, Answer
+from hedge_tasks.data.answers import NOISY, OPTION, REVERSED, Answer
 from hedge_tasks.data.option_order import reversed_letters, reversed_question, spellings
 from hedge_tasks.errors import check_names
 from hedge_tasks.perturb.base import Wording, build_noise
@@ -51,10 +50,7 @@ PASSES: Mapping[str, tuple[str, ...]] = {
 }
 """Evidence that a detector may need -> the passes that give it."""
 
-SELF_READING = "self_reading"
-"""Asks for one more of each, behind the model's own reply."""
-
-NAMES = (*dict.fromkeys(name for names in PASSES.values() for name in names), SELF_READING)
+NAMES = tuple(dict.fromkeys(name for names in PASSES.values() for name in names))
 
 OPTIONS = "options"
 """Asks for one pass an offered answer."""
@@ -65,7 +61,7 @@ _REVERSED = "reversed"
 _NOISY = "noisy"
 """Asks for one an offered answer and noisy draw."""
 
-_PREFIXES = {OPTION: OPTIONS, REVERSED: _REVERSED, READ: SELF_READING, NOISY: _NOISY}
+_PREFIXES = {OPTION: OPTIONS, REVERSED: _REVERSED, NOISY: _NOISY}
 """Beginnings of the names of passes about offered answers -> what asks for them."""
 
 CONDITION = "forced"
@@ -107,7 +103,7 @@ class ForcedPass:
     """One text after one prompt.
 
     Attributes:
-        name: one of `NAMES`, or `OPTION`, `REVERSED`, `READ` or `NOISY` with the option behind it.
+        name: one of `NAMES`, or `OPTION`, `REVERSED` or `NOISY` with the option behind it.
         draw: a draw whose conversation is read.
         text: that the model is made to say.
     """
@@ -158,14 +154,6 @@ def forced_keys(
         keys[f"{REVERSED}{option}"] = definition.forced_key(
             document, question, {**reversed_fields, **_option_fields(letter)}, None
         )
-    for option in options:
-        fields = {
-            "name": SELF_READING,
-            "baseline": baseline.text,
-            "offered": _option_list(options),
-            **_option_fields(option),
-        }
-        keys[f"{READ}{option}"] = definition.forced_key(document, question, fields, _final_prompt())
     for draw in definition.plan(1, n_noisy).draws(document) if options and n_noisy else ():
         if draw.condition == "noisy":
             draw_fields = {"name": _NOISY, "draw": definition.key(document, question, draw)}
@@ -374,9 +362,6 @@ def _draw_to_read(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest
     request = draw.request
     if name == OPTIONS:
         return draw
-    if name == SELF_READING:
-        then = _final_prompt().user_text(Wording(_option_list(request.options)))
-        return _AfterReply(request, draw.draw, draw.document, draw.row, reply=baseline.text, then=then)
     if name == _REVERSED:
         return replace(draw, request=_in_other_order(request))
     if name == "blank":
@@ -420,9 +405,8 @@ def _forced_text(name: str, baseline: Answer, letters: Mapping[str, str] | None 
     Args:
         letters: of the options in the other order.
     """
-    for prefix in (OPTION, READ):
-        if name.startswith(prefix):
-            return name.removeprefix(prefix)
+    if name.startswith(OPTION):
+        return name.removeprefix(OPTION)
     if name.startswith(NOISY):
         return name.removeprefix(NOISY).partition(":")[2]
     if name.startswith(REVERSED):
@@ -434,27 +418,6 @@ def _reworded_question(question: str, document: str) -> str:
     """The question behind an introduction that changes nothing, which the document alone decides."""
     seed = int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big")
     return build_noise(_REWORDING).perturb_wording(Wording(question), seed=seed).question
-
-
-@dataclass(frozen=True, kw_only=True)
-class _AfterReply(DrawRequest):
-    """A draw with the reply to it and a further turn of the user's."""
-
-    reply: str
-    then: str
-
-    def conversation(self, images: list[Any]) -> list[dict[str, Any]]:
-        turns = [("assistant", self.reply), ("user", self.then)]
-        further_turns = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in turns]
-        return [*super().conversation(images), *further_turns]
-
-
-def _option_list(options: Sequence[str]) -> str:
-    return ", ".join(options)
-
-
-def _final_prompt() -> Prompt:
-    return load_prompt("forced/final_answer")
 
 
 def _truth_prompt() -> Prompt:

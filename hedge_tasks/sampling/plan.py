@@ -37,7 +37,6 @@ NOT_OF_THE_ANSWER = (
     "on_filtered",
     "image_check",
     "probe",
-    "self_reading",
     "inside",
 )
 """Settings that shape no answer by themselves (the strength is part of the perturbation's own settings)."""
@@ -83,8 +82,6 @@ class SamplingPlan:
             Other pictures, and so other numbers. None perturbs every pixel.
         guided: whether the model may only write one of the answers that a question offers, in tasks that have such
             questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
-        self_reading: whether the model is asked, by forced passes, which of the offered answers its own baseline reply
-            is; see `hedge_tasks.lmms.self_reading`. No draw is another one for it.
         inside: parts of the model that are kept for detectors that look inside, such as "states+attention", or "all";
             see `hedge_tasks.data.inside`. No draw is another one for it.
         alternatives: keep with the baseline answer its tokens, each with its log-probability and so many of the
@@ -112,7 +109,6 @@ class SamplingPlan:
     max_image_side: int | None = None
     perturb_at: int | None = None
     guided: bool = False
-    self_reading: bool = False
     inside: str | bool = False
     alternatives: int | None = None
 
@@ -144,7 +140,6 @@ class SamplingPlan:
             if getattr(self, name) is not None:
                 options.count(name, getattr(self, name), at_least=1)
         options.flag("guided", self.guided)
-        options.flag("self_reading", self.self_reading)
         parts_of(self.inside)
         if self.alternatives is not None and options.count("alternatives", self.alternatives) > MOST_ALTERNATIVES:
             raise ConfigError(f"alternatives: expected at most {MOST_ALTERNATIVES}, got {self.alternatives}")
@@ -185,7 +180,7 @@ class SamplingPlan:
         noise = self.noise.settings()
         settings = {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
         # Only where they are on: they are no part of the definition of answers that were sampled without.
-        off = [n for n in ("max_image_side", "perturb_at", "guided", "self_reading", "inside") if not settings[n]]
+        off = [n for n in ("max_image_side", "perturb_at", "guided", "inside") if not settings[n]]
         off += ["alternatives"] if self.alternatives is None else []
         return {key: value for key, value in settings.items() if key not in off}
 
