@@ -19,6 +19,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import parts_of
 from hedge_tasks.data.manifests import Data
 from hedge_tasks.detectors.registry import get
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import (
     Judge,
     check_judge,
@@ -32,7 +33,7 @@ from hedge_tasks.lmms.filters import (
 )
 from hedge_tasks.lmms.identity import model_identity, store_folder
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags
-from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
+from hedge_tasks.lmms.requests import check_images, check_models, check_noise
 from hedge_tasks.lmms.results import Results
 from hedge_tasks.lmms.rows import NO_SAMPLES, measures_for
 from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
@@ -212,8 +213,13 @@ class HedgeTask(TaskResults):
         request = self._request(split, doc_id, ctx)
         if self.plan.noisy_count:
             check_noise(self.config.task, self.plan, request)
-        if request.store is None:
-            self._warn_of_nothing_kept()
+        if request.store is None and not self._warned and is_first():
+            self._warned = True
+            logger.warning(
+                "{}: nothing of this run will be kept, neither answers nor labels: a killed run starts anew, and no "
+                "report, rescoring or larger n can use it. Give --output_path, or set HEDGE_STORE, to keep them",
+                self.config.task,
+            )
         # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
@@ -291,12 +297,10 @@ class HedgeTask(TaskResults):
         )
 
     def _choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        return closed_choices(self.config.task, self.choices(document)) if self.plan.guided else ()
+        choices = self.choices(document) if self.plan.guided else ()
+        if choices is None:
+            raise ConfigError(f"{self.config.task}: guided: its answers are free, there is nothing to choose")
+        return tuple(choices)
 
     def _offered(self, document: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(self.choices(document) or ()) if OPTIONS in self._forced else ()
-
-    def _warn_of_nothing_kept(self) -> None:
-        if not self._warned:
-            warn_of_nothing_kept(self.config.task)
-        self._warned = True

@@ -127,10 +127,9 @@ class Probes:
         Raises:
             ConfigError: there is none; names the metrics with what they said, and what to do.
         """
-        every = [*self._right, *self._wrong, *self._between]
-        sound = [outcome for outcome in every if outcome.fault is None]
+        sound = [outcome for outcome in (*self._right, *self._wrong, *self._between) if outcome.fault is None]
         if not sound:
-            fault = every[0].fault if every else "it has no documents"
+            fault = self._right[0].fault if self._right else "it has no documents"
             raise ConfigError(f"{self._task}: its scoring says nothing of its own references: {fault}")
         judge = self._options.judge
         if judge is not None and judge not in self._aggregations:
@@ -142,9 +141,13 @@ class Probes:
             labels = {rule.label(number) for number in numbers}
             if labels and None not in labels and (judge is not None or self._tells(rule)):
                 return rule
+        raise ConfigError(self._advice(seen))
+
+    def _advice(self, seen: Mapping[str, Sequence[float]]) -> str:
+        """Return what the metrics said, by how they are read, and what to do."""
         listing = "; ".join(f"{name}: {', '.join(f'{n:g}' for n in numbers[:6])}" for name, numbers in seen.items())
-        metric = judge or next(iter(self._aggregations), "METRIC")
-        raise ConfigError(
+        metric = self._options.judge or next(iter(self._aggregations), "METRIC")
+        return (
             f"{self._task}: no metric is 1 for its own references, 0 for nothing, and nothing in between. Of known "
             f"answers they say: {listing or 'nothing that is a number'}. Name the one that judges: {self._task}:judge="
             f"{metric}, with :at_least=0.5 (or at_most=) where it is graded and :field=KEY for a key of its record; or "
