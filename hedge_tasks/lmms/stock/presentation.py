@@ -63,9 +63,8 @@ class Presentation:
     def present(self, document: Mapping[str, Any]) -> PresentedDocument:
         if self._chat:
             conversation, media = Conversation.of(self._stock.doc_to_messages(document))
-        else:
-            conversation, media = None, self._stock.doc_to_visual(document) or ()
-        return PresentedDocument(conversation, tuple(map(_opened, media)))
+            return PresentedDocument(conversation, tuple(map(_opened, media)))
+        return PresentedDocument(None, tuple(map(_opened, self._stock.doc_to_visual(document) or ())))
 
     def media(self, document: Mapping[str, Any]) -> list[Any]:
         """Return what `SampleRequest.load_images` is: everything that the document shows."""
