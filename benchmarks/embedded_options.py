@@ -5,7 +5,7 @@
 - p(yes) against p(no), each as the whole reply: by forced passes (exact), as the share of ten guided draws, and by the
   estimate of `digit_mass.py` that this package used before; AUROC against the truth, bias and error against the exact.
 - A reply drawn at temperature 1, read by the rules, and by the model itself: forced passes over the options behind the
-  reply and "Final answer, one of: yes, no." (`hedge_tasks.lmms.self_reading`).
+  reply and "Final answer, one of: yes, no.".
 
 The model has 0.9 million parameters and was never trained on a second turn: this shows that the mechanism works and
 what it costs, and nothing of how well a large model reads itself.

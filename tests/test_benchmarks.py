@@ -36,7 +36,7 @@ NEEDS = {
     ),
     "a server, an engine or Ray": "engines large_run ray_cost sampling_cost",
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
-    "data that is not in the repository": "rule_judge stock_tasks vlm_options",
+    "data that is not in the repository": "rule_judge vlm_options",
     "a finished run, or minutes": (
         "mitigations equal_numbers finished_run large_store "
         "report_pages scale shale_scenarios store_overhead streamed_scores"

@@ -83,15 +83,15 @@ def test_installing_twice_changes_nothing(tasks: Any) -> None:
 def test_the_next_command_is_under_the_last_table(tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from lmms_eval.__main__ import make_table  # what the command line prints with
 
-    from hedge_tasks.lmms import next_step
+    from hedge_tasks.lmms import findings
 
     results = {"results": {"a": {"acc,none": 1.0}}, "configs": {}, "n-shot": {}, "versions": {}}
-    monkeypatch.setattr(next_step, "_kept", {})
+    monkeypatch.setattr(findings, "_kept", {})
     assert "Next:" not in make_table(results)
-    next_step.note_kept(Path("out"), own_data=False)
+    findings.note_kept(Path("out"), own_data=False)
     assert "\nNext: hedge report out --out report.html" in make_table(results)
     assert "Next:" not in make_table(results)
-    next_step.note_kept(Path("an out"), own_data=True)
+    findings.note_kept(Path("an out"), own_data=True)
     grouped = {**results, "groups": {"b": {"acc,none": 1.0}}}
     assert "Next:" not in make_table(grouped)
     assert "Next: hedge report 'an out' --trust-run --out report.html" in make_table(grouped, "groups")
@@ -172,9 +172,10 @@ def test_a_stock_aggregation_keeps_its_standard_error_behind_our_name(tasks: Any
     from lmms_eval import evaluator_utils
     from lmms_eval.api.metrics import mean
 
-    from hedge_tasks.lmms.stock.aggregations import guarded
+    from hedge_tasks.lmms.stock.scoring import StockScoring
 
-    assert evaluator_utils.stderr_for_metric(guarded(mean, "hedge:x, acc"), 100)([0.0, 1.0]) == pytest.approx(0.5)
+    guarded = StockScoring(SimpleNamespace(_filters=())).guarded(mean, "hedge:x, acc")
+    assert evaluator_utils.stderr_for_metric(guarded, 100)([0.0, 1.0]) == pytest.approx(0.5)
 
 
 def test_names_of_tasks_pass_through_three_methods(tasks: Any) -> None:

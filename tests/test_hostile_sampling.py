@@ -280,9 +280,13 @@ def test_what_dead_writers_left_is_removed(tmp_path: Path) -> None:
 def test_a_run_that_keeps_nothing_says_so_once(said: list[str]) -> None:
     from hedge_tasks.lmms.task import HedgeTask
 
-    task = SimpleNamespace(_warned=False, config=SimpleNamespace(task="hedge_x"))
-    for _ in range(3):
-        HedgeTask._warn_of_nothing_kept(task)  # type: ignore[arg-type]
+    plan, request = SimpleNamespace(n=1, noisy_count=0), SimpleNamespace(store=None)
+    task = SimpleNamespace(
+        _warned=False, config=SimpleNamespace(task="hedge_x"), plan=plan, _request=lambda *about: request
+    )
+    for i in range(3):
+        about = {"task": "hedge_x", "doc_id": i, "repeats": 1, "split": "test"}
+        HedgeTask.construct_requests(task, i, "", metadata=about)  # type: ignore[arg-type]
     [line] = [line for line in said if "nothing of this run will be kept" in line]
     assert "hedge_x" in line
     assert "--output_path" in line

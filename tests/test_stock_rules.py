@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import socket
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,154 +30,201 @@ def test_a_name_carries_its_options_without_a_sign_for_the_shell() -> None:
             StockName.parse(wrong)
 
 
-def test_options_are_checked() -> None:
-    from hedge_tasks.lmms.stock.options import StockOptions
+def options_of(**written: str) -> Any:
+    from hedge_tasks.lmms.stock.names import StockOptions
 
-    given = {"judge": "anls", "at_least": "0.5", "n": "3", "perturbation": "mild", "as": "qwen_vl", "field": "x"}
-    options = StockOptions.from_mapping(given, "hedge:x")
+    return StockOptions.of(StockName("x", written))
+
+
+def test_options_are_checked() -> None:
+    options = options_of(judge="anls", at_least="0.5", n="3", perturbation="mild", **{"as": "qwen_vl", "field": "x"})
     assert (options.judge, options.at_least, options.model, options.record_key) == ("anls", 0.5, "qwen_vl", "x")
     assert options.plan == {"n": 3, "perturbation": "mild"}
-    for wrong, said in (
+    for wrong, message in (
         ({"jugde": "anls"}, "did you mean 'judge'"),
-        ({"at_least": "0.5"}, "needs judge=METRIC"),
+        ({"at_least": "0.5"}, "need judge=METRIC"),
         ({"judge": "a", "at_least": "1", "at_most": "1"}, "not both"),
         ({"judge": "a", "at_least": "much"}, "expected a number"),
         ({"n": "-1"}, "n: "),
-        ({"stability": "perhaps"}, "true or false"),
     ):
-        with pytest.raises(ConfigError, match=said):
-            StockOptions.from_mapping(wrong, "hedge:x")
-
-
-def numbers_of(aggregations: dict[str, Any], **higher: bool) -> Any:
-    from hedge_tasks.lmms.stock.numbers import Numbers
-
-    return Numbers(SimpleNamespace(aggregation=lambda: aggregations, higher_is_better=lambda: higher))
-
-
-def rule_of(probes: list[dict[str, Any]], aggregations: dict[str, Any], asked: dict[str, Any], **higher: bool) -> Any:
-    from hedge_tasks.lmms.stock.options import StockOptions
-    from hedge_tasks.lmms.stock.scoring import StockOutcome
-
-    numbers = numbers_of(aggregations, **higher)
-    return numbers.rule([StockOutcome(p) for p in probes], StockOptions.from_mapping(asked, "hedge:x"), "hedge:x")
+        with pytest.raises(ConfigError, match=message):
+            options_of(**wrong)
 
 
 def share_right(records: list[Any]) -> float:
     return sum(record["pred"] == record["gold"] for record in records) / len(records)
 
 
-def printed(records: list[Any]) -> dict[str, Any]:
-    return {"all": 1.0}
-
-
 def write_submission(records: list[Any], args: Any) -> None:
     raise AssertionError("never called")
 
 
+def write_here(records: list[Any]) -> float:
+    Path("submission.json").write_text("[]")
+    return share_right(records)
+
+
+class Metrics:
+    """A stock task whose reference is "right" and whose metrics say what a function does of an answer."""
+
+    _filters = (SimpleNamespace(name="none", apply=lambda instances, documents: [_unfiltered(i) for i in instances]),)
+    config = SimpleNamespace(task="stock", doc_to_choice=None)
+
+    def __init__(self, of_answer: Any, aggregations: dict[str, Any], higher: dict[str, bool] | None = None) -> None:
+        self._of_answer, self._aggregations, self._higher = of_answer, aggregations, higher or {}
+
+    def process_results(self, document: Any, results: list[str]) -> Any:
+        return self._of_answer(results[0])
+
+    def aggregation(self) -> dict[str, Any]:
+        return self._aggregations
+
+    def higher_is_better(self) -> dict[str, bool]:
+        return self._higher
+
+    def doc_to_target(self, document: Any) -> str:
+        return "right"
+
+
+def _unfiltered(instance: Any) -> None:
+    instance.filtered_resps["none"] = instance.resps[0]
+
+
+def rule_of(stock: Metrics, **written: str) -> Any:
+    from datasets import Dataset
+
+    from hedge_tasks.lmms.stock.judge import Probes
+    from hedge_tasks.lmms.stock.scoring import StockScoring
+
+    documents = Dataset.from_dict({"row": range(3)})
+    return Probes(stock, StockScoring(stock), documents, options_of(**written), "hedge:x").rule()
+
+
+def graded(answer: str) -> float:
+    return len(answer) / len("right")
+
+
 @pytest.mark.parametrize(
-    ("probes", "aggregations", "asked", "expected"),
+    ("of_answer", "aggregations", "written", "expected"),
     [
-        ([{"acc": 1}, {"acc": False}], {"acc": max}, {}, ("acc", "value")),
-        # What says 1 of everything is about something else; what says 0 of all may be the one.
-        ([{"form": 1, "acc": 1}, {"form": 1, "acc": 0}], {"form": max, "acc": max}, {}, ("acc", "value")),
-        ([{"form": 1, "acc": 0}, {"form": 1, "acc": 0}], {"form": max, "acc": max}, {}, ("acc", "value")),
-        ([{"a": {"is_correct": True}}, {"a": {"is_correct": False}}], {"a": max}, {}, ("a", "is_correct")),
+        (lambda a: {"acc": a == "right"}, {"acc": max}, {}, ("acc", "value")),
+        # What says 1, or 0, of everything is about something else.
         (
-            [{"a": {"pred": "x", "gold": "x"}}, {"a": {"pred": "", "gold": "x"}}],
-            {"a": share_right},
+            lambda a: {"form": 1, "gold": 0, "acc": a == "right"},
+            dict.fromkeys(("form", "gold", "acc"), max),
             {},
-            ("a", "aggregation"),
+            ("acc", "value"),
         ),
-        ([{"b": {"score": 1.0}}, {"c": {"score": 0.0}}], {"b": max, "c": max}, {}, (None, "score")),
-        ([{"acc": 100.0}, {"acc": 0.0}], {"acc": max}, {}, ("acc", "value")),
-        # A grade by its name is not taken, even where a few answers show only 0 and 1.
-        ([{"anls": 1, "em": 1}, {"anls": 0, "em": 0}], {"anls": max, "em": max}, {}, ("em", "value")),
-        ([{"anls": 0.7}], {"anls": max}, {"judge": "anls", "at_least": 0.5}, ("anls", "value")),
-        ([{"m": {"iou": 0.2}}], {"m": max}, {"judge": "m", "field": "iou", "at_most": 0.1}, ("m", "iou")),
+        (lambda a: {"a": {"gold": 1, "hit": a == "right"}}, {"a": max}, {}, ("a", "hit")),
+        (lambda a: {"a": {"pred": a, "gold": "right"}}, {"a": share_right}, {}, ("a", "aggregation")),
+        (lambda a: {"bc"[a == "right"]: {"score": float(a == "right")}}, {"b": max, "c": max}, {}, (None, "score")),
+        (lambda a: {"acc": 100.0 * (a == "right")}, {"acc": max}, {}, ("acc", "value")),
+        (lambda a: {"anls": graded(a), "em": a == "right"}, {"anls": max, "em": max}, {}, ("em", "value")),
+        (lambda a: {"anls": graded(a)}, {"anls": max}, {"judge": "anls", "at_least": "0.5"}, ("anls", "value")),
+        (
+            lambda a: {"m": {"iou": graded(a)}},
+            {"m": max},
+            {"judge": "m", "field": "iou", "at_most": "0.1"},
+            ("m", "iou"),
+        ),
+        # Named, it may call its own references wrong: they need not have the form of an answer.
+        (lambda a: {"acc": 0}, {"acc": max}, {"judge": "acc"}, ("acc", "value")),
     ],
 )
 def test_which_number_of_a_document_is_the_judge(
-    probes: list[dict[str, Any]], aggregations: dict[str, Any], asked: dict[str, Any], expected: tuple[Any, str]
+    of_answer: Any, aggregations: dict[str, Any], written: dict[str, str], expected: tuple[Any, str]
 ) -> None:
-    rule = rule_of(probes, aggregations, asked)
+    rule = rule_of(Metrics(of_answer, aggregations), **written)
     assert (rule.metric, rule.how) == expected
 
 
 @pytest.mark.parametrize(
-    ("probes", "aggregations", "asked", "said"),
+    ("of_answer", "aggregations", "written", "message"),
     [
-        ([{"cider": 0.2}, {"cider": 3.1}], {"cider": max}, {}, r"cider: 0\.2, 3\.1\. .*judge=cider:at_least=0\.5"),
-        ([{"acc": 0.25}, {"acc": 1}], {"acc": max}, {}, r"acc: 0\.25, 1"),
-        ([{"acc": 0.25}], {"acc": max}, {"judge": "acc"}, r"acc: 0\.25"),
-        ([{"a": {"pred": "x"}}], {"a": printed}, {}, "a: records with pred"),
-        ([{"sent": {}}], {"sent": write_submission}, {}, "only sent"),
-        ([{"acc": 1}, {"acc": 1}], {"acc": max}, {}, "acc: 1"),
-        ([{"acc": 1}], {"acc": max}, {"judge": "ac"}, "did you mean 'acc'"),
+        (lambda a: {"cider": graded(a)}, {"cider": max}, {}, r"cider: 0, 0\.6, 1.*judge=cider, with :at_least=0\.5"),
+        (lambda a: {"acc": graded(a)}, {"acc": max}, {"judge": "acc"}, r"acc: 0, 0\.6, 1"),
+        (lambda a: {"a": {"pred": a}}, {"a": write_submission}, {}, "nothing that is a number"),
+        (lambda a: {"acc": 1}, {"acc": max}, {}, "acc: 1"),
+        (lambda a: {"acc": 1}, {"acc": max}, {"judge": "ac"}, "did you mean 'acc'"),
+        (lambda a: 1 / 0, {"acc": max}, {}, "ZeroDivisionError"),
     ],
 )
 def test_what_cannot_judge_is_refused_with_what_it_says(
-    probes: list[dict[str, Any]], aggregations: dict[str, Any], asked: dict[str, Any], said: str
+    of_answer: Any, aggregations: dict[str, Any], written: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=said):
-        rule_of(probes, aggregations, asked)
+    with pytest.raises(ConfigError, match=message):
+        rule_of(Metrics(of_answer, aggregations), **written)
 
 
-def test_what_is_better_when_lower_is_only_taken_when_asked_for() -> None:
-    probes, aggregations = [{"errors": 1}, {"errors": 0}], {"errors": max}
-    with pytest.raises(ConfigError):
-        rule_of(probes, aggregations, {}, errors=False)
-    rule = rule_of(probes, aggregations, {"judge": "errors"}, errors=False)
+def test_where_lower_is_better_nothing_is_right() -> None:
+    rule = rule_of(Metrics(lambda a: {"errors": int(a != "right")}, {"errors": max}, {"errors": False}))
     assert (rule.label(0), rule.label(1)) == (0, 1)
 
 
+def test_an_aggregation_that_writes_is_not_asked_about_one_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="nothing that is a number"):
+        rule_of(Metrics(lambda a: {"a": {"pred": a, "gold": "right"}}, {"a": write_here}))
+    assert list(tmp_path.iterdir()) == []
+    assert write_here([{"pred": 1, "gold": 1}]) == 1  # nobody is kept from it otherwise
+    assert list(tmp_path.iterdir()) == [tmp_path / "submission.json"]
+
+
 def test_labels_of_numbers() -> None:
-    from hedge_tasks.lmms.stock.numbers import ReadingRule
+    from hedge_tasks.lmms.stock.judge import ReadingRule
 
     plain, graded, errors = (
-        ReadingRule("m", "value"),
-        ReadingRule("m", "value", at_least=0.5),
-        ReadingRule("m", "value", at_most=0.1),
+        ReadingRule("m", "value", {}, **limits) for limits in ({}, {"at_least": 0.5}, {"at_most": 0.1})
     )
     assert [plain.label(x) for x in (1, 100, 0, 0.3, -1)] == [0, 0, 1, None, None]
     assert [graded.label(x) for x in (0.5, 0.49, 3)] == [0, 1, 0]
     assert [errors.label(x) for x in (0.1, 0.2)] == [0, 1]
 
 
-def test_a_missing_number_is_no_label() -> None:
-    from hedge_tasks.lmms.stock.judge import StockJudge
-    from hedge_tasks.lmms.stock.numbers import ReadingRule
+def judge_of(**outcomes: dict[str, Any]) -> Any:
+    from hedge_tasks.lmms.stock.judge import ReadingRule, StockJudge
     from hedge_tasks.lmms.stock.scoring import StockOutcome
 
-    outcomes = {"a": StockOutcome({"acc": 1}), "b": StockOutcome({"acc": math.nan}), "c": StockOutcome({"other": 1})}
-    judge = StockJudge(ReadingRule("acc", "value"), numbers_of({"acc": max}), {}, outcomes)
-    verdicts = judge.judge([Case(id_, "q", "stop", "go") for id_ in "abcd"])
+    judge = StockJudge(ReadingRule("acc", "value", {"acc": max}), {})
+    judge.outcomes |= {id_: StockOutcome(metrics) for id_, metrics in outcomes.items()}
+    return judge
+
+
+def test_a_missing_number_is_no_label() -> None:
+    judge = judge_of(a={"acc": 1}, b={"acc": math.nan}, c={"other": 1})
+    cases = [Case(id_, "q", "stop", "go") for id_ in "abcd"]
+    verdicts = judge.judge(cases)
     assert [verdict.label for verdict in verdicts] == [0, None, None, None]
-    assert "it gave other" in verdicts[2].reason
-    judge.withdraw("the judge is gone")
-    assert judge.verdict(outcomes["a"]).label is None
+    assert "but other" in verdicts[2].reason
+    judge.withdrawn = "the judge is gone"
+    assert {verdict.label for verdict in judge.judge(cases)} == {None}
 
 
 class Stock:
     """As much of a stock task as its scoring needs."""
 
-    config = SimpleNamespace(task="stock")
-    _filters = ()
+    config, _filters = Metrics.config, Metrics._filters
 
     def process_results(self, document: Any, results: list[str]) -> Any:
         if results[0] == "dead":
             logger.error("connection refused")
+        if results[0] == "asks":
+            socket.create_connection(("127.0.0.1", 9), timeout=0.1)
         document["seen"].append(results[0])
         return {"right": float(document["seen"] == [results[0]])} if results[0] != "list" else []
 
 
-def test_a_logged_error_is_a_fault_where_a_model_judges() -> None:
+def test_a_connection_is_begun_and_a_logged_error_is_a_fault_only_where_a_metric_is_named() -> None:
     from hedge_tasks.lmms.stock.scoring import StockScoring
 
-    asked, plain = (StockScoring(Stock(), asks_a_model=asks) for asks in (True, False))
-    assert "connection refused" in str(asked.score({"seen": []}, "dead").fault)
-    assert asked.score({"seen": []}, "alive").fault is None
-    assert plain.score({"seen": []}, "dead").fault is None
+    plain, named = StockScoring(Stock()), StockScoring(Stock())
+    named.may_connect = True
+    assert plain.score({"seen": []}, "asks").connects == "127.0.0.1"
+    assert "ConnectionRefused" in str(named.score({"seen": []}, "asks").fault)
+    assert "connection refused" in str(named.score({"seen": []}, "dead").fault)
+    assert (named.score({"seen": []}, "alive").fault, plain.score({"seen": []}, "dead").fault) == (None, None)
     assert "KeyError" in str(plain.score({}, "x").fault)
     assert "list instead of metrics" in str(plain.score({"seen": []}, "list").fault)
 
@@ -185,50 +234,33 @@ def test_each_answer_gets_a_document_of_its_own(workers: int) -> None:
     from hedge_tasks.lmms.stock.scoring import StockScoring
 
     documents = [{"seen": []} for _ in range(7)]
-    scored = StockScoring(Stock(), asks_a_model=False).score_all(documents, [["a", "b"]] * 7, workers)
-    assert [[outcome.metrics["right"] for outcome in of_one] for of_one in scored] == [[1.0, 1.0]] * 7
+    scored = StockScoring(Stock()).score_all(documents, ["x"] * 7, workers=workers)
+    assert [outcome.metrics["right"] for _, outcome in scored["none"]] == [1.0] * 7
     assert documents == [{"seen": []}] * 7
 
 
-def _ask(client: Any) -> Any:
-    return client.chat.completions.create()
-
-
-def _judged(document: Any, results: Any) -> Any:
-    return {"a": _ask(document)}
-
-
-def _plain(document: Any, results: Any) -> Any:
-    return {"a": share_right(results)}
-
-
-def test_the_source_tells_whether_a_model_may_be_asked() -> None:
-    from hedge_tasks.lmms.stock.source_scan import asks_a_model, writes_files
-
-    assert asks_a_model([None, _judged]) == "client.chat in _ask"
-    assert asks_a_model([_plain]) is None
-    assert not writes_files(_plain)
-
-
-def test_an_aggregation_that_fails_is_one_row_without_a_number(said: list[str]) -> None:
+def test_an_aggregation_that_fails_or_connects_is_one_row_without_a_number(said: list[str]) -> None:
     import inspect
 
-    from hedge_tasks.lmms.stock.aggregations import guarded
+    from hedge_tasks.lmms.stock.scoring import StockScoring
 
-    def fails(items: Any, args: Any) -> float:
-        raise ValueError("no server")
+    def asks(items: Any, args: Any) -> float:
+        socket.create_connection(("127.0.0.1", 9), timeout=0.1)
+        return 1.0
 
-    aggregation = guarded(fails, "hedge:x, acc")
+    scoring = StockScoring(Stock())
+    aggregation = scoring.guarded(asks, "hedge:x, acc")
     assert "args" in inspect.signature(aggregation).parameters
     assert math.isnan(aggregation([1], args=None))
-    assert any("no server" in line for line in said)
-    assert guarded(max, "x")([1, 3]) == 3
+    assert any("Connects: 127.0.0.1" in line for line in said)
+    assert math.isnan(scoring.guarded(max, "x")([]))
+    assert scoring.guarded(max, "x")([1, 3]) == 3
 
 
 def test_ids_are_unique_and_kinds_are_few() -> None:
     from datasets import Dataset
 
-    from hedge_tasks.lmms.stock.columns import group_column, id_column, type_column
+    from hedge_tasks.lmms.stock.data import group_column, id_column, type_column
 
     rows = Dataset.from_dict(
         {"question_id": ["a", "a", "b", "c"], "id": [4, 3, 2, 1], "category": list("wxyz"), "subject": list("ppqq")}
@@ -302,10 +334,6 @@ def test_a_hedge_task_refuses_what_it_would_ignore(key: str) -> None:
 )
 def test_declining_is_right_only_where_the_reference_declines(reference: str, answer: str, outcome: str) -> None:
     from hedge_tasks.judging.outcomes import outcome_of
-    from hedge_tasks.lmms.stock.judge import StockJudge
-    from hedge_tasks.lmms.stock.numbers import ReadingRule
-    from hedge_tasks.lmms.stock.scoring import StockOutcome
 
-    judge = StockJudge(ReadingRule("acc", "value"), numbers_of({"acc": max}), {}, {"1": StockOutcome({"acc": 1})})
-    [verdict] = judge.judge([Case("1", "What does the sign say?", reference, answer)])
+    [verdict] = judge_of(**{"1": {"acc": 1}}).judge([Case("1", "What does the sign say?", reference, answer)])
     assert outcome_of(verdict) == outcome

@@ -8,7 +8,7 @@ import pytest
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging import Case, build_judge
-from hedge_tasks.lmms.reasoning import spoken_set
+from hedge_tasks.lmms.reasoning import changed, spoken
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.suites.medhallu.task import MedHalluTask
 from hedge_tasks.suites.vope.rechecks import story_objects
@@ -33,9 +33,9 @@ def test_a_judge_that_reads_replies_itself_gets_them_as_they_were_written() -> N
 
 def test_answers_are_compared_without_thoughts_and_plain_ones_are_left_alone() -> None:
     plain = AnswerSet("1", Answer("left"), (Answer("left"),), (Answer("right"),))
-    assert spoken_set(plain) is plain
+    assert changed(plain, lambda answer, _: spoken(answer)) is plain
     thinking = AnswerSet("1", Answer("<think>a</think>left", -0.5), (Answer("left<|im_end|>"),), (Answer("<think>b"),))
-    read = spoken_set(thinking)
+    read = changed(thinking, lambda answer, _: spoken(answer))
     assert [answer.text for answer in read.answers] == ["left", "left", ""]
     assert read.baseline.mean_logprob == -0.5
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from hedge_tasks.data.own_data import RowFindings
     from hedge_tasks.data.roles import ColumnSettings, Roles
     from hedge_tasks.data.tables import StoredTable
-    from hedge_tasks.lmms.own_task.files import OwnTask
-    from hedge_tasks.lmms.own_task.trial import Trial
+    from hedge_tasks.lmms.own_task.files import DocumentPreview, OwnTask
 
 _EXAMPLES = """\
 DATA is one of these:
@@ -78,9 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.data.picture_files import PictureFiles
     from hedge_tasks.data.roles import find_roles
     from hedge_tasks.data.tables import read_table
-    from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, prompt_of, write_files
+    from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, previewed, prompt_of, write_files
     from hedge_tasks.lmms.own_task.names import check_free
-    from hedge_tasks.lmms.own_task.trial import try_task
     from hedge_tasks.sampling.prompts import load_prompt
 
     check_name(arguments.task)
@@ -107,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         folder_of_task.mkdir()
         write_data(table, roles, files, left_out, folder_of_task / DATA)
         write_files(folder_of_task, task)
-        trial = try_task(folder_of_task, task)
+        previews = previewed(folder_of_task, task)
         shutil.move(folder_of_task, out)
     next_commands = commands(task.name, str(out))
     value = {
@@ -117,11 +115,10 @@ def run(arguments: argparse.Namespace) -> int:
         "left_out": [row + 1 for row in left_out],
         "roles": roles,
         "facts": facts,
-        "first": trial.previews,
-        "judged": trial.judged,
+        "first": previews,
         "commands": next_commands,
     }
-    show(arguments, value, "\n".join(_report(task, out, trial, next_commands)))
+    show(arguments, value, "\n".join(_report(task, out, previews, next_commands)))
     return 0
 
 
@@ -250,25 +247,15 @@ def _short(text: str) -> str:
     return repr(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...")
 
 
-def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]) -> list[str]:
-    judged = trial.judged
+def _report(task: OwnTask, out: Path, previews: Sequence[DocumentPreview], next_commands: Sequence[str]) -> list[str]:
     arrow = " -> the reference, which it is not" if task.roles.answer else ""
     lines = [
         f"{out}/ holds the task {task.name}, {count_of(task.n_documents, 'document')}. What a model is shown{arrow}:"
     ]
-    for document in trial.previews:
+    for document in previews:
         pictures = f"[{', '.join(document.pictures)}] " if document.pictures else ""
         reference = f" -> {_short(document.reference)}" if task.roles.answer else ""
         lines.append(f"  {pictures}{_short(document.text)}{reference}")
-    if judged is not None:
-        lines.append(
-            f"The judge calls {judged.right} of {judged.n} right answers right, and {judged.wrong} of {judged.n} "
-            "wrong ones wrong; what it cannot tell is unlabelled."
-        )
-        if min(judged.right, judged.wrong) < judged.n / 2:
-            lines.append(
-                "That is little: such answers need a reader, HEDGE_JUDGE=llm:model=NAME (a chat server), or people."
-            )
     if task.n_documents < _FEW:
         lines.append(f"{count_of(task.n_documents, 'document')}: too few for any number to mean something.")
     if Path(task.name).is_dir():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.lmms.catalogue import task_files
@@ -39,12 +38,8 @@ def file_of(task: str) -> Path:
     Raises:
         ConfigError: there is no such task; names the nearest one.
     """
-    files = {str(config.get("task")): file for file, config in _configs() if not isinstance(config.get("task"), list)}
+    configs = {file: read_task(file) for file in task_files()}
+    files = {str(config.get("task")): file for file, config in configs.items() if "group" not in config}
     if task not in files:
         raise unknown("task", task, files)
     return files[task]
-
-
-def _configs() -> Iterator[tuple[Path, dict[str, Any]]]:
-    for file in task_files():
-        yield file, read_task(file)

@@ -8,17 +8,14 @@ evaluation loads it, also those that use nothing of ours, so it imports no model
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
 from hedge_tasks.evaluation import included_file, task_folders
-from hedge_tasks.lmms.carried import add_to_results
-from hedge_tasks.lmms.next_step import findings_since, under_table
+from hedge_tasks.lmms.findings import add_to_results, under_table
 from hedge_tasks.models import MODELS
 
 TESTED = "0.7."
@@ -116,7 +113,7 @@ def add_findings_to_results() -> None:
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
     def save_results_aggregated(original: Any, self: Any, results: Any, *args: Any, **options: Any) -> None:
-        add_to_results(results, findings_since())
+        add_to_results(results)
         original(self, results, *args, **options)
 
     _wrap(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
@@ -161,22 +158,6 @@ def add_standard_errors() -> None:
     _wrap(evaluator_utils, "stderr_for_metric", stderr_for_metric)
 
 
-def add_own_results() -> None:
-    """Keep the results of two runs that end in one folder within one second: the file names only tell seconds."""
-    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
-
-    def save_results_aggregated(original: Any, self: Any, results: Any, samples: Any, datetime_str: str) -> Any:
-        name, model = datetime_str, self.general_config_tracker.model_name_sanitized
-        if self.output_path and model:
-            folder = Path(self.output_path) / model
-            numbers = itertools.chain([""], (f"-{i}" for i in itertools.count(2)))
-            names = (f"{datetime_str}{number}" for number in numbers)
-            name = next(name for name in names if not (folder / f"{name.replace(':', '-')}_results.json").exists())
-        return original(self, results, samples, name)
-
-    _wrap(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
-
-
 def add_stock_tasks() -> None:
     """`hedge:TASK` wherever lmms-eval takes a task's name, and YAMLs with `hedge_ize`; its index stays as it is."""
     from lmms_eval.tasks import TaskManager
@@ -215,7 +196,6 @@ _ADDITIONS = (
     add_task_folder,
     add_includes,
     add_next_step,
-    add_own_results,
     add_findings_to_results,
     add_request_type,
     add_filters,

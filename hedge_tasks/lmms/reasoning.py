@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,17 +24,8 @@ def without_reasoning(answers: AnswerSet, tags: Tags) -> AnswerSet:
     """Answers and follow-ups without what stands between the tags."""
     if not tags:
         return answers
-
-    def strip(answer: Answer) -> Answer:
-        return replace(answer, text=strip_reasoning_tags(answer.text, tags))
-
-    return replace(
-        answers,
-        baseline=strip(answers.baseline),
-        clean=tuple(map(strip, answers.clean)),
-        noisy=tuple(map(strip, answers.noisy)),
-        follow_ups=tuple(without_reasoning(further, tags) for further in answers.follow_ups),
-    )
+    stripped = changed(answers, lambda answer, _: replace(answer, text=strip_reasoning_tags(answer.text, tags)))
+    return stripped.with_follow_ups([without_reasoning(further, tags) for further in answers.follow_ups])
 
 
 def spoken(answer: Answer) -> Answer:
@@ -43,11 +34,14 @@ def spoken(answer: Answer) -> Answer:
     return answer if text == answer.text else replace(answer, text=text)
 
 
-def spoken_set(answers: AnswerSet) -> AnswerSet:
-    """Return the answers as they are compared; the very same object where nothing had to go."""
-    every = (answers.baseline, *answers.clean, *answers.noisy)
-    read = [spoken(answer) for answer in every]
-    if all(before is after for before, after in zip(every, read, strict=True)):
-        return answers
+def changed(answers: AnswerSet, change: Callable[[Answer, int | None], Answer]) -> AnswerSet:
+    """Return the set with each answer changed; the very same object where none is another one.
+
+    Args:
+        change: of an answer, and the number of its noisy draw, None for the others.
+    """
     n = 1 + len(answers.clean)
-    return replace(answers, baseline=read[0], clean=tuple(read[1:n]), noisy=tuple(read[n:]))
+    new = [change(answer, i - n if i >= n else None) for i, answer in enumerate(answers.answers)]
+    if all(before is after for before, after in zip(answers.answers, new, strict=True)):
+        return answers
+    return replace(answers, baseline=new[0], clean=tuple(new[1:n]), noisy=tuple(new[n:]))

@@ -11,7 +11,6 @@ from hedge_tasks.data import splits
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter, steps_of
-from hedge_tasks.runs.processes import is_first
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.requests import SampleRequest
 
@@ -62,23 +61,3 @@ def check_noise(task: str, plan: SamplingPlan, request: SampleRequest) -> None:
         plan.noise.check(request.wording)
     except ConfigError as error:
         raise ConfigError(f"{task}, document {request.id}: {error}") from None
-
-
-def closed_choices(task: str, choices: Sequence[str] | None) -> tuple[str, ...]:
-    """Return what a model that is guided may answer.
-
-    Raises:
-        ConfigError: the answers of the task are free.
-    """
-    if choices is None:
-        raise ConfigError(f"{task}: guided: the answers of this task are free, there is nothing to choose")
-    return tuple(choices)
-
-
-def warn_of_nothing_kept(task: str) -> None:
-    if is_first():
-        logger.warning(
-            "{}: nothing of this run will be kept, neither answers nor labels: a killed run starts anew, and no "
-            "report, rescoring or larger n can use it. Give --output_path, or set HEDGE_STORE, to keep them",
-            task,
-        )

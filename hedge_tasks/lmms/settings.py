@@ -15,21 +15,12 @@ from hedge_tasks.runs.protocols import chosen_protocol, protocol_of
 TEXT_NOISE = "neutral_wording"
 """Perturbation of tasks that show nothing: the same text behind another introduction."""
 
-_STOCK_KEYS = {
-    "doc_to_text": "`hedge.prompt` names the text that is asked, and `hedge.question` its column",
-    "doc_to_visual": "`hedge.images` names the columns with pictures",
-    "doc_to_target": "`hedge.answer` names the column with the reference",
-    "doc_to_messages": "`hedge.prompt` names the text that is asked, with `<image>` for the place of the pictures",
-    "doc_to_choice": "write the choices into the question (`process_docs`)",
-    "process_results": "`hedge.judge` says who judges",
-    "lmms_eval_specific_kwargs": "a prompt is the same for all models here; `hedge.prompt` names it",
-    "model_specific_target_kwargs": "`hedge.answer` names the column with the reference",
-    "model_specific_generation_kwargs": "`generation_kwargs` holds for all models",
-    "description": "write it into the prompt that `hedge.prompt` names",
-    "num_fewshot": "write the examples into the prompt that `hedge.prompt` names",
-    "fewshot_config": "write the examples into the prompt that `hedge.prompt` names",
-}
-"""Keys of lmms-eval's own tasks that say what a HEDGE task says in another place."""
+_STOCK_KEYS = (
+    *("doc_to_text", "doc_to_visual", "doc_to_target", "doc_to_messages", "doc_to_choice", "process_results"),
+    *("lmms_eval_specific_kwargs", "model_specific_target_kwargs", "model_specific_generation_kwargs"),
+    *("description", "num_fewshot", "fewshot_config"),
+)
+"""Keys of lmms-eval's own tasks that say what `hedge` and `generation_kwargs` say here."""
 
 
 def refuse_stock_keys(config: Mapping[str, Any]) -> None:
@@ -38,12 +29,12 @@ def refuse_stock_keys(config: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: names the first one, and where to say it instead.
     """
-    for key, instead in _STOCK_KEYS.items():
-        if config.get(key):
-            raise ConfigError(
-                f"{config['task']}: {key!r} belongs to lmms-eval's own tasks and would be ignored: {instead}. To score "
-                "a task that is written in lmms-eval's way, leave out `class` and `hedge` and call it as hedge:TASK"
-            )
+    for key in filter(config.get, _STOCK_KEYS):
+        raise ConfigError(
+            f"{config['task']}: {key!r} belongs to lmms-eval's own tasks and would be ignored: `hedge` names columns, "
+            "prompt and judge (tasks/README.md). To score a task that is written in lmms-eval's way, leave out `class` "
+            "and `hedge` and call it as hedge:TASK"
+        )
 
 
 def _known_protocol(name: str | None) -> str | None:

@@ -19,6 +19,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import parts_of
 from hedge_tasks.data.manifests import Data
 from hedge_tasks.detectors.registry import get
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import (
     Judge,
     check_judge,
@@ -33,7 +34,7 @@ from hedge_tasks.lmms.filters import (
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import model_identity, store_folder
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags
-from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
+from hedge_tasks.lmms.requests import check_images, check_models, check_noise
 from hedge_tasks.lmms.results import Results
 from hedge_tasks.lmms.rows import NO_SAMPLES, measures_for
 from hedge_tasks.lmms.self_reading import check_self_reading
@@ -69,6 +70,7 @@ class HedgeTask(TaskResults):
     judge: Judge
     plan: SamplingPlan
     not_on_hub: ClassVar[Mapping[str, str]] = {}
+    takes_system_instruction: ClassVar[bool] = False
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -153,7 +155,7 @@ class HedgeTask(TaskResults):
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def build_all_requests(self, **options: Any) -> None:
-        if options.get("system_instruction"):
+        if options.get("system_instruction") and not self.takes_system_instruction:
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         self._prepare()
         super().build_all_requests(**options)
@@ -216,8 +218,13 @@ class HedgeTask(TaskResults):
         request = self._request(split, doc_id, ctx)
         if self.plan.noisy_count:
             check_noise(self.config.task, self.plan, request)
-        if request.store is None:
-            self._warn_of_nothing_kept()
+        if request.store is None and not self._warned and is_first():
+            self._warned = True
+            logger.warning(
+                "{}: nothing of this run will be kept, neither answers nor labels: a killed run starts anew, and no "
+                "report, rescoring or larger n can use it. Give --output_path, or set HEDGE_STORE, to keep them",
+                self.config.task,
+            )
         # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
@@ -268,6 +275,7 @@ class HedgeTask(TaskResults):
         doc = self.dataset_no_image[split][doc_id]
         data, wording = self._data, self._data.wording(doc)
         return self._sample_request(
+            doc,
             id=data.id(doc_id, doc),
             key=data.keys[doc_id],
             question=wording.question,
@@ -276,14 +284,14 @@ class HedgeTask(TaskResults):
             load_images=data.loader(doc_id),
             reference=self.doc_to_target(doc),
             group=data.grouping.groups[doc_id],
-            question_type=data.question_type(doc),
-            choices=self._choices(doc),
-            options=self._offered(doc),
         )
 
-    def _sample_request(self, **of_document: Any) -> SampleRequest:
+    def _sample_request(self, doc: Mapping[str, Any], **of_document: Any) -> SampleRequest:
         """Return a request with what all documents of the task share."""
         return SampleRequest(
+            question_type=self._data.question_type(doc),
+            choices=self._choices(doc),
+            options=self._offered(doc),
             prompt=self._prompt,
             plan=self.plan,
             model=model_identity(self._args),
@@ -294,13 +302,11 @@ class HedgeTask(TaskResults):
         )
 
     def _choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        return closed_choices(self.config.task, self.choices(document)) if self.plan.guided else ()
+        choices = self.choices(document) if self.plan.guided else ()
+        if choices is None:
+            raise ConfigError(f"{self.config.task}: guided: its answers are free, there is nothing to choose")
+        return tuple(choices)
 
     def _offered(self, document: Mapping[str, Any]) -> tuple[str, ...]:
         needed = OPTIONS in self._forced or self.plan.self_reading
         return tuple(self.choices(document) or ()) if needed else ()
-
-    def _warn_of_nothing_kept(self) -> None:
-        if not self._warned:
-            warn_of_nothing_kept(self.config.task)
-        self._warned = True

@@ -15,7 +15,7 @@ from loguru import logger
 
 from hedge_tasks import __version__
 from hedge_tasks.clustering.model_outputs import ModelOutputs
-from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
+from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.data.splits import FILE_KINDS
 from hedge_tasks.detectors.scorer import InsideSource
@@ -34,11 +34,11 @@ from hedge_tasks.lmms.filters import (
     ScoreFilter,
     steps_of,
 )
+from hedge_tasks.lmms.findings import note_kept
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
-from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
+from hedge_tasks.lmms.reasoning import changed, spoken, without_reasoning
 from hedge_tasks.lmms.results import Results, declared_settings, keep_outputs
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.lmms.self_reading import self_read
@@ -48,7 +48,6 @@ from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_measures import METRICS, answer_columns, sums_of
 from hedge_tasks.measures.standard_measures import FAILED_RATE
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
-from hedge_tasks.perturb import Wording
 from hedge_tasks.runs.claim_files import SETTING as CLAIMS
 from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import read_inside
@@ -120,18 +119,22 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             outputs = self._keep_outputs()
             self._find_claims(labelled, everything)
             self._look_inside()
-            for ensemble in self._filters:
-                with measured() as scoring:
-                    ensemble.apply(instances, None)
-                cost[f"filter {ensemble.name}"] = scoring.to_dict()
-                for instance in self._instances:
-                    if id(instance) in failed:
-                        instance.filtered_resps[ensemble.name] = failed[id(instance)]
+            self._run_pipelines(instances, failed)
             evidence = join_evidence(gather([pack_outputs(outputs, labelled)]))
             results.note_entropies(self._filters, instances)
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
             self._save_run(everything, evidence, columns)
+
+    def _run_pipelines(self, instances: list[Instance], failed: Mapping[int, FailedDocument]) -> None:
+        """Cluster and score; a document that failed stands as it is under the name of every pipeline."""
+        for ensemble in self._filters:
+            with measured() as scoring:
+                ensemble.apply(instances, None)
+            self._results.cost[f"filter {ensemble.name}"] = scoring.to_dict()
+            for instance in self._instances:
+                if id(instance) in failed:
+                    instance.filtered_resps[ensemble.name] = failed[id(instance)]
 
     def _look_inside(self) -> None:
         """Let filters read what was kept from inside the model."""
@@ -190,7 +193,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Return every answer as the evaluation reads it."""
         if self.answers_are_free:
-            return [spoken_set(answers) for answers in answer_sets]
+            return [changed(answers, lambda answer, _: spoken(answer)) for answers in answer_sets]
         return [self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(instances, answer_sets, strict=True)]
 
     def _read_set(self, split: str, doc_id: int, answers: AnswerSet) -> AnswerSet:
@@ -198,17 +201,14 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         wording = replace(self._data.wording(document), answer=self.doc_to_target(document))
         if self._draws_are_read:
             return replace(answers, baseline=self.read_answer(answers.baseline, wording))
-        key, seed, noise = self._data.keys[doc_id], self.plan.seed, self.plan.noise
+        key, plan = self._data.keys[doc_id], self.plan
 
-        def noisy_wording(index: int) -> Wording:
-            return noise.perturb_wording(wording, seed=draw_seed(seed, key, "noisy", index))
+        def read(answer: Answer, noisy: int | None) -> Answer:
+            seed = None if noisy is None else draw_seed(plan.seed, key, "noisy", noisy)
+            asked_with = wording if seed is None else plan.noise.perturb_wording(wording, seed=seed)
+            return self.read_answer(answer, asked_with)
 
-        return replace(
-            answers,
-            baseline=self.read_answer(answers.baseline, wording),
-            clean=tuple(self.read_answer(answer, wording) for answer in answers.clean),
-            noisy=tuple(self.read_answer(a, noisy_wording(index)) for index, a in enumerate(answers.noisy)),
-        )
+        return changed(answers, read)
 
     def _case(self, instance: Instance, answers: AnswerSet) -> Case:
         """Return what the judge sees; the images only where it asks for them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -12,12 +13,17 @@ from typing import Any
 import yaml
 
 from hedge_tasks.data.own_data import picture_columns
+from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.data.roles import Roles
+from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.judging.references import references_of
 from hedge_tasks.lmms.settings import TEXT_NOISE
 from hedge_tasks.measures.forced_options import FORCED_ROWS
+from hedge_tasks.perturb import Wording
+from hedge_tasks.sampling.prompts import load_prompt
 
 
 class _Function(str):
@@ -138,6 +144,31 @@ def write_files(folder: Path, task: OwnTask) -> None:
     write_whole(folder / f"{task.name}.yaml", _filled("task.yaml.txt", values) + text)
     write_whole(folder / "README.md", _filled("README.md.txt", values))
     write_whole(folder / test_name(task.name), _filled("test.py.txt", values))
+
+
+@dataclass(frozen=True)
+class DocumentPreview:
+    """One document as a model sees it."""
+
+    text: str
+    pictures: tuple[str, ...]
+    reference: str
+
+
+def previewed(folder: Path, task: OwnTask, n: int = 3) -> list[DocumentPreview]:
+    """Return the first documents out of the data that was written, as the prompt and the pictures' sizes show them.
+
+    Raises:
+        HedgeError: they cannot be read.
+    """
+    roles, prompt, previews = task.roles, load_prompt(task.prompt), []
+    for row in islice(read_table(folder / DATA).rows(None), n):
+        cells = [row[column] for column in picture_columns(roles)]
+        pictures = [picture_of(p) for cell in cells for p in (cell if isinstance(cell, list) else [cell])]
+        reference = " | ".join(references_of(str(row[roles.answer]))) if roles.answer else ""
+        sizes = tuple(f"{picture.width} x {picture.height}" for picture in pictures)
+        previews.append(DocumentPreview(prompt.text(Wording(str(row[roles.question]))), sizes, reference))
+    return previews
 
 
 def _n_images(roles: Roles) -> str:

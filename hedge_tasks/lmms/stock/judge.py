@@ -1,22 +1,200 @@
-"""The judge of a stock task: its own metric on the baseline answer."""
+"""The judge of a stock task: which number of its own metrics tells right from wrong, and what it says of an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.judging.base import SUPPORTED, Case, Verdict
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.judging.base import HALLUCINATED, SUPPORTED, Case, Verdict
 from hedge_tasks.judging.outcomes import of_unanswered
-from hedge_tasks.lmms.stock.numbers import Numbers, ReadingRule
-from hedge_tasks.lmms.stock.scoring import StockOutcome, StockScoring
+from hedge_tasks.lmms.stock.names import StockOptions
+from hedge_tasks.lmms.stock.scoring import StockOutcome, StockScoring, alone
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.reading import DECLINING
 
 PROBED = 8
 """Documents, spread over the split, whose references are scored before anything is sampled."""
 
+_PERCENT = 100.0
 _SHOWN = 80
+
+
+@dataclass(frozen=True)
+class ReadingRule:
+    """How a number is read from an outcome, and when it means that the answer is right.
+
+    Attributes:
+        metric: name of the metric; None takes the first that the document has.
+        how: "value", "aggregation" (the metric's, of this document alone) or the key of its record.
+        aggregation: of the metrics, by name.
+        at_least, at_most: what means right on a graded metric; without them 1 (or 100) is right and 0 is wrong.
+        higher_is_better: without a threshold, whether 1 is right rather than 0.
+    """
+
+    metric: str | None
+    how: str
+    aggregation: Mapping[str, Any]
+    at_least: float | None = None
+    at_most: float | None = None
+    higher_is_better: bool = True
+
+    def __str__(self) -> str:
+        threshold = "" if self.at_least is None else f" >= {self.at_least:g}"
+        threshold += "" if self.at_most is None else f" <= {self.at_most:g}"
+        where = {"value": "", "aggregation": " of the document alone"}.get(self.how, f" ({self.how})")
+        return f"{self.metric or 'the metric of each document'}{where}{threshold}"
+
+    def number(self, outcome: StockOutcome) -> float | None:
+        """Return the number; None where the outcome has none."""
+        names = [name for name in self.aggregation if name in outcome.metrics and self.metric in (None, name)]
+        if not names:
+            return None
+        value = outcome.metrics[names[0]]
+        if self.how == "aggregation":
+            return None if value is None else _finite(alone(self.aggregation[names[0]], value))
+        if self.how != "value":
+            value = value.get(self.how) if isinstance(value, Mapping) else None
+        return _finite(value)
+
+    def label(self, number: float) -> int | None:
+        """1 = hallucinated, 0 = supported, None = the number says neither."""
+        if self.at_least is not None or self.at_most is not None:
+            low = -math.inf if self.at_least is None else self.at_least
+            high = math.inf if self.at_most is None else self.at_most
+            return SUPPORTED if low <= number <= high else HALLUCINATED
+        if number not in (0.0, 1.0, _PERCENT):
+            return None
+        return SUPPORTED if (number != 0) == self.higher_is_better else HALLUCINATED
+
+
+def _finite(value: Any) -> float | None:
+    if hasattr(value, "item") and getattr(value, "size", 1) == 1:  # numpy's and torch's numbers
+        value = value.item()
+    return float(value) if isinstance(value, (bool, int, float)) and math.isfinite(value) else None
+
+
+class Probes:
+    """Known answers to a few documents and what the task's scoring says of them, before anything is sampled.
+
+    Args:
+        stock: lmms-eval's task.
+        scoring: of that task. It may connect from here on where the user has named the metric and it does.
+        documents: the split.
+        options: of the user.
+        task: as the user knows it, for errors.
+
+    Raises:
+        ConfigError: nobody has named a metric, and the scoring connects somewhere.
+    """
+
+    def __init__(self, stock: Any, scoring: StockScoring, documents: Any, options: StockOptions, task: str) -> None:
+        self._stock, self._scoring, self._options, self._task = stock, scoring, options, task
+        self._documents = documents.select(spread(len(documents)))
+        self._targets = [target_text(stock, document) for document in self._documents]
+        self._aggregations: Mapping[str, Any] = stock.aggregation()
+        self._right, self._wrong, self._between = (
+            self._outcomes(self._targets[:1]),
+            list[StockOutcome](),
+            list[StockOutcome](),
+        )
+        self.connects = next((outcome.connects for outcome in self._right if outcome.connects), None)
+        if self.connects is None:
+            # Nothing, and what shows the grades of a metric: half of a reference, and another one.
+            halves = [target[: (len(target) + 1) // 2] for target in self._targets]
+            self._right, self._wrong = self._outcomes(self._targets), self._outcomes([""] * len(self._targets))
+            self._between = self._outcomes(halves) + self._outcomes([*self._targets[1:], *self._targets[:1]])
+        elif options.judge is None:
+            raise ConfigError(
+                f"{task}: its scoring connects to {self.connects}, perhaps to ask a language model. To let it, name "
+                f"the metric: {task}:judge=METRIC with one of {', '.join(self._aggregations)}. Otherwise judge=none, "
+                "or HEDGE_JUDGE names a judge"
+            )
+        else:
+            scoring.may_connect = True
+            self._right = self._outcomes(self._targets[:1])
+
+    def _outcomes(self, texts: Sequence[str]) -> list[StockOutcome]:
+        documents = self._documents.select(range(len(texts)))
+        by_filter = self._scoring.score_all(documents, texts)
+        return [outcome for _, outcome in by_filter[self._scoring.filters[0]]] if texts else []
+
+    def rule(self) -> ReadingRule:
+        """Return the rule that the options ask for, or the first that tells right from wrong.
+
+        Raises:
+            ConfigError: there is none; names the metrics with what they said, and what to do.
+        """
+        sound = [outcome for outcome in (*self._right, *self._wrong, *self._between) if outcome.fault is None]
+        if not sound:
+            fault = self._right[0].fault if self._right else "it has no documents"
+            raise ConfigError(f"{self._task}: its scoring says nothing of its own references: {fault}")
+        judge = self._options.judge
+        if judge is not None and judge not in self._aggregations:
+            raise unknown(f"metric of {self._task}", judge, self._aggregations)
+        seen: dict[str, list[float]] = {}
+        for rule in self._rules(sound):
+            numbers = sorted({number for outcome in sound if (number := rule.number(outcome)) is not None})
+            seen[str(rule)] = numbers
+            labels = {rule.label(number) for number in numbers}
+            if labels and None not in labels and (judge is not None or self._tells(rule)):
+                return rule
+        raise ConfigError(self._advice(seen))
+
+    def _advice(self, seen: Mapping[str, Sequence[float]]) -> str:
+        """Return what the metrics said, by how they are read, and what to do."""
+        listing = "; ".join(f"{name}: {', '.join(f'{n:g}' for n in numbers[:6])}" for name, numbers in seen.items())
+        metric = self._options.judge or next(iter(self._aggregations), "METRIC")
+        return (
+            f"{self._task}: no metric is 1 for its own references, 0 for nothing, and nothing in between. Of known "
+            f"answers they say: {listing or 'nothing that is a number'}. Name the one that judges: {self._task}:judge="
+            f"{metric}, with :at_least=0.5 (or at_most=) where it is graded and :field=KEY for a key of its record; or "
+            "judge=none; or HEDGE_JUDGE names a judge of this package"
+        )
+
+    def _rules(self, outcomes: Sequence[StockOutcome]) -> Iterator[ReadingRule]:
+        """Yield the ways to read a number, of the metric that is named or of each."""
+        options, higher = self._options, self._stock.higher_is_better()
+        shared = [name for name in self._aggregations if all(name in outcome.metrics for outcome in outcomes)]
+        # Tasks such as mme file each document under one of several metrics, by its category.
+        candidates: list[str | None] = [options.judge] if options.judge else [*shared] or [None]
+        for metric in candidates:
+            values = [value for o in outcomes for name, value in o.metrics.items() if metric in (None, name)]
+            keys = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
+            for how in [options.record_key] if options.record_key else ["value", *keys, "aggregation"]:
+                better = True if metric is None else bool(higher.get(metric, True))
+                rule = ReadingRule(metric, how, self._aggregations, options.at_least, options.at_most, better)
+                if any(rule.number(outcome) is not None for outcome in outcomes):
+                    yield rule
+
+    def _tells(self, rule: ReadingRule) -> bool:
+        """Whether references are right by a rule more often than nothing at all."""
+        right, wrong = (
+            [number is not None and rule.label(number) == SUPPORTED for number in map(rule.number, outcomes)]
+            for outcomes in (self._right, self._wrong)
+        )
+        return sum(right) > sum(wrong)
+
+    def check_reachable(self, rule: ReadingRule, *, again: bool = False) -> None:
+        """Refuse a judging model that calls the reference itself wrong.
+
+        Args:
+            again: ask it once more.
+
+        Raises:
+            ConfigError: it does, or says nothing.
+        """
+        if again:
+            self._right = self._outcomes(self._targets[:1])
+        if self.connects is not None and (self._right[0].fault or not self._tells(rule)):
+            raise ConfigError(
+                f"{self._task}: its judging model ({self.connects}) does not call the reference itself right "
+                f"({self._targets[0][:_SHOWN]!r}: {self._right[0].fault or rule.number(self._right[0])}). Can it be "
+                f"reached? Its errors are in the log; {self._task}:judge=none samples without labels, HEDGE_JUDGE "
+                "names another judge"
+            )
 
 
 class StockJudge:
@@ -25,19 +203,19 @@ class StockJudge:
 
     Args:
         rule: how the metric is read.
-        numbers: of the task's metrics.
         facts: what else the settings should hold.
+
+    Attributes:
         outcomes: what `process_results` said, by the id of the case; filled when the answers are there.
+        withdrawn: why nothing is labelled any more: the metric cannot be believed.
     """
 
-    name, version = "task", "2"
+    name, version = "task", "3"
 
-    def __init__(
-        self, rule: ReadingRule, numbers: Numbers, facts: Mapping[str, Any], outcomes: Mapping[str, StockOutcome]
-    ) -> None:
-        self.rule = rule
-        self._numbers, self._facts, self._outcomes = numbers, dict(facts), outcomes
-        self._withdrawn: str | None = None
+    def __init__(self, rule: ReadingRule, facts: Mapping[str, Any]) -> None:
+        self.rule, self._facts = rule, dict(facts)
+        self.outcomes: dict[str, StockOutcome] = {}
+        self.withdrawn: str | None = None
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         return [self._of_case(case) for case in cases]
@@ -46,28 +224,19 @@ class StockJudge:
         """Judge a case: what is no answer has no label, whatever the metric says, unless declining is right."""
         why = unanswered(case.answer)
         if why is None or (why in DECLINING and case.reference.strip() and unanswered(case.reference)):
-            return self.verdict(self._outcomes.get(case.id, StockOutcome(fault="it was not scored")))
+            return self._verdict(self.outcomes.get(case.id, StockOutcome(fault="it was not scored")))
         return of_unanswered(why, self.name, self.version)
 
-    def verdict(self, outcome: StockOutcome) -> Verdict:
-        """Return the verdict that an outcome means."""
-        number = None if outcome.fault else self._numbers.number_of(outcome, self.rule)
-        label = None if number is None or self._withdrawn else self.rule.label(number)
-        return Verdict(label, self._reason(outcome, number, label), self.name, self.version)
-
-    def _reason(self, outcome: StockOutcome, number: float | None, label: int | None) -> str:
-        if self._withdrawn:
-            return self._withdrawn
-        if outcome.fault:
-            return outcome.fault
+    def _verdict(self, outcome: StockOutcome) -> Verdict:
+        if fault := self.withdrawn or outcome.fault:
+            return Verdict(None, fault, self.name, self.version)
+        number = self.rule.number(outcome)
         if number is None:
-            return f"process_results gave no number for {self.rule}; it gave {', '.join(outcome.metrics) or 'nothing'}"
-        reading = f"{self.rule}: {number:g}"
-        return reading if label is not None else f"{reading}, which is neither 0 nor 1; at_least= says what is right"
-
-    def withdraw(self, reason: str) -> None:
-        """Label nothing, for this reason: the metric cannot be believed."""
-        self._withdrawn = reason
+            names = ", ".join(outcome.metrics) or "nothing"
+            return Verdict(None, f"process_results has no number for {self.rule}, but {names}", self.name, self.version)
+        label = self.rule.label(number)
+        neither = "" if label is not None else ", which is neither 0 nor 1; at_least= says what is right"
+        return Verdict(label, f"{self.rule}: {number:g}{neither}", self.name, self.version)
 
     def settings(self) -> dict[str, Any]:
         rule = {"metric": self.rule.metric or "each document's own", "read": self.rule.how}
@@ -76,57 +245,11 @@ class StockJudge:
         return {"judge": self.name, "version": self.version, **rule, **thresholds, **self._facts}
 
 
-class Probes:
-    """Known answers to a few documents and what the task's scoring says of them, before anything is sampled.
-
-    Args:
-        stock: lmms-eval's task.
-        scoring: of that task.
-        rows: which rows of `documents` are probed.
-    """
-
-    def __init__(self, stock: Any, scoring: StockScoring, documents: Any, rows: Sequence[int]) -> None:
-        self._scoring = scoring
-        self._documents = documents.select(rows)
-        self._targets = [target_text(stock, document) for document in self._documents]
-
-    def outcomes(self, *, thorough: bool) -> list[StockOutcome]:
-        """Return outcomes of the references; if thorough, also of nothing, half a reference and another document's.
-
-        Half a reference shows the grades of a metric that knows some.
-        """
-        other_targets = [*self._targets[1:], self._targets[0]] if self._targets else []
-        halves = [target[: (len(target) + 1) // 2] for target in self._targets]
-        columns = [self._targets, [""] * len(self._targets), halves, other_targets] if thorough else [self._targets]
-        try:
-            filtered = [self._scoring.filtered(self._documents, texts)[self._scoring.filters[0]] for texts in columns]
-        except Exception as error:  # a filter of the task's own, with whatever it cannot bear
-            return [StockOutcome(fault=f"its filters raised {type(error).__name__}: {error}")]
-        per_document = [list(answers) for answers in zip(*filtered, strict=True)]
-        scored = self._scoring.score_all(self._documents, per_document, workers=1)
-        return [outcome for of_document in scored for outcome in of_document]
-
-    def check_reachable(self, judge: StockJudge, outcomes: Sequence[StockOutcome], task: str) -> None:
-        """Refuse a judging model that calls the reference itself wrong.
-
-        Raises:
-            ConfigError: none of the references is right by the rule.
-        """
-        verdicts = [judge.verdict(outcome) for outcome in outcomes]
-        if not any(verdict.label == SUPPORTED for verdict in verdicts):
-            target = self._targets[0][:_SHOWN] if self._targets else ""
-            raise ConfigError(
-                f"{task}: its judging model does not call the reference itself right ({target!r}: "
-                f"{verdicts[0].reason if verdicts else 'nothing was said'}). Can the model be reached? Its errors are "
-                f"in the log; {task}:judge=none samples without labels, HEDGE_JUDGE names another judge"
-            )
-
-
 def spread(n_documents: int, n: int = PROBED) -> list[int]:
     """Up to n rows, spread evenly from the first to the last."""
     if n_documents <= n:
         return list(range(n_documents))
-    return [round(i * (n_documents - 1) / (n - 1)) for i in range(n)] if n > 1 else [0]
+    return [round(i * (n_documents - 1) / (n - 1)) for i in range(n)]
 
 
 def target_text(stock: Any, document: Mapping[str, Any]) -> str:

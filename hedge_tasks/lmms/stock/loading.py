@@ -1,4 +1,4 @@
-"""From names to tasks: wildcards, groups and tags behind `hedge:`, and the key `hedge_ize` of a YAML.
+"""From names to tasks: patterns, groups and tags behind `hedge:`.
 
 Three methods of lmms-eval's `TaskManager` come through here (`hedge_tasks.lmms.plugin` wraps them). Its index of names
 stays as it is, and every other name goes its own way.
@@ -15,14 +15,8 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
-from hedge_tasks.lmms.stock.faults import cause_of
-from hedge_tasks.lmms.stock.names import MAPPING, PREFIX, StockName, is_ours
-from hedge_tasks.lmms.stock.options import StockOptions
-
-_CHANGES = ("metric_list", "filter_list", "metadata", "task_alias")
-"""Keys that a YAML with `hedge_ize` may have besides; the rest is the stock task's."""
-
-_LABELS = ("task", MAPPING, "tag")
+from hedge_tasks.lmms.stock.names import PREFIX, StockName, StockOptions, is_ours
+from hedge_tasks.lmms.stock.scoring import cause_of
 
 _Tasks = dict[Any, Any]
 
@@ -30,7 +24,7 @@ _Tasks = dict[Any, Any]
 def match(manager: Any, task_list: str | Sequence[str], original: Callable[[Any, Any], list[str]]) -> list[str]:
     """`TaskManager.match_tasks`: which tasks the command line means.
 
-    A name comes back as it was given, or the command line takes it for unknown; a pattern as the tasks that it fits.
+    A name comes back as it was, or the command line takes it for unknown; a pattern as the tasks that it fits.
 
     Raises:
         ConfigError: a task behind `hedge:` is unknown (names the nearest one), or a pattern fits none.
@@ -38,21 +32,18 @@ def match(manager: Any, task_list: str | Sequence[str], original: Callable[[Any,
     names = [task_list] if isinstance(task_list, str) else list(task_list)
     others = [name for name in names if not is_ours(name)]
     matched = list(original(manager, others)) if others else []
-    parsed = {name: StockName.parse(name) for name in names if is_ours(name)}
-    for name, stock in parsed.items():
-        if not stock.is_pattern:
-            _index_entry(manager, stock.task)
-            matched.append(name)
-    singly = {stock.task for stock in parsed.values()}
-    for stock in parsed.values():
+    stock_names = [StockName.parse(name) for name in names if is_ours(name)]
+    singly = {stock.task for stock in stock_names}
+    for stock in stock_names:
+        fitting = [stock.task]
         if stock.is_pattern:
-            fitting = fnmatch.filter(manager.all_subtasks, stock.task)
+            fitting = [name for name in fnmatch.filter(manager.all_subtasks, stock.task) if name not in singly]
             if not fitting:
                 raise ConfigError(f"{stock.title}: no task of lmms-eval has such a name")
-            matched += [
-                name for task in fitting if task not in singly and (name := stock.for_task(task)) not in matched
-            ]
-    return matched
+        elif stock.task not in manager.task_index:
+            raise unknown("task of lmms-eval", stock.task, manager.all_tasks)
+        matched += map(stock.for_task, fitting)
+    return list(dict.fromkeys(matched))
 
 
 def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
@@ -62,28 +53,21 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
     evaluate together it ends the command instead: they must agree on the tasks.
 
     Raises:
-        ConfigError: nothing is left, or a task is asked for twice.
+        ConfigError: a task is asked for twice.
+        HedgeError: nothing is left.
     """
-    stock_names = [
-        StockName.parse(name).title for name in ([names] if isinstance(names, str) else names) if is_ours(name)
-    ]
-    for name, count in Counter(stock_names).items():
+    titles = Counter(StockName.parse(n).title for n in ([names] if isinstance(names, str) else names) if is_ours(n))
+    for title, count in titles.items():
         if count > 1:
-            raise ConfigError(f"{name} is asked for {count} times; {MAPPING} in a YAML gives it another name as well")
-    refused: dict[str, Exception] = {}
+            raise ConfigError(f"{title} is asked for {count} times; one command has one set of options for it")
+    refused: dict[str, HedgeError] = {}
     manager.hedge_refused = refused
-    try:
-        loaded = load()
-    finally:
-        del manager.hedge_refused
+    loaded = load()
     if not refused:
         return loaded
     loaded = _without_empty_groups(loaded)
-    if not _count(loaded):
-        first = next(iter(refused.values()))
-        if len(refused) == 1:
-            raise first
-        raise ConfigError("no task is left:\n" + "\n".join(str(error) for error in refused.values())) from first
+    if not loaded:
+        raise next(iter(refused.values()))
     for name, error in refused.items():
         logger.error("{} is left out of this run. {}", name, error)
     return loaded
@@ -93,56 +77,30 @@ def load_one(
     manager: Any, name_or_config: Any, task_type: str, parent: Any, update: Mapping[str, Any] | None
 ) -> _Tasks | None:
     """`TaskManager._load_individual_task_or_group`: the task, or all of a group or tag; None for what is not ours."""
-    name = name_or_config.get("task") if isinstance(name_or_config, Mapping) else name_or_config
-    if not isinstance(name, str):
+    own = dict(name_or_config) if isinstance(name_or_config, Mapping) else {"task": name_or_config}
+    if not is_ours(name := own.pop("task", None)):
         return None
-    own = (
-        {key: value for key, value in name_or_config.items() if key != "task"}
-        if isinstance(name_or_config, Mapping)
-        else {}
-    )
-    changes = {**own, **(update or {})}
-    if is_ours(name):
-        return _load_named(manager, StockName.parse(name), task_type, parent, changes)
-    config = {**_read_plainly(manager, name), **changes}
-    if MAPPING not in config:
-        return None
-    return _guarded(manager, name, lambda: {name: _of_mapping(manager, name, changes, task_type)})
-
-
-def _load_named(manager: Any, stock: StockName, task_type: str, parent: Any, changes: Mapping[str, Any]) -> _Tasks:
-    entry = _index_entry(manager, stock.task)
+    stock, changes = StockName.parse(name), {**own, **(update or {})}
+    entry = manager.task_index.get(stock.task)
+    if entry is None:
+        raise unknown("task of lmms-eval", stock.task, manager.all_tasks)
     if entry["type"] == "tag":
-        return _load_members(manager, [stock.for_task(task) for task in entry["task"]], task_type, changes)
-    if entry["type"] == "group":
-        return _load_group(manager, stock, entry, task_type, changes)
-    key = _numbered(manager, stock.title, parent)
-    return _guarded(
-        manager,
-        key,
-        lambda: {
-            key: _build(
-                manager,
-                key,
-                {**manager._get_config(stock.task), **changes},
-                StockOptions.from_mapping(stock.options, stock.title),
-                task_type,
-                {},
+        members: _Tasks = {}
+        for task in entry["task"]:
+            members |= manager._load_individual_task_or_group(
+                stock.for_task(task), task_type=task_type, update_config=changes or None
             )
-        },
-    )
-
-
-def _load_group(
-    manager: Any, stock: StockName, entry: Mapping[str, Any], task_type: str, changes: Mapping[str, Any]
-) -> _Tasks:
-    """Return the group under its name with `hedge:` in front, its members likewise; lmms-eval itself fills its rows."""
-    config = {**(manager._get_config(stock.task) or {"task": entry["task"]}), **changes}
-    group = {**config, "group": stock.title, "task": [_prefixed(member, stock) for member in config["task"]]}
-    return manager._load_individual_task_or_group(group, task_type=task_type)
+        return members
+    if entry["type"] == "group":
+        config = {**(manager._get_config(stock.task) or {"task": entry["task"]}), **changes}
+        # lmms-eval itself fills the rows of a group.
+        group = {**config, "group": stock.title, "task": [_prefixed(member, stock) for member in config["task"]]}
+        return manager._load_individual_task_or_group(group, task_type=task_type)
+    return _built(manager, stock, changes, task_type)
 
 
 def _prefixed(member: Any, stock: StockName) -> Any:
+    """Return a member of a group, be it a name, a name with settings or a group itself, as a stock task."""
     if isinstance(member, str):
         return stock.for_task(member)
     inner = member["task"]
@@ -151,94 +109,26 @@ def _prefixed(member: Any, stock: StockName) -> Any:
     return {**member, "group": PREFIX + member["group"], "task": [_prefixed(nested, stock) for nested in inner]}
 
 
-def _load_members(manager: Any, names: Sequence[str], task_type: str, changes: Mapping[str, Any]) -> _Tasks:
-    loaded: _Tasks = {}
-    for name in names:
-        loaded |= manager._load_individual_task_or_group(name, task_type=task_type, update_config=dict(changes) or None)
-    return loaded
-
-
-def _of_mapping(manager: Any, name: str, changes: Mapping[str, Any], task_type: str) -> Any:
-    """Return the task of a YAML with `hedge_ize`."""
-    config = {**(manager._get_config(name) if name in manager.task_index else {}), **changes}
-    mapping = config[MAPPING]
-    if not isinstance(mapping, Mapping) or not isinstance(mapping.get("task"), str):
-        raise ConfigError(f"{name}: {MAPPING} is a mapping with 'task', the name of a task of lmms-eval")
-    for key in config:
-        if key not in (*_CHANGES, *_LABELS):
-            raise unknown(f"key beside {MAPPING} in {name}", key, (*_CHANGES, *_LABELS))
-    stock = mapping["task"]
-    if _index_entry(manager, stock)["type"] in ("group", "tag"):
-        raise ConfigError(f"{name}: {stock} is a group; {MAPPING} takes one task")
-    if MAPPING in _read_plainly(manager, stock):
-        raise ConfigError(f"{name}: {stock} is itself made with {MAPPING}; name the task of lmms-eval")
-    options = StockOptions.from_mapping({key: value for key, value in mapping.items() if key != "task"}, name)
-    own = {key: config[key] for key in _CHANGES if key in config}
-    return _build(manager, name, manager._get_config(stock), options, task_type, own)
-
-
-def _build(
-    manager: Any,
-    name: str,
-    config: Mapping[str, Any],
-    options: StockOptions,
-    task_type: str,
-    changes: Mapping[str, Any],
-) -> Any:
+def _built(manager: Any, stock: StockName, changes: Mapping[str, Any], task_type: str) -> _Tasks:
+    """Return the task; nothing where it is refused and the command has somewhere to keep the reason."""
     from hedge_tasks.lmms.stock.task import StockTask
 
-    return StockTask(name, config, options, chat=task_type == "chat", model_name=manager.model_name, changes=changes)
-
-
-def _guarded(manager: Any, name: str, build: Callable[[], _Tasks]) -> _Tasks:
-    """Return what is built, or nothing where it is refused and the command has somewhere to keep the reason."""
-    refused = getattr(manager, "hedge_refused", None)
-    if refused is None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        return build()
     try:
-        return build()
-    except HedgeError as error:
-        refused[name] = error
+        config = {**manager._get_config(stock.task), **changes}
+        options, chat = StockOptions.of(stock), task_type == "chat"
+        return {stock.title: StockTask(stock.title, config, options, chat=chat, model_name=manager.model_name)}
     except Exception as error:  # task code and data sets of all kinds: the other tasks of the command must go on
         cause = cause_of(error)
+        refusal = (
+            error if isinstance(error, HedgeError) else ConfigError(f"{stock.title}: {type(cause).__name__}: {cause}")
+        )
+        if not hasattr(manager, "hedge_refused") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise refusal from cause
         logger.opt(exception=error).debug("where it came from")
-        refused[name] = ConfigError(f"{name}: {type(cause).__name__}: {cause}")
-        refused[name].__cause__ = cause
-    return {}
-
-
-def _index_entry(manager: Any, task: str) -> Mapping[str, Any]:
-    if task not in manager.task_index:
-        raise unknown("task of lmms-eval", task, manager.all_tasks)
-    entry: Mapping[str, Any] = manager.task_index[task]
-    return entry
-
-
-def _read_plainly(manager: Any, name: str) -> Mapping[str, Any]:
-    """Return the YAML of an indexed task without its functions; {} for what is none."""
-    entry = manager.task_index.get(name)
-    if entry is None or entry["type"] != "task" or entry["yaml_path"] == -1:
+        manager.hedge_refused[stock.title] = refusal
         return {}
-    from lmms_eval.utils import load_yaml_config
-
-    config: Mapping[str, Any] = load_yaml_config(entry["yaml_path"], mode="simple")
-    return config
-
-
-def _numbered(manager: Any, name: str, parent: Any) -> str:
-    """Return the name, with a number where a group has the same task twice, as lmms-eval counts them."""
-    if parent is None:
-        return name
-    siblings = manager.task_group_map[parent]
-    count = siblings.count(name)
-    siblings.append(name)
-    return f"{name}-{count}" if count else name
-
-
-def _count(tasks: Mapping[Any, Any]) -> int:
-    return sum(_count(task) if isinstance(task, Mapping) else 1 for task in tasks.values())
 
 
 def _without_empty_groups(tasks: Mapping[Any, Any]) -> _Tasks:
     pruned = {key: _without_empty_groups(task) if isinstance(task, Mapping) else task for key, task in tasks.items()}
-    return {key: task for key, task in pruned.items() if not (isinstance(task, Mapping) and not task)}
+    return {key: task for key, task in pruned.items() if task != {}}

@@ -1,17 +1,25 @@
-"""`hedge:TASK[:key=value...]`, as `--tasks` takes it. Free of lmms-eval: the plug-in imports it in every evaluation."""
+"""`hedge:TASK[:key=value...]`, as `--tasks` takes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.records import Name, Objects, Settings
+from hedge_tasks.sampling.plan import SamplingPlan
 
 PREFIX = "hedge:"
-MAPPING = "hedge_ize"
-"""Key of a YAML that gives a task of lmms-eval another name and settings."""
+NONE = "none"
 
 _WILD = "*?["
+_PLAN = tuple(f.name for f in fields(SamplingPlan))
+
+_written = BeforeValidator(lambda value: yaml.safe_load(value) if isinstance(value, str) else value)
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,7 @@ class StockName:
 
     Attributes:
         task: name of a task, group or tag of lmms-eval, or a pattern.
-        options: as given; see `hedge_tasks.lmms.stock.options.StockOptions`.
+        options: as they stand there; see `StockOptions`.
     """
 
     task: str
@@ -33,20 +41,15 @@ class StockName:
         """Read a name that begins with `hedge:`.
 
         Raises:
-            ConfigError: there is no task in it, or an option is not `key=value` or given twice.
+            ConfigError: there is no task in it, or an option is not `key=value` or stands there twice.
         """
         task, *parts = name.removeprefix(PREFIX).split(":")
-        if not task:
-            raise ConfigError(f"{name!r}: expected {PREFIX}TASK, such as {PREFIX}pope")
-        options: dict[str, str] = {}
-        for part in parts:
-            key, equals, value = part.partition("=")
-            if not (key and equals and value):
-                raise ConfigError(f"{name!r}: expected {PREFIX}TASK:key=value:..., got {part!r} in it")
-            if key in options:
-                raise ConfigError(f"{name!r}: {key!r} is given twice")
-            options[key] = value
-        return cls(task, options)
+        pairs = [part.partition("=")[::2] for part in parts]
+        if not task or not all(key and value for key, value in pairs):
+            raise ConfigError(f"{name!r}: expected {PREFIX}TASK or {PREFIX}TASK:key=value:..., such as {PREFIX}pope")
+        if len(dict(pairs)) < len(pairs):
+            raise ConfigError(f"{name!r}: an option stands there twice")
+        return cls(task, dict(pairs))
 
     def for_task(self, task: str) -> str:
         """Return the name of another task with the same options."""
@@ -64,3 +67,51 @@ class StockName:
 
 def is_ours(name: object) -> bool:
     return isinstance(name, str) and name.startswith(PREFIX)
+
+
+class StockOptions(Settings):
+    """The options behind `hedge:TASK:`.
+
+    Attributes:
+        judge: metric of the task that says which answers are right; None takes the first that tells right from wrong;
+            "none" labels nothing. A metric that is named may ask a language model, or whatever else it connects to.
+        record_key: key of that metric's records that holds the number (`field=`); None tries them all.
+        at_least, at_most: from where, or up to where, on a graded metric means right.
+        question_type: column with the kind of question; None looks for one, "none" takes none.
+        group: column that says which documents belong together; None takes their pictures.
+        id: column with the document's id; None looks for a unique one, "none" takes the row.
+        model: name by which the task's model-specific prompts and limits are looked up (`as=`); None takes `--model`.
+        plan: settings of `SamplingPlan`.
+    """
+
+    model_config = ConfigDict(validate_by_name=False)
+
+    judge: Name | None = None
+    record_key: Name | None = Field(default=None, alias="field")
+    at_least: Annotated[float, _written] | None = None
+    at_most: Annotated[float, _written] | None = None
+    question_type: Name | None = None
+    group: Name | None = None
+    id: Name | None = None
+    model: Name | None = Field(default=None, alias="as")
+    plan: Objects[Annotated[Any, _written]] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: StockName) -> StockOptions:
+        """Check the options of a name.
+
+        Raises:
+            ConfigError: one is unknown (names the nearest) or makes no sense.
+        """
+        own = {key: value for key, value in name.options.items() if key not in _PLAN}
+        plan = {key: value for key, value in name.options.items() if key in _PLAN}
+        return cls.read({**own, "plan": plan}, name.title)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        SamplingPlan.from_generation_kwargs(self.plan)
+        if self.at_least is not None and self.at_most is not None:
+            raise ConfigError("give at_least or at_most, not both")
+        if (self.judge or NONE) == NONE and (self.at_least, self.at_most, self.record_key) != (None, None, None):
+            raise ConfigError("at_least, at_most and field need judge=METRIC beside them")
+        return self

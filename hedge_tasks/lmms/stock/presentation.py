@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -39,13 +39,12 @@ class PresentedDocument:
 
     def media_key(self) -> str:
         """Return what tells these pictures from others; empty where there are none."""
-        return hashlib.sha256("".join(map(_digest, self.media)).encode()).hexdigest()[:16] if self.media else ""
+        return _digest(self.media)[:16] if self.media else ""
 
     def key(self, text: str) -> str:
         """Return what tells this document, asked with this text, from others."""
         turns = None if self.conversation is None else self.conversation.turns
-        parts = json.dumps([_plain(turns), text, self.media_key()], ensure_ascii=True)
-        return hashlib.sha256(parts.encode()).hexdigest()[:32]
+        return _digest([turns, text, self.media_key()])[:32]
 
 
 class Presentation:
@@ -65,8 +64,7 @@ class Presentation:
         if self._chat:
             conversation, media = Conversation.of(self._stock.doc_to_messages(document))
             return PresentedDocument(conversation, tuple(map(_opened, media)))
-        visual = self._stock.doc_to_visual(document)
-        return PresentedDocument(None, tuple(map(_opened, visual if visual is not None else ())))
+        return PresentedDocument(None, tuple(map(_opened, self._stock.doc_to_visual(document) or ())))
 
     def media(self, document: Mapping[str, Any]) -> list[Any]:
         """Return what `SampleRequest.load_images` is: everything that the document shows."""
@@ -81,7 +79,7 @@ class Presentation:
         turns = conversation.turns if conversation is not None else ()
         return [part["text"] for turn in turns for part in turn["content"] if part["type"] == "text"]
 
-    def kind(self, documents: Sequence[Mapping[str, Any]]) -> Kind:
+    def kind(self, documents: Iterable[Mapping[str, Any]]) -> Kind:
         """Kind of the documents: "other" where one shows more than pictures, "text" where none shows anything."""
         kinds = {self.present(document).kind for document in documents}
         return "other" if "other" in kinds else "pictures" if "pictures" in kinds else "text"
@@ -93,23 +91,18 @@ def _opened(media: Any) -> Any:
     return media
 
 
-def _digest(media: Any) -> str:
-    if isinstance(media, Image.Image):
-        pixels = to_rgb8(media)
-        return hashlib.sha256(f"{pixels.size}".encode() + pixels.tobytes()).hexdigest()
-    return hashlib.sha256(json.dumps(_plain(media), ensure_ascii=True).encode()).hexdigest()
+def _digest(value: Any) -> str:
+    """Return what is the same for equal content."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=_content)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON that is the same for equal content; what has no content to be seen counts by its type."""
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+def _content(value: Any) -> Any:
+    """Return the content of what is not JSON; what has none to be seen counts by its type."""
+    if isinstance(value, Image.Image):
+        value = np.asarray(to_rgb8(value))
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), value.shape, _content(np.ascontiguousarray(value).tobytes())]
     if isinstance(value, (bytes, bytearray)):
         return hashlib.sha256(value).hexdigest()
-    if isinstance(value, np.ndarray):
-        return [str(value.dtype), list(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
-    return _digest(value) if isinstance(value, Image.Image) else f"<{type(value).__qualname__}>"
+    return value.tolist() if isinstance(value, np.generic) else f"<{type(value).__qualname__}>"
