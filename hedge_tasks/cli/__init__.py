@@ -15,7 +15,7 @@ _Target = str | dict[str, str]
 COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
     "start here (tasks, data and answers of your own)": {
         "run": ("run:add", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
-        "init": ("init:add", "make a task of your own data, check it, and say how to run it"),
+        "init": ("init:init", "make a task of your own data, check it, and say how to run it"),
         "list": ("tasks:list_", "list the tasks: size, modality, licence, and what each needs"),
         "score": ("score:score", "score sampled answers from a file, without lmms-eval or a model"),
         "doctor": ("doctor:doctor", "look at versions, GPU, models and data, and check that the package works"),
@@ -25,15 +25,21 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
         "health": ("health:health", "check runs for technical problems: greedy servers, cut answers, missing labels"),
         "show": ("show:show", "show the clusters of one question"),
         "rescore": ("rescore:rescore", "compute a run's numbers again, from its file or its store, without the model"),
-        "claims": ("claims:add", "find the hallucinated sentences of long answers"),
+        "claims": ("claims:claims", "find the hallucinated sentences of long answers"),
     },
     "compare (detectors, runs, settings)": {
-        "detectors": ("detectors:add", "compare all detectors on the same answers, with their price"),
-        "compare": ("compare:add", "compare two runs on the same questions, or the detectors of one run"),
+        "detectors": ("detectors:detectors", "compare all detectors on the same answers, with their price"),
+        "compare": ("compare:compare", "compare two runs on the same questions, or the detectors of one run"),
     },
     "decide (label answers, and say which are safe to use)": {
-        "judge": ("judge:add", "label a finished run anew, or check a judge against human labels"),
-        "audit": ("audit:add", "have experts label a sample, and tell every number against them"),
+        "judge": (
+            {"": "judge:judge", "data": "judge_training:data", "train": "judge_training:train"},
+            "label a finished run anew, or check a judge against human labels",
+        ),
+        "audit": (
+            {"plan": "audit:plan", "apply": "audit:apply"},
+            "have experts label a sample, and tell every number against them",
+        ),
         "calibrate": ("calibrate:calibrate", "find a threshold that bounds the hallucinated share, or check one"),
         "ask": ("ask:ask", "ask a model one question, and say whether its answer is safe to use"),
         "serve": ("serve:serve", "serve a model with OpenAI's API, each answer with its verdict under a policy"),
@@ -48,8 +54,8 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
         ),
     },
     "data (data sets, answers and runs from elsewhere)": {
-        "data": ("data:add", "build and check local data sets, from what you have downloaded"),
-        "make": ("make:add", "make a data set by a paper's construction"),
+        "data": ({"attack": "data:attack"}, "build and check local data sets, from what you have downloaded"),
+        "make": ({}, "make a data set by a paper's construction"),
         "store": (
             {
                 **{"info": "store:info", "export": "store:export", "import": "store:import_"},
@@ -57,13 +63,19 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
             },
             "look into an answer store, export, import, merge, compact and verify",
         ),
-        "import": ("import_:add", "make runs of what other harnesses have written"),
+        "import": (
+            {"answers": "import_:answers", "options": "import_:options"},
+            "make runs of what other harnesses have written",
+        ),
     },
     "papers (their tables beside your runs)": {
-        "paper": ("paper:add", "lay finished runs out as a paper's tables, beside its own values"),
+        "paper": ("paper:PAPERS", "lay finished runs out as a paper's tables, beside its own values"),
     },
 }
 """Sections of `hedge --help` -> command -> where it is, `module:function` or a mapping of such, and its line there."""
+
+_OPEN = ("data", "make", "paper")
+"""Groups that evaluations bring commands for."""
 
 _LONGEST_LINE = 2000
 _WRITTEN = ("out", "html", "card", "wrong", "disagreements")
@@ -148,19 +160,25 @@ def whole_parser(named: str | None = None) -> Parser:
         for name, (target, line) in commands.items():
             parser.add_command(name, line)
             if named in (None, name):
-                from hedge_tasks.cli.signatures import add
-
-                add(parser, name, _loaded(target))
+                _add(parser, name, target)
     return parser
 
 
+def _add(parser: Parser, name: str, target: _Target) -> None:
+    from hedge_tasks.cli.signatures import add
+    from hedge_tasks.evaluation import evaluation_commands
+
+    add(parser, name, _loaded(target))
+    for function in evaluation_commands(name) if name in _OPEN else ():
+        add(parser.commands[name], getattr(function, "__name__", ""), function)
+
+
 def _loaded(target: _Target) -> Any:
-    from importlib import import_module
+    from hedge_tasks.registry import Registration
 
     if isinstance(target, dict):
         return {name: _loaded(part) for name, part in target.items()}
-    module, _, function = target.partition(":")
-    return getattr(import_module(f"hedge_tasks.cli.{module}"), function)
+    return Registration(f"hedge_tasks.cli.{target}").load()
 
 
 class _Version(argparse.Action):

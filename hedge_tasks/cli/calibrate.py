@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.cli.printing import Details, typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def _search(
         save_policy(policy, out)
     notes = [*finding.lines(), "", *_text(finished, calibration, out)]
     facts: dict[str, Any] = {
-        "run": finding.to_dict(),
-        "policy": policy.model_dump(mode="json") if policy else None,
-        "tried": calibration.tried,
+        "run": Details(finding.to_dict()),
+        "policy": Details(policy.model_dump(mode="json") if policy else None),
+        "tried": Details(calibration.tried),
         "candidates": _table(calibration),
         "left_out": calibration.left_out,
     }
@@ -149,7 +149,7 @@ def _text(finished: Run, calibration: PolicySearch, out: Path | None) -> list[st
     ]
     lines += [finished.title, _promise(policy) if policy else "Nothing can be promised with these labels."]
     if policy and out is not None:
-        again = shlex.join(["hedge", "calibrate", "OTHER_RUN", "--check", str(out)])
+        again = typed("calibrate", "OTHER_RUN", "--check", out)
         lines.append(f"Written to {out}; `{again}` says whether it holds there.")
     return lines
 

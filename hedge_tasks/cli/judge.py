@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli import judge_training
 from hedge_tasks.cli.choices import ClusteringChoice, key_and_value, label_store_of
 from hedge_tasks.cli.judge_check import run_check, write_lines
-from hedge_tasks.cli.signatures import add_function
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.io.commands import Parser
 from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels, reliability
 from hedge_tasks.judging.config import ENVIRONMENT
 from hedge_tasks.judging.reliability import LIMIT
@@ -28,10 +25,6 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
 
 _NAMES = {1: "hallucinated", 0: "supported", None: "without a label"}
-
-
-def add(commands: Parser) -> None:
-    judge_training.add(add_function(commands, "judge", judge))
 
 
 def judge(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,21 @@ def as_latex(table: Table) -> str:
     return "\n".join([begin, r"\toprule", header, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
+@dataclass(frozen=True)
+class Details:
+    """Facts that JSON alone shows."""
+
+    facts: Any
+
+    def to_dict(self) -> Any:
+        return self.facts
+
+
+def typed(*words: object) -> str:
+    """Return a command of `hedge` as it can be typed."""
+    return shlex.join(["hedge", *map(str, words)])
+
+
 def _blocks(value: Any, name: str) -> Iterator[Table | str]:
     """Yield what text shows of a value: its tables, short facts as one, and its notes.
 
@@ -60,34 +77,37 @@ def _blocks(value: Any, name: str) -> Iterator[Table | str]:
         yield from _facts(value, name)
     elif isinstance(value, list | tuple):
         rows = {str(i): item for i, item in enumerate(value) if isinstance(item, Mapping)}
-        if name and rows:
+        if name and rows and not any(map(_is_deep, rows.values())):
             yield _table_of(rows, name, labelled=False)
         else:
             for item in value:
-                yield from _blocks(item, name) if isinstance(item, Mapping | Table) else ()
+                yield from _blocks(item, "") if isinstance(item, Mapping | Table) else ()
 
 
 def _facts(value: Mapping[str, Any], name: str) -> Iterator[Table | str]:
-    if name and value and all(isinstance(item, Number) for item in value.values()):
-        columns = [
-            Column("name", _words(name)),
-            *(Column("value", interval=True), Column("stderr", show="stderr", of="value")),
-            *(Column("rarer", "rarer class", show="n_rarer", of="value"), Column("n", show="n", of="value")),
-        ]
-        yield Table(columns, [{"name": key, "value": number} for key, number in value.items()])
+    items = {key: item for key, item in value.items() if key != NOTES}
+    if name and items and all(isinstance(item, Number) for item in items.values()):
+        yield _table_of_numbers(items, name)
         return
-    if name and value and all(isinstance(item, Mapping) and not _is_deep(item) for item in value.values()):
-        yield _table_of(value, name)
+    if name and items and all(isinstance(item, Mapping) and not _is_deep(item) for item in items.values()):
+        yield _table_of(items, name)
         return
-    short = {key: text for key, item in value.items() if key != NOTES and (text := _short(item)) is not None}
+    short = {key: text for key, item in items.items() if (text := _short(item)) is not None}
     if short:
         columns = [Column("fact", _words(name) or " "), Column("value", " ")]
         yield Table(columns, [{"fact": _words(key), "value": text} for key, text in short.items()])
-    for key, item in value.items():
-        if key not in short and key != NOTES:
-            yield from _blocks(item, str(key)) if not isinstance(item, str) else ()
+    for key in [key for key in items if key not in short]:
+        yield from _blocks(items[key], str(key))
     if value.get(NOTES):
         yield "\n".join(value[NOTES])
+
+
+def _table_of_numbers(numbers: Mapping[str, Number], name: str) -> Table:
+    columns = [
+        *(Column("name", _words(name)), Column("value", interval=True), Column("stderr", show="stderr", of="value")),
+        *(Column("rarer", "rarer class", show="n_rarer", of="value"), Column("n", show="n", of="value")),
+    ]
+    return Table(columns, [{"name": key, "value": number} for key, number in numbers.items()])
 
 
 def _table_of(rows: Mapping[str, Mapping[str, Any]], name: str, *, labelled: bool = True) -> Table:
@@ -125,11 +145,15 @@ def _short(value: Any) -> str | None:
     if isinstance(value, str | int | Path | Remote):
         return " ".join(str(value).split())
     if isinstance(value, Mapping):
-        parts = {key: _short(item) for key, item in value.items() if item is not None}
-        is_flat = 0 < len(parts) <= _MOST_NAMES and not any(isinstance(v, Number | Mapping) for v in value.values())
-        is_short = is_flat and None not in parts.values()
-        return ", ".join(f"{_words(key)} {text}" for key, text in parts.items()) if is_short else None
+        return _short_facts({key: item for key, item in value.items() if item is not None})
     if isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
         names = ", ".join(map(str, value[:_MOST_NAMES]))
         return names if len(value) <= _MOST_NAMES else f"{names} and {len(value) - _MOST_NAMES} more"
     return None
+
+
+def _short_facts(value: Mapping[str, Any]) -> str | None:
+    if not 0 < len(value) <= _MOST_NAMES or any(isinstance(item, Number | Mapping) for item in value.values()):
+        return None
+    parts = {key: _short(item) for key, item in value.items()}
+    return None if None in parts.values() else ", ".join(f"{_words(key)} {text}" for key, text in parts.items())

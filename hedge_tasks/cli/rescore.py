@@ -63,9 +63,8 @@ def rescore(
         filters[scorer.name] = _summary(finished, scores, scorer)
         if out:
             write_scores(out, scores)
-    text, claims = claim_block(kept_numbers(finished))
     about = {"task": finished.task, "model": finished.model, "filters": filters}
-    return {**about, **claims, "notes": [text] if text else []}
+    return {**about, **claim_block(kept_numbers(finished))}
 
 
 def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, list[StoredBlock] | None]:

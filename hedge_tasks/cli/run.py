@@ -11,7 +11,6 @@ import argparse
 import ast
 import importlib.util
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.printing import typed
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io.commands import Parser, command, say
 
@@ -46,7 +46,6 @@ def add(commands: Parser) -> None:
         "prog": parser.prog,
         "description": parser.description,
         "summary": text,
-        "allow_abbrev": False,
     }
     passing = _Passing(**about, parents=[parser], add_help=False)
     passing.set_defaults(execute=parser.get_default("execute"))
@@ -79,7 +78,7 @@ def run(words: Sequence[str], *, price: float | None = None) -> int:
         except KeyboardInterrupt:
             process.terminate()
             process.wait()
-            again = shlex.join(["hedge", "run", *words])
+            again = typed("run", *words)
             say(f"interrupted; {_kept(folder)}, and this goes on from there: {again}", sys.stderr)
             return _INTERRUPTED
     if code or not _written(folder, "*_results.json", start):

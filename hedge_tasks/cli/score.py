@@ -60,7 +60,7 @@ def score(
         label: Column with labels, 1 = hallucinated.
         id: Column with ids.
     """
-    from hedge_tasks.cli.claim_text import block_of
+    from hedge_tasks.cli.claim_text import claim_facts
     from hedge_tasks.data.answer_files import read_answers
     from hedge_tasks.data.roles import ColumnSettings
     from hedge_tasks.detectors.pipeline import USUAL, summarise
@@ -91,14 +91,13 @@ def score(
         "clusters_given": len(answer_sets) - len(open_sets),
         **summarise(scores),
     }
-    text, claim_facts = "", dict[str, Any]()
     if scored_claims:
-        text, claim_facts = block_of(scored_claims, *measured_claims(scored_claims, Run(str(answers), "", ())))
+        facts["claims"] = claim_facts(scored_claims, *measured_claims(scored_claims, Run(str(answers), "", ())))
     if not facts["n_labelled"]:
         facts["scores"] = _scores_table(scores)
     sampled = facts["lexical_sampled"]
     notes = [f"lexical: a sample of the pairs of answers, for {count_of(sampled, 'question')}"] if sampled else []
-    return {**facts, **claim_facts, "notes": [*read.notes, *notes, *([text] if text else [])]}
+    return {**facts, "notes": [*read.notes, *notes]}
 
 
 _MOST_ROWS = 20

@@ -16,10 +16,7 @@ checking.
 What is returned is printed by `hedge_tasks.cli.printing`: a table, facts by name, or a list of such; a pair of this and
 an exit code, where that is not 0.
 
-An old command is an `add(commands)` with a `run(arguments)`. To convert it: make its options parameters of `run`, call
-that as the command is called, move their help under `Args:`, return the facts that `show` got (with tables in place of
-their records, and sentences under "notes"), delete `add`, and name `module:function` in `hedge_tasks.cli.COMMANDS`; a
-command of an evaluation is named in its `Evaluation.commands` as before.
+A command of an evaluation may still be an `add(commands)` that makes a parser of its own.
 """
 
 from __future__ import annotations
@@ -46,11 +43,13 @@ _ENTRY = re.compile(r"\n    (?=\S)")
 
 
 def add(commands: Parser, name: str, target: Any) -> None:
-    """Add a command to a group: a function, an old command's `add(commands)`, or a mapping of further names."""
+    """Add a command to a group: a function, an `add(commands)`, or a mapping of further names ("": its own)."""
     if isinstance(target, dict):
-        group = commands.commands[name]
+        if "" in target:
+            add_function(commands, name, target[""])
         for part, function in target.items():
-            add(group, part, function)
+            if part:
+                add(commands.commands[name], part, function)
     elif next(iter(inspect.signature(target).parameters), "") == "commands":
         target(commands)
     else:

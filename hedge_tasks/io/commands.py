@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *args: Any, summary: str = "", **options: Any) -> None:
-        super().__init__(*args, **options)
+        super().__init__(*args, allow_abbrev=False, **options)
         self.register("action", None, _Once)
         self.register("action", "store", _Once)
         self.summary = summary
