@@ -49,7 +49,6 @@ COMMANDS = {
     "compare": ["compare", "RUN"],
     "against": ["compare", "RUN", "--against", "msp"],
     "itself": ["compare", "RUN", "RUN"],
-    "health": ["health", "RUN"],
     "rescore": ["rescore", "RUN"],
     "claims": ["claims", "RUN"],
     "needs": ["detectors", "--needs"],
