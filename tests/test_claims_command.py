@@ -67,8 +67,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0)
 def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = asked(capsys, answers)
     assert "price: 6 claims of 3 answers x 3 draws, no model" in err
-    assert "6 claims that cover 100 % of the text, 5 of them labelled by spans of the answers, 2 hallucinated" in out
-    assert "the reference is silent on 1" in out
+    assert re.search(r"labelled +5\nhallucinated +2\nsilent claims +1\n", out)
     header = next(line for line in out.splitlines() if line.startswith("detector"))
     assert re.split(r"\s{2,}", header)[:4] == ["detector", "draws", "ROC-AUC", "95 %"]
     assert "only 2 of 5" in out
@@ -92,9 +91,10 @@ def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.
     # 0.417 and 0.583 of A mass is seen, ...: by hand, all wrong claims but one are less supported than all right ones.
     assert 0.5 < found["claim_luq"]["estimate"]["value"] < 1
     assert found["claim_luq"]["estimate"]["interval"]
-    assert found["claim_luq"]["flagged"]["share"] >= 0.5
+    assert found["claim_luq"]["flagged"] >= 0.5
     assert found["claim_luq"]["within"]["n_pairs"] == 3 * (1 + 0 + 0)
-    assert facts["answers"]["detectors"]
+    facts = json.loads(asked(capsys, answers, "--json", "--all")[0])
+    assert facts["answers"]
     assert facts["curve"][0]["n"] == 1
 
 
@@ -119,7 +119,7 @@ def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys
 def test_without_labels_the_most_suspicious_claims_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = asked(capsys, written(tmp_path / "x.jsonl", rows(labels=False)))
     assert "no claim is labelled" in out
-    table = r"by claim_luq:\nanswer +score +claim\na +0\.750  A mass is seen\.\nb +0\.5\d+  A <b>rib</b>"
+    table = r"by claim_luq .*\nanswer +score +claim\na +0\.750  A mass is seen\.\nb +0\.5\d+  A <b>rib</b>"
     assert re.search(table, out)
 
 
@@ -190,8 +190,6 @@ def test_labels_of_a_function(
     [
         (["--unit", "sentense"], "sentence"),
         (["--support", "nly"], "nli"),
-        (["--silent", "no"], "unlabelled"),
-        (["--errors", "mayor"], "major"),
         (["--detectors", "claim_lug"], "claim_luq"),
         (["--flag", "2"], "--flag: expected a share between 0 and 1"),
         (["--support", "words:model=x"], "model"),
@@ -207,7 +205,7 @@ def test_mistakes_are_named(
 
 def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out, _ = asked(capsys, answers, "--price", "--json", "--graph")
-    assert json.loads(out)["claims"] == 6
+    assert json.loads(out)["price"]["claims"] == 6
 
 
 def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,7 +218,6 @@ def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.Captur
     found = {row["detector"]: row for row in json.loads(out)["detectors"]}
     assert found["claim_nll_max"]["draws"] == 0
     assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones
-    assert found["claim_nll_max"]["flagged"]["threshold"] == 9.0
 
 
 def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -354,7 +351,7 @@ def test_kept_support_is_scored_again_without_the_engine(
     second, err = asked(capsys, *arguments, "--json")
     assert "nothing is asked: the support is kept with the run" in err
     assert NeverAgain.asked == 1
-    assert json.loads(first) == json.loads(second)
+    assert {**json.loads(first), "notes": []} == json.loads(second)
     asked(capsys, *arguments, "--no-elsewhere")  # not what was kept
     assert NeverAgain.asked == 2
     assert [run.answer_sets for run in [load_run(answers)]]  # what is kept is no run
@@ -478,18 +475,15 @@ def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
     for command in (["detectors"], ["rescore"]):
         arguments = [*command, str(answers), "--clustering", "exact"]
         assert main(arguments) == 0
-        assert "; sentence by words; " not in capsys.readouterr().out
+        assert "claim_luq" not in capsys.readouterr().out
         asked(capsys, answers, "--keep")
         assert main([*arguments, "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)
-        block = facts["runs"][0]["claims"] if command == ["detectors"] else facts["claims"]
+        block = (facts[0] if command == ["detectors"] else facts)["claims"]
         assert {row["detector"]: row["draws"] for row in block["detectors"]}["claim_luq"] == 2
         assert block["price"]["claims"] == 6
-        page = answers.with_name("page.html")
-        assert main([*arguments, *(["--html", str(page)] if command == ["detectors"] else [])]) == 0
-        assert "; sentence by words; " in capsys.readouterr().out
-        if command == ["detectors"]:
-            assert "Claims of the answers" in page.read_text("utf-8")
+        assert main(arguments) == 0
+        assert "claim_luq" in capsys.readouterr().out
         [kept] = answers.parent.glob("claims-*.jsonl")
         kept.unlink()
 
@@ -511,7 +505,7 @@ def test_the_report_has_a_section_on_what_is_kept(
     section = shown[shown.index(heading) : shown.index("<h3>Judges</h3>")]
     out, _ = asked(capsys, answers, "--json")
     numbers = {row["detector"]: row for row in json.loads(out)["detectors"]}
-    for name in ("claim_luq", "claim_position"):  # blind baselines stand beside
+    for name in ("claim_luq", "claim_position (blind)"):  # blind baselines stand beside
         assert str(numbers[name]["title"]) in section
         assert numbers[name]["estimate"]["value"] is None  # six claims are too few for an AUROC
     assert len(re.findall(r'<a class="claim l\d', section)) == 6

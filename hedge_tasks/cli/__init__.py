@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
 
-_Target = str | dict[str, str]
-
-COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "start here (tasks, data and answers of your own)": {
         "run": ("run:add", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
         "init": ("init:init", "make a task of your own data, check it, and say how to run it"),
@@ -32,53 +31,32 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
         "compare": ("compare:compare", "compare two runs on the same questions, or the detectors of one run"),
     },
     "decide (label answers, and say which are safe to use)": {
-        "judge": (
-            {"": "judge:judge", "data": "judge_training:data", "train": "judge_training:train"},
-            "label a finished run anew, or check a judge against human labels",
-        ),
-        "audit": (
-            {"plan": "audit:plan", "apply": "audit:apply"},
-            "have experts label a sample, and tell every number against them",
-        ),
+        "judge": ("judge:COMMANDS", "label a finished run anew, or check a judge against human labels"),
+        "audit": ("audit:COMMANDS", "have experts label a sample, and tell every number against them"),
         "calibrate": ("calibrate:calibrate", "find a threshold that bounds the hallucinated share, or check one"),
         "ask": ("ask:ask", "ask a model one question, and say whether its answer is safe to use"),
         "serve": ("serve:serve", "serve a model with OpenAI's API, each answer with its verdict under a policy"),
     },
     "publish (a leaderboard)": {
-        "leaderboard": (
-            {
-                **{"init": "leaderboard:init", "submit": "leaderboard:submit", "check": "leaderboard:check"},
-                **{"replay": "leaderboard:replay", "build": "leaderboard:build"},
-            },
-            "make, check, replay and show leaderboard entries",
-        ),
+        "leaderboard": ("leaderboard:COMMANDS", "make, check, replay and show leaderboard entries"),
     },
     "data (data sets, answers and runs from elsewhere)": {
-        "data": ({"attack": "data:attack"}, "build and check local data sets, from what you have downloaded"),
-        "make": ({}, "make a data set by a paper's construction"),
-        "store": (
-            {
-                **{"info": "store:info", "export": "store:export", "import": "store:import_"},
-                **{"merge": "store:merge", "compact": "store:compact", "verify": "store:verify"},
-            },
-            "look into an answer store, export, import, merge, compact and verify",
-        ),
-        "import": (
-            {"answers": "import_:answers", "options": "import_:options"},
-            "make runs of what other harnesses have written",
-        ),
+        "data": ("data:COMMANDS", "build and check local data sets, from what you have downloaded"),
+        "make": ("data:MAKING", "make a data set by a paper's construction"),
+        "store": ("store:COMMANDS", "look into an answer store, export, import, merge, compact and verify"),
+        "import": ("import_:COMMANDS", "make runs of what other harnesses have written"),
     },
     "papers (their tables beside your runs)": {
-        "paper": ("paper:PAPERS", "lay finished runs out as a paper's tables, beside its own values"),
+        "paper": ("paper:COMMANDS", "lay finished runs out as a paper's tables, beside its own values"),
     },
 }
-"""Sections of `hedge --help` -> command -> where it is, `module:function` or a mapping of such, and its line there."""
+"""Sections of `hedge --help` -> command -> where it is, a function or a mapping of such, and its line there."""
 
 _OPEN = ("data", "make", "paper")
 """Groups that evaluations bring commands for."""
 
 _LONGEST_LINE = 2000
-_WRITTEN = ("out", "html", "card", "wrong", "disagreements")
+_WRITTEN = ("out", "html", "wrong", "disagreements")
 """Options that name a file to write."""
 
 
@@ -100,12 +78,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _check_not_written_over(vars(arguments))
         return int(arguments.execute(arguments))
-    except (HedgeError, ValueError, OSError) as error:
-        _show_traceback(arguments)
-        _complain(f"hedge: {_line(error)}")
-    except Exception as error:  # a fault of ours, or of a library: still one line, and a way to see more
-        if not _show_traceback(arguments):
-            _complain(f"hedge: unexpected {type(error).__name__}: {_line(error)} (--traceback shows where)")
+    except Exception as error:  # also a fault of ours, or of a library: still one line, and a way to see more
+        if arguments.traceback:
+            _complain(traceback.format_exc().rstrip())
+        of_ours = isinstance(error, HedgeError | ValueError | OSError)
+        # Redacted before it is cut: half a key is a secret, too.
+        text = _redacted(" ".join(str(error).split()))
+        text = text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
+        kind = "" if of_ours else f"unexpected {type(error).__name__} (--traceback shows where): "
+        _complain(f"hedge: {kind}{text}")
     return USAGE_ERROR
 
 
@@ -122,28 +103,15 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
             raise ConfigError(f"--{name}: {file} is read as well; write to another file")
 
 
-def _show_traceback(arguments: argparse.Namespace) -> bool:
-    """Print where the error came from, if that is asked for; return whether it is."""
-    import traceback
-
-    if arguments.traceback:
-        _complain(traceback.format_exc().rstrip())
-    return bool(arguments.traceback)
-
-
 def _complain(text: str) -> None:
     """Print on the standard error, without the secrets of the environment, which a library's error may quote."""
+    say(_redacted(text), sys.stderr)
+
+
+def _redacted(text: str) -> str:
     from hedge_tasks.llm.secrets import Redactor
 
-    say(Redactor()(text), sys.stderr)
-
-
-def _line(error: Exception) -> str:
-    from hedge_tasks.llm.secrets import Redactor
-
-    # Redacted before it is cut: half a key is a secret, too.
-    text = Redactor()(" ".join(str(error).split()))
-    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
+    return Redactor()(text)
 
 
 def whole_parser(named: str | None = None) -> Parser:
@@ -164,21 +132,14 @@ def whole_parser(named: str | None = None) -> Parser:
     return parser
 
 
-def _add(parser: Parser, name: str, target: _Target) -> None:
+def _add(parser: Parser, name: str, target: str) -> None:
     from hedge_tasks.cli.signatures import add
     from hedge_tasks.evaluation import evaluation_commands
-
-    add(parser, name, _loaded(target))
-    for function in evaluation_commands(name) if name in _OPEN else ():
-        add(parser.commands[name], getattr(function, "__name__", ""), function)
-
-
-def _loaded(target: _Target) -> Any:
     from hedge_tasks.registry import Registration
 
-    if isinstance(target, dict):
-        return {name: _loaded(part) for name, part in target.items()}
-    return Registration(f"hedge_tasks.cli.{target}").load()
+    add(parser, name, Registration(f"hedge_tasks.cli.{target}").load())
+    for function in evaluation_commands(name) if name in _OPEN else ():
+        add(parser.commands[name], getattr(function, "__name__", ""), function)
 
 
 class _Version(argparse.Action):

@@ -108,3 +108,6 @@ def _plan(finished: Run, labels: list[Path], file: Path | None, *, random: bool)
     read = read_plan(path)
     check_plan(finished, read, path)
     return read
+
+
+COMMANDS = {"plan": plan, "apply": apply}

@@ -36,3 +36,9 @@ def attack(
     table = Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE)
     facts = {"solved": table, "floors": Details(gate.floors_by_stratum(attacks))}
     return facts, PROBLEMS_FOUND if any(attacked.open for attacked in attacks) else 0
+
+
+COMMANDS = {"attack": attack}
+
+MAKING: dict[str, Any] = {}
+"""Evaluations bring what makes data sets."""

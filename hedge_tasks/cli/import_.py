@@ -129,3 +129,6 @@ def options(
 def _label_counts(run: Run) -> dict[str, int]:
     labels = [answers.label for answers in run.answer_sets]
     return {"wrong": labels.count(1), "right": labels.count(0), "unlabelled": labels.count(None)}
+
+
+COMMANDS = {"answers": answers, "options": options}

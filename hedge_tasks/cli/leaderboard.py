@@ -148,3 +148,6 @@ def build(folder: Path, *, out: Path = Path("site"), cache: Path | None = None) 
     facts = {"site": str(out), "pages": len(files), "entries": len(board.entries), "replayed": n_replayed}
     notes = [f"refused {path}: {reason}" for path, reason in refused.items()]
     return {**facts, "refused": refused, "notes": notes}, PROBLEMS_FOUND if refused else 0
+
+
+COMMANDS = {"init": init, "submit": submit, "check": check, "replay": replay, "build": build}

@@ -52,5 +52,5 @@ def _paper(registration: Registration) -> Callable[..., dict[str, Any]]:
     return lay_out
 
 
-PAPERS = {name: _paper(registration) for name, registration in sorted(from_evaluations("papers")())}
+COMMANDS = {name: _paper(registration) for name, registration in sorted(from_evaluations("papers")())}
 """The commands of papers, by name."""

@@ -128,3 +128,6 @@ def verify(store: Place) -> tuple[dict[str, Any], int]:
     facts = {"store": str(opened.folder), "answers": len(opened), "without_definition": archive.orphans(opened)}
     table = Table([*map(Column, ("place", "kind", "problem"))], problems, f"{len(problems)} problems")
     return {**facts, "arrays_from_inside": arrays, "problems": table}, PROBLEMS_FOUND if problems else 0
+
+
+COMMANDS = {"info": info, "export": export, "import": import_, "merge": merge, "compact": compact, "verify": verify}

@@ -54,14 +54,15 @@ class Parser(argparse.ArgumentParser):
         self.commands: dict[str, Parser] = {}
         self.sections: dict[str, list[str]] = {}
 
-    def add_command(self, name: str, text: str) -> Parser:
+    def add_command(self, name: str, text: str, kind: type[Parser] | None = None) -> Parser:
         """Return a new command of this group.
 
         Args:
             text: what it does, one line that begins in lower case.
+            kind: of its parser, where that reads words in another way.
         """
         description = text[0].upper() + text[1:] + "."
-        parser = Parser(prog=f"{self.prog} {name}", description=description, summary=text)
+        parser = (kind or Parser)(prog=f"{self.prog} {name}", description=description, summary=text)
         self.commands[name] = parser
         return parser
 
@@ -125,14 +126,21 @@ class Parser(argparse.ArgumentParser):
         return f"  {name:<13} {self.commands[name].summary}\n"
 
 
-def command(commands: Parser, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Parser:
+def command(
+    commands: Parser,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    text: str,
+    kind: type[Parser] | None = None,
+) -> Parser:
     """Add a command whose options include --json and --verbose.
 
     Args:
         commands: the group that it is one of.
         text: what it does, one line that begins in lower case.
+        kind: of its parser.
     """
-    parser = commands.add_command(name, text)
+    parser = commands.add_command(name, text, kind)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="say what is being done")
     parser.add_argument("--traceback", action="store_true", help="show where an error came from")
