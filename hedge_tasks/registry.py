@@ -51,6 +51,21 @@ class Registration:
             target = getattr(target, name)
         return target
 
+    def tried(self, about: str, read: Callable[[Any], Any] = lambda target: target) -> Any:
+        """Return it, or None with a warning where another package's cannot be loaded or read.
+
+        Args:
+            about: what it is, for the warning.
+            read: what makes something of the target.
+        """
+        try:
+            return read(self.load())
+        except Exception as error:  # whatever somebody else's package does as it is imported
+            if self.source == OWN:
+                raise
+            logger.warning("{} of {} is left out: {}: {}", about, self.source, type(error).__name__, error)
+            return None
+
 
 class Registry(Generic[Product]):
     """Named things of one kind.

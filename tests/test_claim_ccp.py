@@ -16,7 +16,6 @@ from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim
 from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
 from hedge_tasks.claims.decomposition import build_decomposition
 from hedge_tasks.claims.entailment import SupportQuery
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.registry import get
@@ -214,7 +213,7 @@ def test_a_server_tells_tokens_and_alternatives() -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_kept_and_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_kept_and_what_is_refused(tmp_path: Path) -> None:
     answers, engine = of_golden(GOLDEN["answers"][3])
     path = tmp_path / "answers.jsonl"
     path.write_text(answers.to_json() + "\n", "utf-8")
@@ -230,8 +229,6 @@ def test_what_is_kept_and_what_is_refused(tmp_path: Path, capsys: pytest.Capture
     assert kept is not None
     assert kept.price == price
     assert kept.supported[0].ccp == pytest.approx(supported[0].ccp, abs=1e-12)
-    assert main(["claims", str(path), "--unit", "given", "--ccp"]) == 2
-    assert "the support 'words' knows no contradiction" in capsys.readouterr().err
     plain = AnswerSet("a", Answer("A mass."), (Answer("x"),))
     with pytest.raises(DataError, match="no answer has tokens with alternatives"):
         inquiry((plain,), build_decomposition("sentence"), ccp=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from openai_server import serve
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
-from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.registry import Registration
 from hedge_tasks.runs.claim_files import SETTING, all_kept_supports, keep_support, read_labels, support_of_run
 from hedge_tasks.runs.claims import inquiry
@@ -82,20 +80,17 @@ def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.
     answers = written(tmp_path / "answers.jsonl", three_times(rows()))
     out, _ = asked(capsys, answers)
     assert re.search(r"^claim_luq +2 +0\.\d{3}", out, re.MULTILINE)
-    out, _ = asked(capsys, answers, "--json", "--silent", "hallucinated", "--flag", "0.5")
+    out, _ = asked(capsys, answers, "--json", "--silent", "hallucinated")
     facts = json.loads(out)
     assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (18, 9, 3)
     assert facts["price"]["claims"] == 18
-    assert (facts["decomposition"], facts["support"], facts["flag"]) == ("sentence", "words", 0.5)
+    assert (facts["decomposition"], facts["support"], facts["flag"]) == ("sentence", "words", 0.2)
     found = {row["detector"]: row for row in facts["detectors"]}
     # 0.417 and 0.583 of A mass is seen, ...: by hand, all wrong claims but one are less supported than all right ones.
     assert 0.5 < found["claim_luq"]["estimate"]["value"] < 1
     assert found["claim_luq"]["estimate"]["interval"]
-    assert found["claim_luq"]["flagged"] >= 0.5
+    assert found["claim_luq"]["flagged"] >= 0.2
     assert found["claim_luq"]["within"]["n_pairs"] == 3 * (1 + 0 + 0)
-    facts = json.loads(asked(capsys, answers, "--json", "--all")[0])
-    assert facts["answers"]
-    assert facts["curve"][0]["n"] == 1
 
 
 def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,51 +142,12 @@ def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureF
         assert message in err
 
 
-FUNCTIONS = """
-def by_word(answers, claims):
-    return [{"label": 1, "severity": "minor"} if "mass" in claim.text else 0 if answers.id == "a" else "silent"
-            for claim in claims]
-
-def too_few(answers, claims):
-    return [0]
-
-def made_up(answers, claims):
-    return [{"label": 0, "truth": 1} for claim in claims]
-
-NOTHING = 1
-"""
-
-
-@pytest.mark.slow
-def test_labels_of_a_function(
-    answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "my_claim_labels.py").write_text(FUNCTIONS, "utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    out, _ = asked(capsys, answers, "--labels", "python:my_claim_labels:by_word", "--json")
-    facts = json.loads(out)
-    assert facts["labels"] == "the function python:my_claim_labels:by_word"
-    assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (2, 1, 4)
-    for wrong, message in (
-        ("python:my_claim_labels:too_few", "labels of 'a': expected one for each of 2 claims, got 1"),
-        ("python:my_claim_labels:made_up", "labels of 'a'[0]: expected label, severity, correction, got"),
-        ("python:my_claim_labels:NOTHING", "is no function"),
-        ("python:my_claim_labels:by_wort", "cannot be had: module 'my_claim_labels' has no attribute 'by_wort'"),
-        ("python:no_such_module:f", "cannot be had: No module named 'no_such_module'"),
-        ("python:my_claim_labels", "expected python:module:function"),
-    ):
-        _, err = asked(capsys, answers, "--labels", wrong, code=2)
-        assert message in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--unit", "sentense"], "sentence"),
         (["--support", "nly"], "nli"),
         (["--detectors", "claim_lug"], "claim_luq"),
-        (["--flag", "2"], "--flag: expected a share between 0 and 1"),
         (["--support", "words:model=x"], "model"),
     ],
 )
@@ -214,7 +170,7 @@ def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.Captur
         words = re.findall(r"\s*\S+", line["baseline"])
         tokens = [[word, -0.25] for word in words[:-1]] + [[words[-1], worst]]
         line["baseline"] = {"text": line["baseline"], "tokens": tokens}
-    out, _ = asked(capsys, written(tmp_path / "x.jsonl", three_times(lines)), "--json", "--flag", "0.1")
+    out, _ = asked(capsys, written(tmp_path / "x.jsonl", three_times(lines)), "--json")
     found = {row["detector"]: row for row in json.loads(out)["detectors"]}
     assert found["claim_nll_max"]["draws"] == 0
     assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones
@@ -260,7 +216,7 @@ def test_atomic_claims_and_a_judge_by_one_server(
 @pytest.fixture
 def page(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     path = tmp_path / "page.html"
-    asked(capsys, answers, "--html", path, "--flag", "0.3")
+    asked(capsys, answers, "--html", path)
     return path.read_text("utf-8")
 
 
@@ -446,26 +402,6 @@ def test_of_several_supports_the_one_that_is_used_is_named(answers: Path, capsys
 
 
 # --- other commands ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_score_shows_labelled_claims_and_scores_answers_by_them(
-    answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    arguments = ["score", str(answers), "--clustering", "exact", "--detectors", "se,claims_luq_mean,claims_luq_max"]
-    assert main([*arguments, "--json", "--out", str(tmp_path / "scores.jsonl")]) == 0
-    out, err = capsys.readouterr()
-    assert "price: " in err
-    facts = json.loads(out)
-    alone, _ = asked(capsys, answers, "--unit", "given", "--json", "--out", tmp_path / "claims.jsonl")
-    assert facts["claims"]["detectors"] == json.loads(alone)["detectors"]
-    of: dict[str, list[float]] = {}
-    for _, row in read_objects(tmp_path / "claims.jsonl"):
-        of.setdefault(row["answer"], []).append(row["scores"]["claim_luq"])
-    for _, row in read_objects(tmp_path / "scores.jsonl"):
-        mine = of[row["id"]]
-        found = [row[f"claims_luq_{how}"] for how in ("mean", "max")]
-        assert found == pytest.approx([sum(mine) / len(mine), max(mine)])
 
 
 @pytest.mark.slow

@@ -36,8 +36,11 @@ def claim_facts(
     Args:
         why: Why there are no numbers, where there are none.
         left_out: Fitted detector -> why it has no scores.
-        everything: With numbers within answers, the flagged claims, whole answers, and the curve over draws.
+        everything: With numbers within answers and the flagged claims.
     """
+    from hedge_tasks.measures.detector_table import numbers_table
+    from hedge_tasks.numbers import reason_lines
+
     facts = {
         **{"run": scored.title, **scored.settings, "price": Details(scored.price)},
         "claims": sum(len(answer.claims) for answer in scored.answers),
@@ -48,6 +51,8 @@ def claim_facts(
         table = _suspicious(scored, why)
         return {**facts, "labelled": 0, "left_out": Details(scored.left_out), "suspicious": table}
     counted = measured.counted
+    title = f"to ask for all of it: {scored.price}"
+    notes = ["*: turned round", *reason_lines("left out", {**measured.left_out, **(left_out or {})}.items())]
     return {
         **facts,
         **measured.settings,
@@ -57,36 +62,9 @@ def claim_facts(
         "silent_claims": counted.n_silent,
         "unknown_support": counted.n_unknown,
         "unused_labels": counted.n_unused,
-        "best_blind": dict(zip(("pooled", "within"), measured.best_blind, strict=True)),
         "left_out": Details(measured.left_out),
-        "detectors": _numbers(measured, {**measured.left_out, **(left_out or {})}, brief=not everything),
-        **({"answers": _answers(measured), "curve": _curve(measured)} if everything else {}),
+        "detectors": numbers_table(measured.rows, against="blind", brief=not everything, title=title, notes=notes),
     }
-
-
-def _numbers(measured: UnitTable, left_out: Mapping[str, str], *, brief: bool) -> Table:
-    from hedge_tasks.measures.detector_table import numbers_table
-    from hedge_tasks.numbers import reason_lines
-
-    title = f"to ask for all of it: {measured.scored.price}"
-    notes = ["*: turned round", *reason_lines("left out", left_out.items())]
-    return numbers_table(measured.rows, against="blind", brief=brief, title=title, notes=notes)
-
-
-def _answers(measured: UnitTable) -> Table:
-    """Return whole answers by their claims."""
-    from hedge_tasks.numbers import Table
-
-    rows = [[row.detector, row.estimate, row.spearman] for row in measured.answers]
-    title = f"whole answers: against {measured.answer_label}; rank correlation with the share of wrong claims"
-    return Table.of(("detector", "auroc", "spearman"), rows, title=title)
-
-
-def _curve(measured: UnitTable) -> Table:
-    from hedge_tasks.numbers import Table
-
-    rows = [[point.detector, point.n, point.estimate, point.within] for point in measured.curve]
-    return Table.of(("detector", "n", "auroc", "within"), rows, title="ROC-AUC by number of draws")
 
 
 def _suspicious(scored: ScoredClaims, why: str) -> Table:

@@ -28,11 +28,9 @@ class SupportChoice:
 
     Attributes:
         unit: Sentence, clause, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
-        support: One of words, nli:model=...,window=..., cosine:model=..., object, judge:model=...,url=...; words if
-            nothing is kept.
+        support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
         no_elsewhere: Without the baseline of another image's draws.
         graph: Claims of all draws as well, for degree and closeness.
-        ccp: Alternatives of the claims' tokens as well, for claim_ccp.
         keep: Keep claims and support beside the run: next time free.
         price: Print the price and stop.
     """
@@ -41,7 +39,6 @@ class SupportChoice:
     support: str | None = None
     no_elsewhere: bool = False
     graph: bool = False
-    ccp: bool = False
     keep: bool = False
     price: bool = False
 
@@ -73,11 +70,10 @@ def claims(
     *,
     detectors: str | None = None,
     probes: bool = False,
-    labels: str | None = None,
+    labels: Path | None = None,
     judge: str | None = None,
     silent: Literal["unlabelled", "hallucinated"] = "unlabelled",
     errors: Literal["all", "major", "minor", "major-against-rest"] = "all",
-    flag: float = 0.2,
     out: Path | None = None,
     html: Path | None = None,
     all_: bool = False,
@@ -87,12 +83,11 @@ def claims(
     Args:
         detectors: Which ones; all detectors of claims if not given.
         probes: Detectors fitted on the sentences' states as well.
-        labels: A file, {"id", "claims": [...]} a line; or a function: python:module:function, or its name. The field
-            claims of the answers if not given, else the run's verdicts.
+        labels: A file, {"id", "claims": [...]} a line; the field claims of the answers if not given, else the run's
+            verdicts.
         judge: A judge of every claim, such as llm:model=...,prompt=claim.
         silent: What claims are on which the reference is silent.
         errors: What is hallucinated.
-        flag: Share of the claims that is flagged.
         out: The scores of every claim (JSON lines).
         html: Write a page with the answers.
         all_: All tables and columns: within answers, the flagged claims, whole answers, ...
@@ -103,11 +98,9 @@ def claims(
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.unit_table import has_labels, unit_table
     from hedge_tasks.report.claim_page import build_claim_page
-    from hedge_tasks.runs.claim_files import write_claim_scores
+    from hedge_tasks.runs.claim_files import read_labels, write_claim_scores
     from hedge_tasks.runs.claims import score_claims
 
-    if not 0 < flag < 1:
-        raise ConfigError(f"--flag: expected a share between 0 and 1, got {flag}")
     if labels and judge:
         raise ConfigError("choose one of --labels and --judge")
     names = None if detectors in (None, "all") else [get(name.strip()).name for name in str(detectors).split(",")]
@@ -116,12 +109,14 @@ def claims(
     support = _kept(finished, choice) or _computed(finished, choice)
     if support.answers is None:
         return {"price": Details(support.price), "notes": [f"price: {support.price}"]}
-    spans, by = _labels(finished, support.answers, judging, labels)
+    spans, by = (read_labels(labels, finished.answer_sets), "a file of labels") if labels else (None, "")
+    if judging is not None:
+        spans, by = _judged(finished, support.answers, judging)
     about = (support.answers, support.source, support.price, support.settings)
     scored = score_claims(finished, *about, names, spans, by)
     options: dict[str, Any] = {"silent": silent, "errors": errors}
     fitted, left_out = _probes(finished, scored, options) if probes else ({}, {})
-    measured = unit_table(scored, probes=fitted, flag=flag, **options) if has_labels(scored) else None
+    measured = unit_table(scored, probes=fitted, **options) if has_labels(scored) else None
     if out:
         write_claim_scores(out, scored)
     if html:
@@ -132,8 +127,7 @@ def claims(
 
 
 def _wanted(choice: SupportChoice) -> dict[str, bool]:
-    wanted = {"graph": choice.graph, "ccp": choice.ccp, "elsewhere": not choice.no_elsewhere}
-    return {name: value for name, value in wanted.items() if value or name != "ccp"}
+    return {"graph": choice.graph, "elsewhere": not choice.no_elsewhere}
 
 
 def _kept(finished: Run, choice: SupportChoice) -> _Support | None:
@@ -144,7 +138,7 @@ def _kept(finished: Run, choice: SupportChoice) -> _Support | None:
     if choice.price or any(":" in (name or "") for name in names.values()):
         return None
     # Who asks for less gets no more: the blind baseline would be there that was not wanted.
-    wanted = {"ccp": False, **_wanted(choice), **{key: name for key, name in names.items() if name}}
+    wanted = {**_wanted(choice), **{key: name for key, name in names.items() if name}}
     return _taken(support_of_run(finished, lambda kept: all(kept.get(key, False) == v for key, v in wanted.items())))
 
 
@@ -167,8 +161,8 @@ def _computed(finished: Run, choice: SupportChoice) -> _Support:
     by_model = unit["name"] == "atomic"
     if by_model and "model" not in unit:
         raise ConfigError("--unit atomic: name its model, as in --unit atomic:model=...,url=...")
-    if backend := {"nli": "nli", "cosine": "embed"}.get(str(support["name"])):
-        support = {**model_options(finished, backend, {k: v for k, v in support.items() if k != "name"}), **support}
+    if support["name"] == "nli":
+        support = {**model_options(finished, "nli", {k: v for k, v in support.items() if k != "name"}), **support}
     decomposition, engine = build_decomposition(**unit), build_entailment(**support)
     settings = {**decomposition.settings(), **engine.settings(), **_wanted(choice)}
     if not choice.price and (kept := _taken(kept_support(finished, settings))) is not None:
@@ -179,8 +173,6 @@ def _computed(finished: Run, choice: SupportChoice) -> _Support:
         if choice.price:
             return _Support(None, engine, line, settings)
         say(f"price: {line}", sys.stderr)
-    if choice.ccp and not engine.contradicts:
-        raise ConfigError(f"--ccp: the support {engine.name!r} knows no contradiction; choose --support nli or judge")
     questions = inquiry(finished.answer_sets, decomposition, **_wanted(choice))
     engine.check()
     price = questions.price(engine)
@@ -192,28 +184,16 @@ def _computed(finished: Run, choice: SupportChoice) -> _Support:
     return _Support(answers, engine, price, settings, path, (decomposition, engine))
 
 
-def _labels(
-    finished: Run, supported: Sequence[Supported], judge: Judge | None, source: str | None
-) -> tuple[Mapping[str, Sequence[LabelledSpan]] | None, str]:
-    """Return labelled spans of a judge, a file or a function, and where they come from; None for those of the run.
-
-    Args:
-        source: `--labels`: a file, or a function.
-    """
-    from hedge_tasks.claims.label_functions import LABEL_FUNCTIONS, PYTHON, function_labels, label_function
-    from hedge_tasks.runs.claim_files import read_labels
+def _judged(
+    finished: Run, supported: Sequence[Supported], judge: Judge
+) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:
+    """Return the claims as a judge labels them, and who that is."""
     from hedge_tasks.runs.claim_labels import check_references, judged_spans
 
     decomposed = [answer.decomposed for answer in supported]
-    if judge is not None:
-        say(f"labels: {judge.name} judges {sum(len(d.claims) for d in decomposed)} claims", sys.stderr)
-        check_references(bool(a.reference) for a in finished.answer_sets)
-        return judged_spans(finished.answer_sets, decomposed, judge), f"judge {judge.name} ({judge.version})"
-    if source is None:
-        return None, ""
-    if source.startswith(PYTHON) or (not Path(source).exists() and source in LABEL_FUNCTIONS.names()):
-        return function_labels(finished.answer_sets, decomposed, label_function(source)), f"the function {source}"
-    return read_labels(Path(source), finished.answer_sets), "a file of labels"
+    say(f"labels: {judge.name} judges {sum(len(d.claims) for d in decomposed)} claims", sys.stderr)
+    check_references(bool(a.reference) for a in finished.answer_sets)
+    return judged_spans(finished.answer_sets, decomposed, judge), f"judge {judge.name} ({judge.version})"
 
 
 def _probes(

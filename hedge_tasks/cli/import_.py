@@ -74,7 +74,6 @@ def options(
     declining: str = "",
     draws: int = 10,
     temperature: float = 1.0,
-    baseline_temperature: float = 0.1,
     seed: int = 0,
     task: str | None = None,
     model_name: str | None = None,
@@ -98,7 +97,6 @@ def options(
         declining: Options that say "I don't know" or the like, such as E,F, where the file has no texts of options.
         draws: Samples per question.
         temperature: Of the draws.
-        baseline_temperature: Of the baseline.
         seed: Another one gives independent draws.
         task: Name of the data set; that of the file if not given.
         model_name: Name of the model, where the file does not tell; that of the file if not given.
@@ -111,7 +109,7 @@ def options(
     from hedge_tasks.runs.run_files import save_run
     from hedge_tasks.sampling.option_draws import OptionSampling
 
-    sampling = OptionSampling(draws, temperature, baseline_temperature, seed)
+    sampling = OptionSampling(draws, temperature, seed=seed)
     models = read_options(file, questions, group)
     if model_name is not None and set(models) != {""}:
         raise ConfigError(f"--model-name: {file} names its models itself: {', '.join(sorted(models))[:300]}")

@@ -36,7 +36,6 @@ def init(
     outside: bool = False,
     prompt: str | None = None,
     drop: bool = False,
-    dry_run: bool = False,
     out: Path | None = None,
 ) -> dict[str, Any]:
     """Make a task of your own data, check it, and say how to run it.
@@ -76,7 +75,6 @@ def init(
         outside: Names of pictures may lead out of that folder.
         prompt: FILE/VARIANT; plain/question if not given, plain/options with options.
         drop: Leave out rows without a question, answer or picture.
-        dry_run: Say what would be made, and make nothing.
         out: Folder of the task, which must not exist; TASK-task if not given.
     """
     from hedge_tasks.data.own_data import inspect_rows, write_data
@@ -111,8 +109,6 @@ def init(
     left_out = _left_out(findings, table, drop=drop)
     own = OwnTask(task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
     about = {"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)}
-    if dry_run:
-        return about
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as parent:
         building = Path(parent) / folder.name
         building.mkdir()

@@ -14,7 +14,6 @@ from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels, reliability
 from hedge_tasks.judging.config import ENVIRONMENT
-from hedge_tasks.judging.reliability import LIMIT
 from hedge_tasks.llm.account import asked
 from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, labels_by_judge
 from hedge_tasks.runs.judge_comparison import disagreements as differing
@@ -35,7 +34,6 @@ def judge(
     judge: tuple[str, ...] = (),
     label_store: Path | None = None,
     out: Path | None = None,
-    limit: float | None = None,
     disagreements: Path | None = None,
     task: str | None = None,
     check: Path | None = None,
@@ -52,7 +50,6 @@ def judge(
         judge: Name, name:key=value,... or JSON; several for a majority; without it HEDGE_JUDGE.
         label_store: Folder of the judge's kept replies: what is there is not asked again; beside the run if not given.
         out: Folder of the new run file; beside RUN if not given.
-        limit: Share of unlabelled answers that is taken; 0.05 if not given.
         disagreements: Write the cases that the judges label differently (JSON lines).
         task: Which task, where the folder holds runs of several.
         check: Question, reference, answer and human label a row.
@@ -76,8 +73,6 @@ def judge(
     finished = load_run(Path(run or ""), task)
     if out is None and not is_run_file(finished):
         raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
-    limit = LIMIT if limit is None else limit
-    reliability((), limit)  # a wrong limit is found before the asking
     keep_labels(chosen, label_store or label_store_of(finished))
     judged, verdicts = relabel(finished, chosen)
     cost, notes = asked(chosen)
@@ -87,7 +82,7 @@ def judge(
         "run": str(save_run(judged, out or Path(str(finished.path)).parent)),
         "judge": chosen.settings(),
         **_counts(verdicts),
-        "unreliable": reliability(verdicts, limit),
+        "unreliable": reliability(verdicts),
         **cost,
         "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changes(finished, judged).items()],
         "notes": notes,

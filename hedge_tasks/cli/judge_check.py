@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging import NO_ANSWER, judge_from, keep_labels
-from hedge_tasks.judging.baselines import BY_KIND, MAJORITY, majority, majority_by, stand_beside
+from hedge_tasks.judging.baselines import MAJORITY, majority, stand_beside
 from hedge_tasks.judging.check import LABELS, check, check_categories, facets, read_checked
 from hedge_tasks.llm import account
 from hedge_tasks.numbers import Column, Table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def run_check(
     file: Path, judge: Judge, *, label_store: Path | None, wrong: Path | None, **options: Any
 ) -> dict[str, Any]:
-    """Return facts of a judge against labels that people gave, beside the rule and guesses.
+    """Return facts of a judge against labels that people gave, beside the rule and a guess.
 
     Args:
         file: A case and its label a row.
@@ -55,7 +55,7 @@ def run_check(
 def _beside(
     name: str, human: Sequence[HumanLabel], case_facets: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
 ) -> Table:
-    """Return the judge, the rule and guesses, by labels or by categories."""
+    """Return the judge, the rule and the majority, by labels or by categories."""
 
     def outcome(label: int | None, category: str | None) -> str | None:
         return category if name == "categories" else None if label is None else LABELS[label]
@@ -65,9 +65,7 @@ def _beside(
     said_by = {who: [outcome(v[i].label, v[i].category) for i in outcomes] for who, v in judges.items()}
     # The rule knows no categories.
     said_by = {who: own for who, own in said_by.items() if who != "rule" or any(own)}
-    kinds, groups = [facet.kind for facet in of_labelled], [facet.group for facet in of_labelled]
-    guesses: dict[str, list[str | None]] = {MAJORITY: [*majority(people)], BY_KIND: [*majority_by(people, kinds)]}
-    rivals = stand_beside(people, {**said_by, **guesses}, groups)
+    rivals = stand_beside(people, {**said_by, MAJORITY: [*majority(people)]}, [facet.group for facet in of_labelled])
     columns = [
         *(Column("name", "who"), Column("judged"), Column("agreement", interval=True)),
         Column("judge_ahead", "the judge is ahead by", interval=True),

@@ -188,7 +188,8 @@ def _own(reading: _Reading) -> Iterator[tuple[str, Fields]]:
     reading.used |= {"sampled", "store", "crc32"}
     for where, row in reading.rows:
         label = reading.label(row, where)
-        lists = {key: cells.as_list(row[key]) for key in ("answers", "clean", "noisy") if isinstance(row.get(key), str)}
+        texts = {key: row[key] for key in ("answers", "clean", "noisy") if isinstance(row.get(key), str)}
+        lists = {key: items for key, text in texts.items() if (items := cells.as_list(text)) is not None}
         yield where, {**row, **lists, **({"label": label} if label is not None or "label" in row else {})}
 
 
