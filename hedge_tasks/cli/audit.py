@@ -28,7 +28,7 @@ def plan(
         out: A folder; audit-TASK if not given.
     """
     from hedge_tasks.measures.audit_plan import make_plan, write_plan
-    from hedge_tasks.numbers import Column, Table
+    from hedge_tasks.numbers import Cell, Column, Table
     from hedge_tasks.report.pictures import stored_documents
 
     finished = run.load()
@@ -38,7 +38,9 @@ def plan(
     folder = out or Path(f"audit-{finished.task}")
     files = write_plan(planned, finished, folder, pictures, reference=not hide_reference)
     columns = [Column("stratum"), Column("documents"), Column("to_label")]
-    rows = [{"stratum": s.title, "documents": s.size, "to_label": s.take} for s in planned.strata]
+    rows: list[dict[str, Cell]] = [
+        {"stratum": s.title, "documents": s.size, "to_label": s.take} for s in planned.strata
+    ]
     n, all_ = len(planned.codes), len(planned.documents)
     title = f"{planned.task}: {n} of {all_} documents, in proportion to the judge's labels"
     give = f"Give people {files[1]} (or the CSV beside it); plan.json says which documents they are."

@@ -110,7 +110,7 @@ def _table(calibration: PolicySearch) -> Table:
         if chosen is None:
             rows.append({"detector": name, "no_promise": control.reason, "labels_that_might_do": more})
         else:
-            counts = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
+            counts: dict[str, Cell] = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
             rows.append({"detector": name, **counts, "share": chosen.share, "threshold": chosen.threshold})
     columns = [
         *(Column("detector"), Column("accepted"), Column("wrong"), Column("share", format=PERCENT)),

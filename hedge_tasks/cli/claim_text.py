@@ -69,7 +69,7 @@ def claim_facts(
 
 def _suspicious(scored: ScoredClaims, why: str) -> Table:
     """Return the most suspicious claims, where none has a label."""
-    from hedge_tasks.numbers import Table
+    from hedge_tasks.numbers import Cell, Table
 
     names = list(dict.fromkeys(name for answer in scored.answers for name in answer.scores))
     name = next((n for n in ("claim_luq", *names) if n in names), "")
@@ -79,7 +79,9 @@ def _suspicious(scored: ScoredClaims, why: str) -> Table:
         for claim, score in zip(answer.claims, answer.scores.get(name, ()), strict=False)
         if score == score
     ]
-    rows = [[answer, score, text] for score, answer, text in sorted(scores, key=lambda row: -row[0])[:_LISTED]]
+    rows: list[list[Cell]] = [
+        [answer, score, text] for score, answer, text in sorted(scores, key=lambda row: -row[0])[:_LISTED]
+    ]
     notes = [why or "no claim is labelled: give --labels, or answers with a field claims"]
     title = f"most suspicious by {name} (to ask for all of it: {scored.price})"
     return Table.of(("answer", "score", "claim"), rows, title=title, notes=notes)

@@ -112,8 +112,8 @@ def claims(
     spans, by = (read_labels(labels, finished.answer_sets), "a file of labels") if labels else (None, "")
     if judging is not None:
         spans, by = _judged(finished, support.answers, judging)
-    about = (support.answers, support.source, support.price, support.settings)
-    scored = score_claims(finished, *about, names, spans, by)
+    about: Any = (support.answers, support.source, support.price, support.settings, names, spans, by)
+    scored = score_claims(finished, *about)
     options: dict[str, Any] = {"silent": silent, "errors": errors}
     fitted, left_out = _probes(finished, scored, options) if probes else ({}, {})
     measured = unit_table(scored, probes=fitted, **options) if has_labels(scored) else None

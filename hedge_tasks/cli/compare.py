@@ -42,19 +42,22 @@ def compare(
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.run_files import load_run
 
-    runs = [run.load(), *([load_run(other, run.task, trust=run.trust_run)] if other else [])]
-    if other and against:
+    first = run.load()
+    second = load_run(other, run.task, trust=run.trust_run) if other else None
+    if second is not None and against:
         raise ConfigError("--against compares within one run; give one run")
-    pairs = _between(*runs, clustering, metric) if other else _within(*runs, clustering, metric, against)
+    runs = [first] if second is None else [first, second]
+    pairs = (
+        _within(first, clustering, metric, against) if second is None else _between(first, second, clustering, metric)
+    )
     if not pairs:
         raise ConfigError("there is nothing to compare; give a second run, or another --metric")
     findings = [headline(r) for r in runs]
     sides = dict(zip("ab", runs, strict=False))
     title = "\n".join(f"{side}: {r.title}" for side, r in sides.items())
-    same = "a and b are the same answers with the same labels: they cannot differ"
-    notes = [same] if len(runs) > 1 and runs[0].answer_sets == runs[1].answer_sets else []
-    for side, finding in zip(sides, findings, strict=True):
-        notes += ["", f"{side}: {finding.lines()[0]}", *finding.lines()[1:], finding.labels]
+    notes = [line for finding in findings for line in (*finding.lines(), finding.labels)]
+    if second is not None and first.answer_sets == second.answer_sets:
+        notes.append("a and b are the same answers with the same labels: they cannot differ")
     return {
         **{side: Details({"task": r.task, "model": r.model, "created": r.created}) for side, r in sides.items()},
         "comparisons": comparison_table(pairs, title, one_family=len(runs) > 1),
@@ -68,33 +71,37 @@ def _between(
 ) -> dict[str, Comparison | None]:
     """Compare two runs: by experts' labels where audits stand beside both, else by the judge's."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
-    from hedge_tasks.measures.audited import compare_runs_by_experts
-    from hedge_tasks.measures.comparisons import check_same_documents, compare_two_runs
+    from hedge_tasks.measures.comparisons import check_same_documents
     from hedge_tasks.measures.run_measures import compare_documents, documents_of
-    from hedge_tasks.runs.audit_files import audit_of
 
     check_same_documents(first, second)
-    runs, theirs = (first, second), _suite(second)
+    theirs = _suite(second)
     own = {name: measure for name, measure in _suite(first).items() if name in theirs}
     usual = [*(name for name, measure in own.items() if measure.leads), *SCORE_NAMES, _RATE]
     names = list(dict.fromkeys(_metric(name, own) for name in metric or usual))
+    chosen = {name: own[name] for name in names if name in own}
+    pairs = {name: compare_documents(m, documents_of(first, m), documents_of(second, m)) for name, m in chosen.items()}
     detectors = [name for name in names if name != _RATE and name not in own]
+    pairs |= _aurocs((first, second), clustering, detectors, everything=bool(metric))
+    return pairs | ({_RATE: _rates(first, second)} if _RATE in names else {})
+
+
+def _aurocs(
+    runs: tuple[Run, Run], clustering: ClusteringChoice, detectors: Sequence[str], *, everything: bool
+) -> dict[str, Comparison | None]:
+    """Compare detectors of two runs, where both have them; or all."""
+    from hedge_tasks.measures.audited import compare_runs_by_experts
+    from hedge_tasks.measures.comparisons import compare_two_runs
+    from hedge_tasks.runs.audit_files import audit_of
+
     scorers = [clustering.scorer(run) for run in runs] if detectors else []
     _warn_of_differences(runs, [scorer.settings() for scorer in scorers])
     x, y = [s.with_detectors(detectors).score(r.answer_sets) for r, s in zip(runs, scorers, strict=False)] or ([], [])
-    a, b = audit_of(first), audit_of(second)
-    pairs: dict[str, Comparison | None] = {}
-    for name in names:
-        if name == _RATE:
-            pairs[name] = _rates(first, second)
-        elif name in own:
-            pairs[name] = compare_documents(own[name], *(documents_of(run, own[name]) for run in runs))
-        elif metric or (_is_there(name, x) and _is_there(name, y)):
-            judged = a is None or b is None
-            pairs[f"{name}_auroc"] = (
-                compare_two_runs(x, y, name) if judged else compare_runs_by_experts(x, a, y, b, name)
-            )
-    return pairs
+    shown = [name for name in detectors if everything or (_is_there(name, x) and _is_there(name, y))]
+    a, b = map(audit_of, runs)
+    if a is None or b is None:
+        return {f"{name}_auroc": compare_two_runs(x, y, name) for name in shown}
+    return {f"{name}_auroc": compare_runs_by_experts(x, a, y, b, name) for name in shown}
 
 
 def _rates(first: Run, second: Run) -> Comparison | None:
@@ -160,12 +167,9 @@ def _metric(name: str, own: Mapping[str, Measure]) -> str:
 
 def _warn_of_differences(runs: Sequence[Run], clusterings: Sequence[Mapping[str, Any]]) -> None:
     """Warn where two runs differ in more than the model: then the difference is not only about that."""
-    settings = {
-        "clustering": clusterings,
-        "sampling": [dict(run.settings.get("sampling") or {}) for run in runs],
-        "labels": [{"judges": sorted({str(v.get("judge")) for v in run.verdicts.values()})} for run in runs],
-    }
-    for about, sides in settings.items():
+    sampling = [dict(run.settings.get("sampling") or {}) for run in runs]
+    judges = [{"judges": sorted({str(v.get("judge")) for v in run.verdicts.values()})} for run in runs]
+    for about, sides in {"clustering": clusterings, "sampling": sampling, "labels": judges}.items():
         for key in dict.fromkeys(key for side in sides for key in side):
             a, b = (side.get(key) for side in sides)
             if a != b:
@@ -183,15 +187,13 @@ def comparison_table(pairs: Mapping[str, Comparison | None], title: str, *, one_
 
     adjusted = max_t([*pairs.values()]) if one_family else [None] * len(pairs)
     undefined = Number.undefined("no labelled document has this score on both sides")
-    rows: list[dict[str, Cell]] = [
-        {"metric": name, "difference": undefined}
-        if compared is None
-        else {
-            **{"metric": name, "a": compared.a, "b": compared.b, "difference": compared.number},
-            **{"p_value": compared.p_value, "p_adjusted": p},
-        }
-        for (name, compared), p in zip(pairs.items(), adjusted, strict=True)
-    ]
+    rows: list[dict[str, Cell]] = []
+    for (name, compared), p in zip(pairs.items(), adjusted, strict=True):
+        row: dict[str, Cell] = {"metric": name, "difference": undefined}
+        if compared is not None:
+            row |= {"a": compared.a, "b": compared.b, "difference": compared.number}
+            row |= {"p_value": compared.p_value, "p_adjusted": p}
+        rows.append(row)
     columns = [
         *(Column("metric"), Column("a", format=FOUR_DIGITS), Column("b", format=FOUR_DIGITS)),
         Column("difference", "a - b", format=SIGNED_FOUR),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hedge_tasks.cli.choices import ClusteringChoice, TrustChoice, chosen_detectors, with_fitted
 from hedge_tasks.cli.claim_text import claim_block
 from hedge_tasks.cli.printing import Details
-from hedge_tasks.numbers import Table
+from hedge_tasks.numbers import Cell, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
@@ -70,9 +70,10 @@ def detectors(
     if seeds:
         return _seeds(finished, clustering, detectors)
     if sweep or thresholds:
-        if len(finished) != 1:
+        [run, *others] = finished
+        if others:
             raise ConfigError(f"RUN: one run, and there are {len(finished)}; --task says which")
-        return _sweep(*finished, clustering, detectors, sweep) if sweep else _thresholds(*finished, clustering, search)
+        return _sweep(run, clustering, detectors, sweep) if sweep else _thresholds(run, clustering, search)
     options: dict[str, Any] = {"against": against, "draws": draws, "keep": keep, "all_": all_}
     return [_compare(run, clustering, detectors, probes=probes, **options) for run in finished]
 
@@ -175,7 +176,7 @@ def _needs() -> Table:
     from hedge_tasks.detectors.registry import get, names
 
     n = 10
-    rows = [[d.name, d.draws(n, n), d.passes(n), "no", d.kept_by] for d in map(get, names())]
+    rows: list[list[Cell]] = [[d.name, d.draws(n, n), d.passes(n), "no", d.kept_by] for d in map(get, names())]
     rows += [
         [f"{d.name} (fitted)", 0, 1, "yes" if d.target == "labels" else "no, draws", f"--gen_kwargs inside={d.part}"]
         for d in (*fitted_detectors().values(), *fitted_detectors("claim").values())
@@ -191,7 +192,7 @@ def _needs() -> Table:
 def _table(table: DetectorTable, *, everything: bool) -> Table:
     """Return the detectors of a run: all of them, or the ten best, those that are free, and the blind baselines."""
     from hedge_tasks.measures.detector_table import numbers_table
-    from hedge_tasks.numbers import Cell, reason_lines
+    from hedge_tasks.numbers import reason_lines
 
     rows = [row for i, row in enumerate(table.rows) if everything or i < _SHOWN or not row.draws]
     baselines: list[dict[str, Cell]] = [

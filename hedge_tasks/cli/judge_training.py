@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,23 +56,24 @@ def data(
     """
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.gate import attack as gate
-    from hedge_tasks.making.gate.refuse import no_answer
     from hedge_tasks.making.judging import examples as made
     from hedge_tasks.models.by_text import model_from
     from hedge_tasks.numbers import Table
 
     asked_with = load_judge_prompt(prompt)
     columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
-    has_categories = any(outcome.key not in ("supported", "hallucinated") for outcome in asked_with.outcomes)
+    has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
     options: dict[str, Any] = {"label_field": label_field, "columns": columns}
     options["scheme"] = prompt if has_categories else None
-    everything = [example for path in labels for example in _judged(path, asked_with, images, options)]
-    reasons = Counter(reason for example in everything if (reason := no_answer(example.case.answer)))
-    judged = [example for example in everything if no_answer(example.case.answer) is None]
-    tasks = [example for path in vqa for example in _tasks(path, made.TASK, images)]
-    tasks += [example for path in benchmark for example in _tasks(path, made.BENCHMARK, images)]
-    twin = _twin_outcome(twin_outcome, asked_with)
-    pairs = made.pairs_of(judged, asked_with, twin, sentences=sentences)
+    reasons: Counter[str] = Counter()
+    judged = [
+        example
+        for path in labels
+        for example in _judged(path, asked_with, images, options)
+        if not _refused(example, reasons)
+    ]
+    tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
+    pairs = made.pairs_of(judged, asked_with, _twin_outcome(twin_outcome, asked_with), sentences=sentences)
     verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
@@ -87,11 +88,20 @@ def data(
     parts = made.split([*chosen, *tasks], hold_out, seed)
     attacks = gate.attack(made.attacked_examples(chosen, asked_with), bound=floor)
     facts = dict(made.write_examples(out, parts, asked_with, facts, attacks))
-    notes = [f"{part}: {counts}" for part, counts in facts["parts"].items()]
+    notes = []
     if pairs and not verifiers:
         notes.append(f"Warning: nobody checked that the {len(pairs)} made wrong answers are wrong; name a --verifier")
     notes.append(f"Next: {typed('judge', 'train', out, '--base', 'Qwen/Qwen2.5-VL-3B-Instruct', '--out', 'judge')}")
     return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": notes}
+
+
+def _refused(example: TrainingExample, reasons: Counter[str]) -> bool:
+    """Whether an answer is none; why is counted."""
+    from hedge_tasks.making.gate.refuse import no_answer
+
+    reason = no_answer(example.case.answer)
+    reasons.update([reason] if reason else [])
+    return reason is not None
 
 
 def _twin_outcome(name: str | None, prompt: JudgePrompt) -> str:
@@ -108,38 +118,37 @@ def _twin_outcome(name: str | None, prompt: JudgePrompt) -> str:
     return name
 
 
-def _judged(path: Path, prompt: JudgePrompt, images: Path | None, options: Mapping[str, Any]) -> list[TrainingExample]:
+def _judged(
+    path: Path, prompt: JudgePrompt, images: Path | None, options: Mapping[str, Any]
+) -> Iterator[TrainingExample]:
     """Return answers that somebody judged, from a file of labels or a run."""
     from hedge_tasks.judging.check import read_checked
     from hedge_tasks.making.judging.examples import TrainingExample
 
     if path.is_dir() or path.name.startswith("run-"):
-        return _judged_in_run(path, prompt)
-    examples = []
+        yield from _judged_in_run(path, prompt)
+        return
     for number, (case, label) in enumerate(zip(*read_checked(path, **options), strict=True)):
         outcome = label.category or _outcome_of(label.label, prompt)
         image = label.row.get("image")
         group = str(image) if image else case.question
         of_path = replace(case, id=f"{path.stem}/{number}")
-        examples.append(TrainingExample(of_path, outcome, group, image=_image(images, image, label.where)))
-    return examples
+        yield TrainingExample(of_path, outcome, group, image=_image(images, image, label.where))
 
 
-def _judged_in_run(path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
+def _judged_in_run(path: Path, prompt: JudgePrompt) -> Iterator[TrainingExample]:
     from hedge_tasks.making.judging.examples import TrainingExample
     from hedge_tasks.runs.relabel import cases_of
     from hedge_tasks.runs.run_files import load_run
 
     finished = load_run(path, None)
     outcomes = {outcome.key for outcome in prompt.outcomes}
-    examples = []
     for case, answers in zip(cases_of(finished), finished.answer_sets, strict=True):
         outcome = (finished.verdicts.get(case.id) or {}).get("category")
         if outcome not in outcomes:
             outcome = None if answers.label is None else _outcome_of(answers.label, prompt)
         if outcome is not None:
-            examples.append(TrainingExample(case, outcome, answers.group or case.question))
-    return examples
+            yield TrainingExample(case, outcome, answers.group or case.question)
 
 
 def _outcome_of(label: int | None, prompt: JudgePrompt, hint: str = "the category is needed") -> str:
@@ -157,20 +166,19 @@ def _outcome_of(label: int | None, prompt: JudgePrompt, hint: str = "the categor
     return keys[0]
 
 
-def _tasks(path: Path, origin: str, images: Path | None) -> list[TrainingExample]:
+def _tasks(paths: Sequence[Path], origin: str, images: Path | None) -> Iterator[TrainingExample]:
     from hedge_tasks.data.cells import first_of
     from hedge_tasks.data.tables import read_rows
     from hedge_tasks.judging.base import Case
     from hedge_tasks.making.judging.examples import TrainingExample
 
-    examples = []
-    for number, (where, row) in enumerate(read_rows(path)):
-        question = first_of(row, ("question", "instruction"), where, "question")
-        answer = first_of(row, ("answer", "reference", "ground_truth"), where, "answer")
-        image = row.get("image")
-        case, group = Case(f"{path.stem}/{number}", question, answer, answer), str(image) if image else question
-        examples.append(TrainingExample(case, None, group, image=_image(images, image, where), origin=origin))
-    return examples
+    for path in paths:
+        for number, (where, row) in enumerate(read_rows(path)):
+            question = first_of(row, ("question", "instruction"), where, "question")
+            answer = first_of(row, ("answer", "reference", "ground_truth"), where, "answer")
+            image = row.get("image")
+            case, group = Case(f"{path.stem}/{number}", question, answer, answer), str(image) if image else question
+            yield TrainingExample(case, None, group, image=_image(images, image, where), origin=origin)
 
 
 def _image(folder: Path | None, name: object, where: str) -> Path | None:

@@ -143,7 +143,8 @@ def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.printing import print_as
 
     def value(key: str, hint: Any) -> Any:
-        return hint(**{field.name: values[field.name] for field in fields(hint)}) if is_dataclass(hint) else values[key]
+        names = [field.name for field in fields(hint)] if is_dataclass(hint) else []
+        return hint(**{name: values[name] for name in names}) if names else values[key]
 
     values, hints = vars(arguments), get_type_hints(function)
     result = function(**{key: value(key, hints[key]) for key in inspect.signature(function).parameters})
