@@ -107,15 +107,16 @@ def evaluations() -> dict[str, tuple[Evaluation, str]]:
     """
     by_name: dict[str, tuple[Evaluation, str]] = {}
     for name, entry in [_OURS, *read_entry_points(GROUP)]:
-        for evaluation in entry.tried(f"evaluation {name!r}", _declared) or ():
+        for evaluation in entry.tried(f"evaluation {name!r}", partial(_declared, entry)) or ():
             taken, by = by_name.setdefault(evaluation.name, (evaluation, entry.source))
             if taken is not evaluation:
                 logger.warning("evaluation {!r} of {} is left out: {} has it", evaluation.name, entry.source, by)
     return by_name
 
 
-def _declared(target: Any) -> list[Evaluation]:
+def _declared(entry: Registration) -> list[Evaluation]:
     """An entry point names an `Evaluation`, several, or a function that gives them."""
+    target = entry.load()
     target = target() if callable(target) else target
     declared = list(target) if isinstance(target, Iterable) else [target]
     for evaluation in declared:
@@ -159,8 +160,8 @@ def installed_measures(name: str) -> list[Any]:
     """Return the measures of an evaluation that a file names; none where it is not installed or its code is broken."""
     if name not in evaluations():
         return []
-    source = evaluations()[name][1]
-    return Registration(partial(evaluation_measures, name), source).tried(f"measures of {name}", lambda of: of()) or []
+    _, source = evaluations()[name]
+    return Registration(name, source).tried(f"measures of {name}", lambda: evaluation_measures(name)) or []
 
 
 def task_folders() -> list[Path]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
@@ -68,54 +69,48 @@ class ClusteringChoice:
         Raises:
             ConfigError: There is no such clustering, or a value makes no sense.
         """
-        from hedge_tasks.detectors.scorer import Scorer
         from hedge_tasks.runs.scorers import model_options, scorer_of, with_kept_outputs
 
         own = run.settings.get("filters") or {}
-        name, backend, options = self._parts([*own])
-        if not options and (not name or name in own):
-            scorer = scorer_of(run, name or None)
-        else:
-            options = {**model_options(run, backend, options), **options}
-            scorer = Scorer.build(name, backend, options, with_question=name.endswith("_qa"))
-            scorer = with_kept_outputs(scorer, run)
-        return scorer if self.alpha is None else replace(scorer, alpha=self.alpha)
+        if self.clustering is None or self.clustering in own:
+            return self._weighted(scorer_of(run, self.clustering))
+        return with_kept_outputs(self._built(self.clustering, partial(model_options, run), own), run)
 
     def scorers(self, run: Run) -> dict[str, Scorer]:
         """Return the scorer of `scorer`, or all of the run's where none is chosen, by name."""
         from hedge_tasks.runs.scorers import scorers_of
 
-        if not self.takes_all(run):
-            scorer = self.scorer(run)
-            return {scorer.name: scorer}
-        alpha = self.alpha
-        scorers = scorers_of(run)
-        return scorers if alpha is None else {name: replace(s, alpha=alpha) for name, s in scorers.items()}
+        scorers = scorers_of(run).values() if self.takes_all(run) else [self.scorer(run)]
+        return {scorer.name: self._weighted(scorer) for scorer in scorers}
 
     def alone(self, default: str) -> Scorer:
         """Return the scorer of answers that belong to no run."""
-        from hedge_tasks.detectors.scorer import Scorer
         from hedge_tasks.runs.scorers import chosen_models
 
-        name, backend, options = replace(self, clustering=self.clustering or default)._parts([])
-        options = {**chosen_models(backend), **options}
-        alpha = 1.0 if self.alpha is None else self.alpha
-        return replace(Scorer.build(name, backend, options, with_question=name.endswith("_qa")), alpha=alpha)
+        return self._built(self.clustering or default, lambda backend, _: chosen_models(backend), ())
 
-    def _parts(self, own: Sequence[str]) -> tuple[str, str, dict[str, object]]:
-        """Return name, backend and options of the clustering; empty where none is chosen."""
+    def _built(self, text: str, models: Callable[[str, Any], Mapping[str, Any]], own: Iterable[str]) -> Scorer:
+        """Return a clustering as the user writes it.
+
+        Args:
+            models: From the backend, and the options that are named, to options that name models.
+            own: Names of the run's clusterings, for the error.
+        """
         from hedge_tasks.clustering import BACKENDS
+        from hedge_tasks.detectors.scorer import Scorer
         from hedge_tasks.errors import unknown
         from hedge_tasks.io.options import named
 
-        if self.clustering is None:
-            return "", "", {}
-        options = named("--clustering", self.clustering)
+        options = named("--clustering", text)
         name = str(options.pop("name"))
         backend = name.removesuffix("_qa")
-        if backend not in BACKENDS.names() and (options or name not in own):
+        if backend not in BACKENDS.names():
             raise unknown("clustering", name, [*own, *BACKENDS.names()])
-        return name, backend, options
+        options = {**models(backend, options), **options}
+        return self._weighted(Scorer.build(name, backend, options, with_question=name.endswith("_qa")))
+
+    def _weighted(self, scorer: Scorer) -> Scorer:
+        return scorer if self.alpha is None else replace(scorer, alpha=self.alpha)
 
 
 @dataclass(frozen=True)

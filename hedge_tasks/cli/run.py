@@ -7,7 +7,6 @@ of its own: it ends with 0 whatever failed.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib.util
 import re
@@ -32,17 +31,10 @@ _INTERRUPTED = 130
 _NAMED = re.compile(r"^(?:task|group|tag): *[\"']?([\w.-]+)[\"']? *$", re.MULTILINE)
 
 
-class _Passing(Parser):
-    """Leaves all words but its own for lmms-eval."""
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        namespace, namespace.words = argparse.ArgumentParser.parse_known_args(self, args, namespace)
-        return namespace, []
-
-
 def add(commands: Parser) -> None:
     text = commands.commands["run"].summary
-    parser = command(commands, "run", lambda chosen: run(chosen.words, price=chosen.price), text, _Passing)
+    parser = command(commands, "run", lambda chosen: run(chosen.words, price=chosen.price), text)
+    parser.passes_on = True
     parser.add_argument("--price", type=float, metavar="MONEY", help="of a million tokens that are generated")
     parser.epilog = "All other options are lmms-eval's: --model, --model_args, --tasks, --output_path, --limit, ..."
 
