@@ -147,17 +147,6 @@ def test_its_own_number_is_compared_and_leads_the_report(outside: Outside) -> No
     assert tile.startswith(f"<dd>{firm:.3f}<small>")
 
 
-def test_its_function_labels_claims(outside: Outside) -> None:
-    facts = json.loads(outside.hedge("claims", "out", "--labels", "right_colour", "--json"))
-    assert facts["labels"] == "the function right_colour"
-    assert facts["labelled"] == 24
-    # A claim is a whole answer here, so that the labels are those of the judge.
-    assert facts["hallucinated"] / 24 == pytest.approx(values(outside)["hallucination_rate"])
-    done = outside.run("-m", "hedge_tasks.cli", "claims", "out", "--labels", "no_such")
-    assert done.returncode == 2
-    assert "'no_such' of hedge-colours cannot be loaded: ModuleNotFoundError" in done.stderr
-
-
 def test_its_table_command_is_one_of_ours(outside: Outside) -> None:
     counts = json.loads(outside.hedge("paper", "colours", "out", "--json"))
     assert sum(counts.values()) == 24
