@@ -185,8 +185,11 @@ def _own(reading: _Reading) -> Iterator[tuple[str, Fields]]:
     reading.used |= {*from_names, *stored, "id", "question", "reference", "group", "question_type"}
     for where, row in reading.rows:
         label = reading.label(row, where)
-        names = [key for key in ("answers", "clean", "noisy") if isinstance(row.get(key), str)]
-        lists = {key: cells.as_list(row[key]) or row[key] for key in names}
+        lists = {
+            key: cells.as_list(row[key]) or row[key]
+            for key in ("answers", "clean", "noisy")
+            if isinstance(row.get(key), str)
+        }
         yield where, {**row, **lists, **({"label": label} if label is not None or "label" in row else {})}
 
 
