@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -54,8 +54,8 @@ class Evaluation:
             its runs shows the one that is called like the evaluation.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
-        commands: a command of `hedge` that others stand under ("data", "make", "paper", "detectors") ->
-            `"module:attribute"` of functions that add one, given a `hedge_tasks.io.commands.Parser`.
+        commands: a command of `hedge` that others stand under ("data", "make", "paper") -> `"module:attribute"` of
+            functions that are commands (`hedge_tasks.cli.signatures`), or add one to a parser.
     """
 
     name: str
@@ -107,27 +107,22 @@ def evaluations() -> dict[str, tuple[Evaluation, str]]:
     """
     by_name: dict[str, tuple[Evaluation, str]] = {}
     for name, entry in [_OURS, *read_entry_points(GROUP)]:
-        try:
-            declared = list(_declared(entry.load()))
-        except Exception as error:  # whatever somebody else's package does as it is imported
-            if entry is _OURS[1]:
-                raise
-            logger.warning("evaluation {!r} of {} is left out: {}: {}", name, entry.source, type(error).__name__, error)
-            continue
-        for evaluation in declared:
+        for evaluation in entry.tried(f"evaluation {name!r}", partial(_declared, entry)) or ():
             taken, by = by_name.setdefault(evaluation.name, (evaluation, entry.source))
             if taken is not evaluation:
                 logger.warning("evaluation {!r} of {} is left out: {} has it", evaluation.name, entry.source, by)
     return by_name
 
 
-def _declared(target: Any) -> Iterator[Evaluation]:
+def _declared(entry: Registration) -> list[Evaluation]:
     """An entry point names an `Evaluation`, several, or a function that gives them."""
-    declared = target() if callable(target) else target
-    for evaluation in declared if isinstance(declared, Iterable) else [declared]:
+    target = entry.load()
+    target = target() if callable(target) else target
+    declared = list(target) if isinstance(target, Iterable) else [target]
+    for evaluation in declared:
         if not isinstance(evaluation, Evaluation):
             raise TypeError(f"expected an Evaluation, got {type(evaluation).__name__}")
-        yield evaluation
+    return declared
 
 
 def from_evaluations(what: str) -> Callable[[], list[tuple[str, Registration]]]:
@@ -143,16 +138,12 @@ def from_evaluations(what: str) -> Callable[[], list[tuple[str, Registration]]]:
     return read
 
 
-def evaluation_commands(parent: str) -> Iterator[Callable[[Any], None]]:
-    """The functions that add commands under `hedge PARENT`; one that cannot be loaded is warned about and left out."""
+def evaluation_commands(parent: str) -> Iterator[Callable[..., Any]]:
+    """The commands under `hedge PARENT`; one that cannot be loaded is warned about and left out."""
     for evaluation, source in evaluations().values():
         for target in evaluation.commands.get(parent, ()):
-            try:
-                yield Registration(target, source).load()
-            except Exception as error:
-                if source == OWN:
-                    raise
-                logger.warning("a command of {} ({}) is left out: {}", evaluation.name, source, error)
+            if (function := Registration(target, source).tried(f"a command of {evaluation.name}")) is not None:
+                yield function
 
 
 def evaluation_measures(name: str) -> list[Any]:
@@ -169,14 +160,8 @@ def installed_measures(name: str) -> list[Any]:
     """Return the measures of an evaluation that a file names; none where it is not installed or its code is broken."""
     if name not in evaluations():
         return []
-    try:
-        return evaluation_measures(name)
-    except Exception as error:  # whatever somebody else's package does as it is imported
-        source = evaluations()[name][1]
-        if source == OWN:
-            raise
-        logger.warning("measures of {} ({}) are left out: {}", name, source, error)
-        return []
+    _, source = evaluations()[name]
+    return Registration(name, source).tried(f"measures of {name}", lambda: evaluation_measures(name)) or []
 
 
 def task_folders() -> list[Path]:

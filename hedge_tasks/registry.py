@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, check_names, lookup
+from hedge_tasks.errors import ConfigError, check_names, first_line, lookup
 
 Product = TypeVar("Product")
 
@@ -50,6 +50,21 @@ class Registration:
         for name in filter(None, attribute.split(".")):
             target = getattr(target, name)
         return target
+
+    def tried(self, about: str, load: Callable[[], Any] | None = None) -> Any:
+        """Return it, or None with a warning where another package's cannot be loaded.
+
+        Args:
+            about: what it is, for the warning.
+            load: what loads more than it.
+        """
+        try:
+            return (load or self.load)()
+        except Exception as error:  # whatever somebody else's package does as it is imported
+            if self.source == OWN:
+                raise
+            logger.warning("{} of {} is left out: {}", about, self.source, first_line(error))
+            return None
 
 
 class Registry(Generic[Product]):
@@ -111,9 +126,8 @@ class Registry(Generic[Product]):
         except Exception as error:  # whatever somebody else's package does as it is imported
             if entry.source == OWN:
                 raise
-            raise ConfigError(
-                f"{self.kind} {name!r} of {entry.source} cannot be loaded: {type(error).__name__}: {error}"
-            ) from error
+            line = f"{self.kind} {name!r} of {entry.source} cannot be loaded: {first_line(error)}"
+            raise ConfigError(line) from error
 
     def each(self) -> Iterator[tuple[str, Any]]:
         """Name and thing of all; what cannot be loaded is left out with one warning."""
@@ -136,8 +150,6 @@ class Registry(Generic[Product]):
         factory = self.get(name)
         parameters = inspect.signature(factory).parameters
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-            if options and not parameters:
-                raise ConfigError(f"{self.kind} {name!r} takes no options, got {next(iter(options))!r}")
             check_names(f"option of {self.kind} {name!r}", options, parameters)
         single = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         for key, parameter in parameters.items():

@@ -374,5 +374,5 @@ def test_what_the_task_kept_is_scored_by_command_without_the_server(
     cells = evaluated.values("scripted_reports")
     assert rows["claim_radflag"]["estimate"]["value"] == pytest.approx(cells["radflag_claim_auroc,exact"])
     assert rows["claim_radflag"]["within"]["value"] == pytest.approx(cells["radflag_claim_auroc_within,exact"])
-    best = max(row["estimate"]["value"] for row in rows.values() if row["blind"])
+    best = max(row["estimate"]["value"] for row in rows.values() if "(blind)" in row["detector"])
     assert best == pytest.approx(cells["blind_claim_auroc,exact"])

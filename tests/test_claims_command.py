@@ -17,7 +17,6 @@ from openai_server import serve
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
-from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.registry import Registration
 from hedge_tasks.runs.claim_files import SETTING, all_kept_supports, keep_support, read_labels, support_of_run
 from hedge_tasks.runs.claims import inquiry
@@ -66,8 +65,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0)
 def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = asked(capsys, answers)
     assert "price: 6 claims of 3 answers x 3 draws, no model" in err
-    assert "6 claims that cover 100 % of the text, 5 of them labelled by spans of the answers, 2 hallucinated" in out
-    assert "the reference is silent on 1" in out
+    assert re.search(r"labelled +5\nhallucinated +2\nsilent claims +1\n", out)
     header = next(line for line in out.splitlines() if line.startswith("detector"))
     assert re.split(r"\s{2,}", header)[:4] == ["detector", "draws", "ROC-AUC", "95 %"]
     assert "only 2 of 5" in out
@@ -82,19 +80,17 @@ def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.
     answers = written(tmp_path / "answers.jsonl", three_times(rows()))
     out, _ = asked(capsys, answers)
     assert re.search(r"^claim_luq +2 +0\.\d{3}", out, re.MULTILINE)
-    out, _ = asked(capsys, answers, "--json", "--silent", "hallucinated", "--flag", "0.5")
+    out, _ = asked(capsys, answers, "--json", "--silent", "hallucinated")
     facts = json.loads(out)
     assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (18, 9, 3)
     assert facts["price"]["claims"] == 18
-    assert (facts["decomposition"], facts["support"], facts["flag"]) == ("sentence", "words", 0.5)
+    assert (facts["decomposition"], facts["support"], facts["flag"]) == ("sentence", "words", 0.2)
     found = {row["detector"]: row for row in facts["detectors"]}
     # 0.417 and 0.583 of A mass is seen, ...: by hand, all wrong claims but one are less supported than all right ones.
     assert 0.5 < found["claim_luq"]["estimate"]["value"] < 1
     assert found["claim_luq"]["estimate"]["interval"]
-    assert found["claim_luq"]["flagged"]["share"] >= 0.5
+    assert found["claim_luq"]["flagged"] >= 0.2
     assert found["claim_luq"]["within"]["n_pairs"] == 3 * (1 + 0 + 0)
-    assert facts["answers"]["detectors"]
-    assert facts["curve"][0]["n"] == 1
 
 
 def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +114,7 @@ def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys
 def test_without_labels_the_most_suspicious_claims_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = asked(capsys, written(tmp_path / "x.jsonl", rows(labels=False)))
     assert "no claim is labelled" in out
-    table = r"by claim_luq:\nanswer +score +claim\na +0\.750  A mass is seen\.\nb +0\.5\d+  A <b>rib</b>"
+    table = r"by claim_luq .*\nanswer +score +claim\na +0\.750  A mass is seen\.\nb +0\.5\d+  A <b>rib</b>"
     assert re.search(table, out)
 
 
@@ -146,16 +142,12 @@ def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureF
         assert message in err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--unit", "sentense"], "sentence"),
         (["--support", "nly"], "nli"),
-        (["--silent", "no"], "unlabelled"),
-        (["--errors", "mayor"], "major"),
         (["--detectors", "claim_lug"], "claim_luq"),
-        (["--flag", "2"], "--flag: expected a share between 0 and 1"),
         (["--support", "words:model=x"], "model"),
     ],
 )
@@ -169,7 +161,7 @@ def test_mistakes_are_named(
 
 def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out, _ = asked(capsys, answers, "--price", "--json", "--graph")
-    assert json.loads(out)["claims"] == 6
+    assert json.loads(out)["price"]["claims"] == 6
 
 
 def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,11 +170,10 @@ def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.Captur
         words = re.findall(r"\s*\S+", line["baseline"])
         tokens = [[word, -0.25] for word in words[:-1]] + [[words[-1], worst]]
         line["baseline"] = {"text": line["baseline"], "tokens": tokens}
-    out, _ = asked(capsys, written(tmp_path / "x.jsonl", three_times(lines)), "--json", "--flag", "0.1")
+    out, _ = asked(capsys, written(tmp_path / "x.jsonl", three_times(lines)), "--json")
     found = {row["detector"]: row for row in json.loads(out)["detectors"]}
     assert found["claim_nll_max"]["draws"] == 0
     assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones
-    assert found["claim_nll_max"]["flagged"]["threshold"] == 9.0
 
 
 def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +216,7 @@ def test_atomic_claims_and_a_judge_by_one_server(
 @pytest.fixture
 def page(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     path = tmp_path / "page.html"
-    asked(capsys, answers, "--html", path, "--flag", "0.3")
+    asked(capsys, answers, "--html", path)
     return path.read_text("utf-8")
 
 
@@ -316,7 +307,7 @@ def test_kept_support_is_scored_again_without_the_engine(
     second, err = asked(capsys, *arguments, "--json")
     assert "nothing is asked: the support is kept with the run" in err
     assert NeverAgain.asked == 1
-    assert json.loads(first) == json.loads(second)
+    assert {**json.loads(first), "notes": []} == json.loads(second)
     asked(capsys, *arguments, "--no-elsewhere")  # not what was kept
     assert NeverAgain.asked == 2
     assert [run.answer_sets for run in [load_run(answers)]]  # what is kept is no run
@@ -414,44 +405,21 @@ def test_of_several_supports_the_one_that_is_used_is_named(answers: Path, capsys
 
 
 @pytest.mark.slow
-def test_score_shows_labelled_claims_and_scores_answers_by_them(
-    answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    arguments = ["score", str(answers), "--clustering", "exact", "--detectors", "se,claims_luq_mean,claims_luq_max"]
-    assert main([*arguments, "--json", "--out", str(tmp_path / "scores.jsonl")]) == 0
-    out, err = capsys.readouterr()
-    assert "price: " in err
-    facts = json.loads(out)
-    alone, _ = asked(capsys, answers, "--unit", "given", "--json", "--out", tmp_path / "claims.jsonl")
-    assert facts["claims"]["detectors"] == json.loads(alone)["detectors"]
-    of: dict[str, list[float]] = {}
-    for _, row in read_objects(tmp_path / "claims.jsonl"):
-        of.setdefault(row["answer"], []).append(row["scores"]["claim_luq"])
-    for _, row in read_objects(tmp_path / "scores.jsonl"):
-        mine = of[row["id"]]
-        found = [row[f"claims_luq_{how}"] for how in ("mean", "max")]
-        assert found == pytest.approx([sum(mine) / len(mine), max(mine)])
-
-
-@pytest.mark.slow
 def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
     answers: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in (["detectors"], ["rescore"]):
         arguments = [*command, str(answers), "--clustering", "exact"]
         assert main(arguments) == 0
-        assert "; sentence by words; " not in capsys.readouterr().out
+        assert "claim_luq" not in capsys.readouterr().out
         asked(capsys, answers, "--keep")
         assert main([*arguments, "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)
-        block = facts["runs"][0]["claims"] if command == ["detectors"] else facts["claims"]
+        block = (facts[0] if command == ["detectors"] else facts)["claims"]
         assert {row["detector"]: row["draws"] for row in block["detectors"]}["claim_luq"] == 2
         assert block["price"]["claims"] == 6
-        page = answers.with_name("page.html")
-        assert main([*arguments, *(["--html", str(page)] if command == ["detectors"] else [])]) == 0
-        assert "; sentence by words; " in capsys.readouterr().out
-        if command == ["detectors"]:
-            assert "Claims of the answers" in page.read_text("utf-8")
+        assert main(arguments) == 0
+        assert "claim_luq" in capsys.readouterr().out
         [kept] = answers.parent.glob("claims-*.jsonl")
         kept.unlink()
 
@@ -473,7 +441,7 @@ def test_the_report_has_a_section_on_what_is_kept(
     section = shown[shown.index(heading) : shown.index("<h3>Judges</h3>")]
     out, _ = asked(capsys, answers, "--json")
     numbers = {row["detector"]: row for row in json.loads(out)["detectors"]}
-    for name in ("claim_luq", "claim_position"):  # blind baselines stand beside
+    for name in ("claim_luq", "claim_position (blind)"):  # blind baselines stand beside
         assert str(numbers[name]["title"]) in section
         assert numbers[name]["estimate"]["value"] is None  # six claims are too few for an AUROC
     assert len(re.findall(r'<a class="claim l\d', section)) == 6

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from finished_runs import finished_run
 from markupsafe import escape
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, name_of
 from hedge_tasks.detectors.scorer import Scorer
@@ -23,7 +20,6 @@ from hedge_tasks.measures.sweep import sweep, sweep_draws
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.detector_page import build_detector_page
 from hedge_tasks.report.plots.figures import detectors_chart, price_chart, ranks_chart, sweep_chart
-from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(60)
@@ -62,23 +58,6 @@ def test_a_sweep_takes_the_scores_of_all_answers_where_they_are_known(monkeypatc
     monkeypatch.setattr(type(SCORER), "score", counted)
     assert list(sweep(RUN.answer_sets, SCORER, (3, 6), ("se",), whole=whole)) == expected
     assert sizes == [3]
-
-
-def test_two_detectors_are_compared_at_equal_price(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = save_run(RUN, tmp_path)
-    assert main(["compare", str(path), "--metric", "vase", "--against", "se", "--draws", "6", "--json"]) == 0
-    [found] = json.loads(capsys.readouterr().out)["comparisons"]
-    assert found["metric"] == "exact vase (6 draws) - exact se (6 draws)"
-    rows = {row.detector: row for row in detector_table(RUN, SCORER, ("se", "vase"), budget=6).rows}
-    assert found["a"] == rows["vase"].estimate.value
-    assert found["b"] == rows["se"].estimate.value
-    assert found["difference"]["value"] == pytest.approx(rows["vase"].difference.difference)
-    assert main(["compare", str(path), "--metric", "vase", "--against", "se", "--draws", "1"]) == 2
-    assert "vase cannot be compared: costs more than 1 draws" in capsys.readouterr().err
-    assert main(["compare", str(path), str(path), "--metric", "se", "--draws", "4", "--json"]) == 0
-    [found] = json.loads(capsys.readouterr().out)["comparisons"]
-    assert found["metric"] == "se_auroc"
-    assert found["difference"]["value"] == 0
 
 
 def estimate(value: float) -> Number:

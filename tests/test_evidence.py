@@ -168,7 +168,7 @@ COMMANDS = (
     "report RUN --out OUT.html --figures OUT",
     "detectors RUN --sweep n",
     "detectors RUN --sweep draws",
-    "compare RUN --against se --draws 6",
+    "detectors RUN --against se --draws 6",
     "show RUN --id q3 --clustering nli_qa",
     "detectors RUN --thresholds",
     "leaderboard submit RUN --out OUT",

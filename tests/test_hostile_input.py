@@ -270,12 +270,9 @@ def test_tables_that_are_none(tmp_path: Path, text: str, message: str) -> None:
         read_answers([written(tmp_path, text, "x.csv")])
 
 
-@pytest.mark.parametrize(("text", "options"), [(json.dumps(LINE), []), (CSV, ["--csv-file"])])
-def test_score_reads_the_standard_input(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, options: list[str]
-) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    assert main(["score", "-", "--clustering", "exact", "--json", *options]) == 0
+def test_score_reads_the_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(LINE).encode())))
+    assert main(["score", "-", "--clustering", "exact", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_labelled"] in (1, 2)
 
 

@@ -252,9 +252,8 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     assert main(["judge", "--check", *people, "--judge", json.dumps(spec), "--json"]) == 0
     checked = json.loads(capsys.readouterr().out)["labels"]
     beside = {one["name"]: one for one in checked["beside"]}
-    assert list(beside) == ["hf:base", "rule", "hf:base, untrained", "majority"]
+    assert list(beside) == ["hf:base", "rule", "majority"]
     assert beside["hf:base"]["judged"] == 24
-    assert beside["hf:base, untrained"]["judged"] == 0  # it never learned to write JSON
     assert beside["rule"]["agreement"]["value"] == 1.0  # one of two words
     assert beside["majority"]["agreement"]["value"] == 0.5
     assert {one["agreement"]["n_groups"] for one in checked["beside"]} == {24}

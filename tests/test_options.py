@@ -266,7 +266,7 @@ def test_the_commands_read_an_imported_run(
     assert all(run.verdicts[a.id]["label"] == a.label == int(a.baseline.text != a.reference) for a in run.answer_sets)
     capsys.readouterr()
     assert main(["detectors", str(tmp_path / "m"), "--json"]) == 0
-    [facts] = json.loads(capsys.readouterr().out)["runs"]
+    [facts] = json.loads(capsys.readouterr().out)
     rows = {row["detector"]: row for row in facts["detectors"]}
     assert rows["msp"]["draws"] == 0
     assert rows["msp"]["estimate"]["value"] == rows["baseline_nll"]["estimate"]["value"]

@@ -106,7 +106,7 @@ def test_its_run_is_scored_again(outside: Outside) -> None:
 
 
 def test_its_detector_stands_beside_ours(outside: Outside) -> None:
-    [of_run] = json.loads(outside.hedge("detectors", "out", "--json"))["runs"]
+    [of_run] = json.loads(outside.hedge("detectors", "out", "--all", "--json"))
     rows = {row["detector"]: row for row in of_run["detectors"]}
     assert rows["colours_said"]["estimate"]["value"] == pytest.approx(values(outside)["colours_said_auroc"])
     assert (rows["colours_said"]["draws"], rows["vase"]["draws"]) == (4, 8)

@@ -87,7 +87,7 @@ def test_a_run_is_scored_again_by_the_detectors_that_cost_nothing(
     run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main(["detectors", str(run.output), "--json"]) == 0
-    [of_run] = json.loads(capsys.readouterr().out)["runs"]
+    [of_run] = json.loads(capsys.readouterr().out)
     found = {d["detector"]: d for d in of_run["detectors"]}
     priced = {name for name, of in found.items() if of["estimate"]["value"] is not None}
     assert {"baseline_nll", "msp", "length"} <= priced

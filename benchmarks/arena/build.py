@@ -2,8 +2,8 @@
 
     python benchmarks/arena/build.py --out ARENA [--options FOLDER] [--triviaqa FILE]
         [--wikibio FILE] [--festa FOLDER --festa-truth FILE]
-    hedge detectors ARENA --html arena.html
-    hedge detectors MY_RUN ARENA --html arena.html
+    hedge report ARENA --serve
+    hedge detectors MY_RUN ARENA
 
 Nothing of the sets is in this repository; README.md says where each is published and under which terms. What is given
 is made into run files, one a model and set, with one seed; what is not given is left out.

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
 
-_Target = str | dict[str, str]
-
-COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "start here (tasks, data and answers of your own)": {
         "run": ("run:add", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
-        "init": ("init:add", "make a task of your own data, check it, and say how to run it"),
+        "init": ("init:init", "make a task of your own data, check it, and say how to run it"),
         "list": ("tasks:list_", "list the tasks: size, modality, licence, and what each needs"),
         "score": ("score:score", "score sampled answers from a file, without lmms-eval or a model"),
         "doctor": ("doctor:doctor", "look at versions, GPU, models and data, and check that the package works"),
@@ -25,48 +24,39 @@ COMMANDS: dict[str, dict[str, tuple[_Target, str]]] = {
         "health": ("health:health", "check runs for technical problems: greedy servers, cut answers, missing labels"),
         "show": ("show:show", "show the clusters of one question"),
         "rescore": ("rescore:rescore", "compute a run's numbers again, from its file or its store, without the model"),
-        "claims": ("claims:add", "find the hallucinated sentences of long answers"),
+        "claims": ("claims:claims", "find the hallucinated sentences of long answers"),
     },
     "compare (detectors, runs, settings)": {
-        "detectors": ("detectors:add", "compare all detectors on the same answers, with their price"),
-        "compare": ("compare:add", "compare two runs on the same questions, or the detectors of one run"),
+        "detectors": ("detectors:detectors", "compare all detectors on the same answers, with their price"),
+        "compare": ("compare:compare", "compare two runs on the same questions, or the detectors of one run"),
     },
     "decide (label answers, and say which are safe to use)": {
-        "judge": ("judge:add", "label a finished run anew, or check a judge against human labels"),
-        "audit": ("audit:add", "have experts label a sample, and tell every number against them"),
+        "judge": ("judge:COMMANDS", "label a finished run anew, or check a judge against human labels"),
+        "audit": ("audit:COMMANDS", "have experts label a sample, and tell every number against them"),
         "calibrate": ("calibrate:calibrate", "find a threshold that bounds the hallucinated share, or check one"),
         "ask": ("ask:ask", "ask a model one question, and say whether its answer is safe to use"),
         "serve": ("serve:serve", "serve a model with OpenAI's API, each answer with its verdict under a policy"),
     },
     "publish (a leaderboard)": {
-        "leaderboard": (
-            {
-                **{"init": "leaderboard:init", "submit": "leaderboard:submit", "check": "leaderboard:check"},
-                **{"replay": "leaderboard:replay", "build": "leaderboard:build"},
-            },
-            "make, check, replay and show leaderboard entries",
-        ),
+        "leaderboard": ("leaderboard:COMMANDS", "make, check, replay and show leaderboard entries"),
     },
     "data (data sets, answers and runs from elsewhere)": {
-        "data": ("data:add", "build and check local data sets, from what you have downloaded"),
-        "make": ("make:add", "make a data set by a paper's construction"),
-        "store": (
-            {
-                **{"info": "store:info", "export": "store:export", "import": "store:import_"},
-                "verify": "store:verify",
-            },
-            "look into an answer store, export, import and verify",
-        ),
-        "import": ("import_:add", "make runs of what other harnesses have written"),
+        "data": ("data:COMMANDS", "build and check local data sets, from what you have downloaded"),
+        "make": ("data:MAKING", "make a data set by a paper's construction"),
+        "store": ("store:COMMANDS", "look into an answer store, export, import and verify"),
+        "import": ("import_:COMMANDS", "make runs of what other harnesses have written"),
     },
     "papers (their tables beside your runs)": {
-        "paper": ("paper:add", "lay finished runs out as a paper's tables, beside its own values"),
+        "paper": ("paper:COMMANDS", "lay finished runs out as a paper's tables, beside its own values"),
     },
 }
-"""Sections of `hedge --help` -> command -> where it is, `module:function` or a mapping of such, and its line there."""
+"""Sections of `hedge --help` -> command -> where it is, a function or a mapping of such, and its line there."""
+
+_OPEN = ("data", "make", "paper")
+"""Groups that evaluations bring commands for."""
 
 _LONGEST_LINE = 2000
-_WRITTEN = ("out", "html", "card", "wrong", "disagreements")
+_WRITTEN = ("out", "html", "wrong", "disagreements")
 """Options that name a file to write."""
 
 
@@ -88,12 +78,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _check_not_written_over(vars(arguments))
         return int(arguments.execute(arguments))
-    except (HedgeError, ValueError, OSError) as error:
-        _show_traceback(arguments)
-        _complain(f"hedge: {_line(error)}")
-    except Exception as error:  # a fault of ours, or of a library: still one line, and a way to see more
-        if not _show_traceback(arguments):
-            _complain(f"hedge: unexpected {type(error).__name__}: {_line(error)} (--traceback shows where)")
+    except Exception as error:  # also a fault of ours, or of a library: still one line, and a way to see more
+        if arguments.traceback:
+            _complain(traceback.format_exc().rstrip())
+        of_ours = isinstance(error, HedgeError | ValueError | OSError)
+        # Redacted before it is cut: half a key is a secret, too.
+        text = _redacted(" ".join(str(error).split()))
+        text = text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
+        kind = "" if of_ours else f"unexpected {type(error).__name__} (--traceback shows where): "
+        _complain(f"hedge: {kind}{text}")
     return USAGE_ERROR
 
 
@@ -110,28 +103,15 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
             raise ConfigError(f"--{name}: {file} is read as well; write to another file")
 
 
-def _show_traceback(arguments: argparse.Namespace) -> bool:
-    """Print where the error came from, if that is asked for; return whether it is."""
-    import traceback
-
-    if arguments.traceback:
-        _complain(traceback.format_exc().rstrip())
-    return bool(arguments.traceback)
-
-
 def _complain(text: str) -> None:
     """Print on the standard error, without the secrets of the environment, which a library's error may quote."""
+    say(_redacted(text), sys.stderr)
+
+
+def _redacted(text: str) -> str:
     from hedge_tasks.llm.secrets import Redactor
 
-    say(Redactor()(text), sys.stderr)
-
-
-def _line(error: Exception) -> str:
-    from hedge_tasks.llm.secrets import Redactor
-
-    # Redacted before it is cut: half a key is a secret, too.
-    text = Redactor()(" ".join(str(error).split()))
-    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
+    return Redactor()(text)
 
 
 def whole_parser(named: str | None = None) -> Parser:
@@ -148,19 +128,18 @@ def whole_parser(named: str | None = None) -> Parser:
         for name, (target, line) in commands.items():
             parser.add_command(name, line)
             if named in (None, name):
-                from hedge_tasks.cli.signatures import add
-
-                add(parser, name, _loaded(target))
+                _add(parser, name, target)
     return parser
 
 
-def _loaded(target: _Target) -> Any:
-    from importlib import import_module
+def _add(parser: Parser, name: str, target: str) -> None:
+    from hedge_tasks.cli.signatures import add
+    from hedge_tasks.evaluation import evaluation_commands
+    from hedge_tasks.registry import Registration
 
-    if isinstance(target, dict):
-        return {name: _loaded(part) for name, part in target.items()}
-    module, _, function = target.partition(":")
-    return getattr(import_module(f"hedge_tasks.cli.{module}"), function)
+    add(parser, name, Registration(f"hedge_tasks.cli.{target}").load())
+    for function in evaluation_commands(name) if name in _OPEN else ():
+        add(parser.commands[name], getattr(function, "__name__", ""), function)
 
 
 class _Version(argparse.Action):

@@ -1,27 +1,17 @@
-"""Options that several commands take, each declared here once.
-
-The data classes are for commands that are functions (`hedge_tasks.cli.signatures`); the functions `add_...` and
-`chosen_...` give the same options to those that still have a parser of their own.
-"""
+"""Options that several commands take, each declared here once, as `hedge_tasks.cli.signatures` reads them."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from hedge_tasks.cli.signatures import add_options
-from hedge_tasks.io.commands import say, show
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
-    from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
-
-RUN_HELP = "lmms-eval's output folder, a run file, or a JSONL file of answers"
 
 
 @dataclass(frozen=True)
@@ -79,54 +69,48 @@ class ClusteringChoice:
         Raises:
             ConfigError: There is no such clustering, or a value makes no sense.
         """
-        from hedge_tasks.detectors.scorer import Scorer
         from hedge_tasks.runs.scorers import model_options, scorer_of, with_kept_outputs
 
         own = run.settings.get("filters") or {}
-        name, backend, options = self._parts([*own])
-        if not options and (not name or name in own):
-            scorer = scorer_of(run, name or None)
-        else:
-            options = {**model_options(run, backend, options), **options}
-            scorer = Scorer.build(name, backend, options, with_question=name.endswith("_qa"))
-            scorer = with_kept_outputs(scorer, run)
-        return scorer if self.alpha is None else replace(scorer, alpha=self.alpha)
+        if self.clustering is None or self.clustering in own:
+            return self._weighted(scorer_of(run, self.clustering))
+        return with_kept_outputs(self._built(self.clustering, partial(model_options, run), own), run)
 
     def scorers(self, run: Run) -> dict[str, Scorer]:
         """Return the scorer of `scorer`, or all of the run's where none is chosen, by name."""
         from hedge_tasks.runs.scorers import scorers_of
 
-        if not self.takes_all(run):
-            scorer = self.scorer(run)
-            return {scorer.name: scorer}
-        alpha = self.alpha
-        scorers = scorers_of(run)
-        return scorers if alpha is None else {name: replace(s, alpha=alpha) for name, s in scorers.items()}
+        scorers = scorers_of(run).values() if self.takes_all(run) else [self.scorer(run)]
+        return {scorer.name: self._weighted(scorer) for scorer in scorers}
 
     def alone(self, default: str) -> Scorer:
         """Return the scorer of answers that belong to no run."""
-        from hedge_tasks.detectors.scorer import Scorer
         from hedge_tasks.runs.scorers import chosen_models
 
-        name, backend, options = replace(self, clustering=self.clustering or default)._parts([])
-        options = {**chosen_models(backend), **options}
-        alpha = 1.0 if self.alpha is None else self.alpha
-        return replace(Scorer.build(name, backend, options, with_question=name.endswith("_qa")), alpha=alpha)
+        return self._built(self.clustering or default, lambda backend, _: chosen_models(backend), ())
 
-    def _parts(self, own: Sequence[str]) -> tuple[str, str, dict[str, object]]:
-        """Return name, backend and options of the clustering; empty where none is chosen."""
+    def _built(self, text: str, models: Callable[[str, Any], Mapping[str, Any]], own: Iterable[str]) -> Scorer:
+        """Return a clustering as the user writes it.
+
+        Args:
+            models: From the backend, and the options that are named, to options that name models.
+            own: Names of the run's clusterings, for the error.
+        """
         from hedge_tasks.clustering import BACKENDS
+        from hedge_tasks.detectors.scorer import Scorer
         from hedge_tasks.errors import unknown
         from hedge_tasks.io.options import named
 
-        if self.clustering is None:
-            return "", "", {}
-        options = named("--clustering", self.clustering)
+        options = named("--clustering", text)
         name = str(options.pop("name"))
         backend = name.removesuffix("_qa")
-        if backend not in BACKENDS.names() and (options or name not in own):
+        if backend not in BACKENDS.names():
             raise unknown("clustering", name, [*own, *BACKENDS.names()])
-        return name, backend, options
+        options = {**models(backend, options), **options}
+        return self._weighted(Scorer.build(name, backend, options, with_question=name.endswith("_qa")))
+
+    def _weighted(self, scorer: Scorer) -> Scorer:
+        return scorer if self.alpha is None else replace(scorer, alpha=self.alpha)
 
 
 @dataclass(frozen=True)
@@ -162,7 +146,7 @@ class PolicyChoice:
     at_once: bool = False
 
 
-def chosen_detectors(names: str | argparse.Namespace | None, default: Sequence[str]) -> tuple[str, ...]:
+def chosen_detectors(names: str | None, default: Sequence[str]) -> tuple[str, ...]:
     """Return detectors by their names with commas between; `all` are those that are not experimental.
 
     Raises:
@@ -170,7 +154,6 @@ def chosen_detectors(names: str | argparse.Namespace | None, default: Sequence[s
     """
     from hedge_tasks.detectors.registry import named
 
-    names = names.detectors if isinstance(names, argparse.Namespace) else names
     return tuple(default) if names is None else named(names)
 
 
@@ -183,14 +166,9 @@ def with_fitted(names: Sequence[str]) -> tuple[tuple[str, ...], list[FittedDetec
     from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import named
 
-    fitted = fitted_detectors()
+    fitted, names = fitted_detectors(), [name.strip() for name in names]
     others = [name for name in names if name not in fitted]
     return named(",".join(others)) if others else (), [fitted[name] for name in names if name in fitted]
-
-
-def listed(text: str) -> list[str]:
-    """Return the names of an option, which commas separate."""
-    return [name.strip() for name in text.split(",")]
 
 
 def label_store_of(run: Run) -> Path | None:
@@ -227,82 +205,3 @@ def key_and_value(option: str, text: str, form: str = "KEY=VALUE", *, empty: boo
 def printable(text: str) -> str:
     """Return a model's text on one line, with all escaped that a terminal might obey (control and bidi characters)."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-# --- for commands that have a parser of their own ---------------------------------------------------------------------
-
-
-def add_run(parser: argparse.ArgumentParser, name: str = "run", metavar: str = "RUN") -> None:
-    parser.add_argument(name, type=Path, metavar=metavar, help=RUN_HELP)
-    add_trust(parser)
-
-
-def add_trust(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, TrustChoice)
-
-
-def add_task(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--task", help="Which task, where the folder holds runs of several.")
-
-
-def add_scored_run(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a command that scores one run."""
-    add_options(parser, RunChoice)
-    add_scorer(parser)
-
-
-def add_scorer(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, ClusteringChoice)
-
-
-def add_budget(parser: argparse.ArgumentParser) -> None:
-    how = "most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase"
-    parser.add_argument("--draws", dest="budget", type=int, metavar="N", help=how)
-
-
-def add_detectors(parser: argparse._ActionsContainer, default: str) -> None:
-    how = f"which detectors, such as se,kle,msp (default: {default})"
-    parser.add_argument("--detectors", metavar="all|NAMES", help=how)
-
-
-def add_label_field(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
-
-
-def add_label_columns(parser: argparse._ActionsContainer, example: str) -> None:
-    """Add the options that say which columns of a table of labels hold what; the example is one `KEY=COLUMN`."""
-    add_label_field(parser)
-    parser.add_argument("--column", action="append", default=[], metavar="KEY=COLUMN", help=f"such as {example}")
-    how = "folder of the pictures that the column `image` names"
-    parser.add_argument("--images", type=Path, metavar="DIR", help=how)
-
-
-def add_csv(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--csv", action="store_true", help="print the table as CSV")
-
-
-def show_table(
-    arguments: argparse.Namespace, table: Table, facts: object, *parts: object, only_parts: bool = False
-) -> None:
-    """Print a command's table as text, as CSV or, with all facts, as JSON.
-
-    Args:
-        parts: further texts and tables of the text.
-        only_parts: whether they are all of the text.
-    """
-    if arguments.csv:
-        say(table.to_csv().rstrip("\n"))
-    else:
-        show(arguments, facts, *([] if only_parts else [table]), *parts)
-
-
-def chosen_run(arguments: argparse.Namespace) -> Run:
-    return RunChoice(*(getattr(arguments, field.name) for field in fields(RunChoice))).load()
-
-
-def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
-    return ClusteringChoice(arguments.clustering, arguments.alpha).scorer(run)
-
-
-def chosen_scorers(arguments: argparse.Namespace, run: Run) -> dict[str, Scorer]:
-    return ClusteringChoice(arguments.clustering, arguments.alpha).scorers(run)

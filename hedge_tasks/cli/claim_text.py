@@ -1,50 +1,58 @@
-"""A run scored by claim, for people and as JSON."""
+"""Facts and tables of a run scored by claim."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.printing import Details
+
 if TYPE_CHECKING:
     from hedge_tasks.measures.unit_table import KeptNumbers, UnitTable
-    from hedge_tasks.numbers import Cell, Table
+    from hedge_tasks.numbers import Table
     from hedge_tasks.runs.claims import ScoredClaims
 
 _LISTED = 10
-"""Claims that the text lists where nothing is labelled, the most suspicious first."""
+"""Claims that are listed where nothing is labelled, the most suspicious first."""
 
 
-def claim_block(kept: KeptNumbers | None) -> tuple[str, dict[str, Any]]:
-    """Return the claims kept with a run, as a block below the numbers of its answers; empty where none are kept."""
+def claim_block(kept: KeptNumbers | None) -> dict[str, Any]:
+    """Return the claims kept with a run, in short, to stand beside the numbers of its answers; empty where none are."""
     if kept is None:
-        return "", {}
-    return (f"claims: {kept.why}", {}) if kept.scored is None else block_of(kept.scored, kept.table, kept.why)
+        return {}
+    return {"claims": kept.why if kept.scored is None else claim_facts(kept.scored, kept.table, kept.why)}
 
 
-def block_of(scored: ScoredClaims, measured: UnitTable | None, why: str) -> tuple[str, dict[str, Any]]:
-    """Return the detectors of claims in short, with their price and the best blind baseline; and all facts for JSON.
+def claim_facts(
+    scored: ScoredClaims,
+    measured: UnitTable | None,
+    why: str = "",
+    *,
+    left_out: Mapping[str, str] | None = None,
+    everything: bool = False,
+) -> dict[str, Any]:
+    """Return detectors of claims with their price and blind baselines; without labels the most suspicious claims.
 
     Args:
         why: Why there are no numbers, where there are none.
+        left_out: Fitted detector -> why it has no scores.
+        everything: With numbers within answers and the flagged claims.
     """
-    facts = {"claims": claim_facts(scored, measured)}
-    text = f"claims ({_method(scored)}, {scored.price}): {why}" if measured is None else _numbers(measured, brief=True)
-    return str(text), facts
+    from hedge_tasks.measures.detector_table import numbers_table
+    from hedge_tasks.numbers import reason_lines
 
-
-def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, Any]:
     facts = {
-        "run": scored.title,
-        **scored.settings,
-        "price": scored.price,
+        **{"run": scored.title, **scored.settings, "price": Details(scored.price)},
         "claims": sum(len(answer.claims) for answer in scored.answers),
         "covered": sum(answer.covered for answer in scored.decomposed) / len(scored.decomposed),
         "unlocated": sum(answer.unlocated for answer in scored.decomposed),
-        "left_out": scored.left_out if measured is None else measured.left_out,
     }
     if measured is None:
-        return {**facts, "labelled": 0}
+        table = _suspicious(scored, why)
+        return {**facts, "labelled": 0, "left_out": Details(scored.left_out), "suspicious": table}
     counted = measured.counted
+    title = f"to ask for all of it: {scored.price}"
+    notes = ["*: turned round", *reason_lines("left out", {**measured.left_out, **(left_out or {})}.items())]
     return {
         **facts,
         **measured.settings,
@@ -54,80 +62,26 @@ def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, A
         "silent_claims": counted.n_silent,
         "unknown_support": counted.n_unknown,
         "unused_labels": counted.n_unused,
-        "best_blind": dict(zip(("pooled", "within"), measured.best_blind, strict=True)),
-        "detectors": measured.rows,
-        "answers": {"label": measured.answer_label, "detectors": measured.answers},
-        "curve": measured.curve,
+        "left_out": Details(measured.left_out),
+        "detectors": numbers_table(measured.rows, against="blind", brief=not everything, title=title, notes=notes),
     }
 
 
-def claim_tables(measured: UnitTable, left_out: Mapping[str, str], *, brief: bool) -> list[Table]:
-    """Return the detectors of claims, whole answers by their claims, and ROC-AUCs by the number of draws.
-
-    Args:
-        left_out: fitted detector -> why it has no scores.
-        brief: without numbers within answers and without the flagged claims.
-    """
-    from hedge_tasks.numbers import Column, Table
-
-    answers: list[dict[str, Cell]] = [
-        {"detector": row.detector, "auroc": row.estimate, "spearman": row.spearman} for row in measured.answers
-    ]
-    columns = [Column("detector"), Column("auroc", "ROC-AUC", interval=True), Column("spearman", "Spearman")]
-    title = f"whole answers: against {measured.answer_label}; rank correlation with the share of wrong claims"
-    sizes = sorted({point.n for point in measured.curve})
-    rows: dict[str, dict[str, Cell]] = {}
-    for point in measured.curve:
-        for name, number in ((point.detector, point.estimate), (f"{point.detector} within", point.within)):
-            rows.setdefault(name, {"detector": name})[str(point.n)] = number.value
-    by_draws = Table([*map(Column, ("detector", *map(str, sizes)))], [*rows.values()], "ROC-AUC by number of draws")
-    curve = [by_draws] if len(sizes) > 1 else []
-    return [_numbers(measured, left_out=left_out, brief=brief), Table(columns, answers, title), *curve]
-
-
-def _method(scored: ScoredClaims) -> str:
-    return f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}"
-
-
-def _numbers(measured: UnitTable, *, left_out: Mapping[str, str] | None = None, brief: bool = False) -> Table:
-    from hedge_tasks.measures.detector_table import numbers_table
-    from hedge_tasks.numbers import WHOLE_PERCENT, reason_lines
-
-    scored, counted = measured.scored, measured.counted
-    title = (
-        f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}\n"
-        f"{len(counted.units)} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {measured.n_labelled} "
-        f"of them labelled by {scored.labelled_by}, {counted.n_positive} hallucinated"
-    )
-    lost = {
-        "the reference is silent on": counted.n_silent,
-        "claims of unknown support, left out:": counted.n_unknown,
-        "labelled spans that lie over no claim:": counted.n_unused,
-        "claims that could not be located:": measured.unlocated,
-    }
-    blind = [f"{name} ({which})" for name, which in zip(measured.best_blind, ("all", "within"), strict=True) if name]
-    notes = [f"blind: {', '.join(blind)}; * turned round" if blind else "no blind baseline"]
-    notes += [f"{words} {n}" for words, n in lost.items() if n]
-    notes += reason_lines("left out", {**measured.left_out, **(left_out or {})}.items())
-    return numbers_table(measured.rows, against="blind", brief=brief, title=title, notes=notes)
-
-
-def suspicious_table(scored: ScoredClaims) -> Table:
+def _suspicious(scored: ScoredClaims, why: str) -> Table:
     """Return the most suspicious claims, where none has a label."""
-    from hedge_tasks.numbers import Column, Table, reason_lines
+    from hedge_tasks.numbers import Cell, Table
 
     names = list(dict.fromkeys(name for answer in scored.answers for name in answer.scores))
-    name = next((n for n in ("claim_luq", *names) if n in names), None)
-    ranked = sorted(
-        (-score, claim.answer, claim.text)
+    name = next((n for n in ("claim_luq", *names) if n in names), "")
+    scores = [
+        (float(score), claim.answer, claim.text)
         for answer in scored.answers
-        for claim, score in zip(answer.claims, answer.scores.get(name or "", ()), strict=False)
+        for claim, score in zip(answer.claims, answer.scores.get(name, ()), strict=False)
         if score == score
-    )[:_LISTED]
-    rows: list[dict[str, Cell]] = [
-        {"answer": answer, "score": float(-score), "claim": text} for score, answer, text in ranked
     ]
-    title = f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}"
-    notes = ["no claim is labelled: give --labels, or answers with a field claims"]
-    notes += [] if name else reason_lines("left out", scored.left_out.items())
-    return Table([*map(Column, ("answer", "score", "claim"))], rows, f"{title}\nmost suspicious by {name}:", notes)
+    rows: list[list[Cell]] = [
+        [answer, score, text] for score, answer, text in sorted(scores, key=lambda row: -row[0])[:_LISTED]
+    ]
+    notes = [why or "no claim is labelled: give --labels, or answers with a field claims"]
+    title = f"most suspicious by {name} (to ask for all of it: {scored.price})"
+    return Table.of(("answer", "score", "claim"), rows, title=title, notes=notes)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import (
-    add_csv,
-    add_detectors,
-    add_run,
-    add_task,
-    chosen_run,
-    label_store_of,
-    listed,
-    show_table,
-)
-from hedge_tasks.io.commands import Parser, add_labels, add_out, command, say, show
+from hedge_tasks.cli.choices import RunChoice, label_store_of
+from hedge_tasks.cli.claim_text import claim_facts
+from hedge_tasks.cli.printing import Details
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.commands import say
 
 if TYPE_CHECKING:
     from hedge_tasks.data.spans import LabelledSpan
@@ -29,77 +22,25 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
 
 
-def add(commands: Parser) -> None:
-    parser = command(commands, "claims", run, "find the hallucinated sentences of long answers")
-    add_run(parser)
-    add_task(parser)
-    group = parser.add_argument_group("claims and their support (default: what the run has kept, else sentence, words)")
-    group.add_argument("--unit", metavar="SPEC", help="sentence, clause, object, given, atomic:model=...,url=...")
-    supports = "words, nli:model=..., object, judge:model=...,url=..."
-    group.add_argument("--support", metavar="SPEC", help=supports)
-    group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
-    group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
-    add_detectors(group, "all detectors of claims")
-    group.add_argument("--probes", action="store_true", help="detectors fitted on the sentences' states as well")
-    group.add_argument("--price", action="store_true", help="print the price and stop")
-    group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
-    add_labels(group, 'a file, {"id", "claims": [...]} a line')
-    group.add_argument("--judge", metavar="SPEC", help="a judge of every claim, such as llm:model=...,prompt=claim")
-    group.add_argument(
-        "--silent", default="unlabelled", help="claims on which the reference is silent: or hallucinated"
-    )
-    group.add_argument("--errors", default="all", help="what is hallucinated: all, major, minor or major-against-rest")
-    group.add_argument("--flag", type=float, default=0.2, metavar="SHARE", help="of the claims, flagged (default: 0.2)")
-    group = parser.add_argument_group("output")
-    add_out(group, "the scores of every claim (JSON lines)")
-    group.add_argument("--keep", action="store_true", help="keep claims and support beside the run: next time free")
-    group.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page with the answers")
-    parser.add_argument("--all", action="store_true", help="all columns: within answers, the flagged claims, ...")
-    add_csv(parser)
+@dataclass(frozen=True)
+class SupportChoice:
+    """The claims of answers, and what tells how far draws support them; what the run has kept if none is chosen.
 
+    Attributes:
+        unit: Sentence, clause, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
+        support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
+        no_elsewhere: Without the baseline of another image's draws.
+        graph: Claims of all draws as well, for degree and closeness.
+        keep: Keep claims and support beside the run: next time free.
+        price: Print the price and stop.
+    """
 
-def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.claims.labels import ERRORS, SILENT
-    from hedge_tasks.cli.claim_text import claim_facts, claim_tables, suspicious_table
-    from hedge_tasks.detectors.registry import get
-    from hedge_tasks.errors import ConfigError, unknown
-    from hedge_tasks.io.files import write_whole
-    from hedge_tasks.llm import account
-    from hedge_tasks.measures.headline import headline
-    from hedge_tasks.measures.unit_table import has_labels, unit_table
-    from hedge_tasks.report.claim_page import build_claim_page
-    from hedge_tasks.runs.claim_files import write_claim_scores
-
-    for name, valid in (("silent", SILENT), ("errors", ERRORS)):
-        if getattr(arguments, name) not in valid:
-            raise unknown(f"--{name}", getattr(arguments, name), valid)
-    if not 0 < arguments.flag < 1:
-        raise ConfigError(f"--flag: expected a share between 0 and 1, got {arguments.flag}")
-    if arguments.labels and arguments.judge:
-        raise ConfigError("choose one of --labels and --judge")
-    everything = arguments.detectors in (None, "all")
-    detectors = None if everything else [get(name).name for name in listed(arguments.detectors)]
-    finished = chosen_run(arguments)
-    judge = _judge(arguments.judge, finished) if arguments.judge else None
-    support = _support(arguments, finished)
-    if support is None:
-        return 0
-    scored = _scored(finished, support, detectors, judge, arguments.labels)
-    options: dict[str, Any] = {"silent": arguments.silent, "errors": arguments.errors}
-    probes, left_out = _probes(finished, scored, options) if arguments.probes else ({}, {})
-    measured = unit_table(scored, probes=probes, flag=arguments.flag, **options) if has_labels(scored) else None
-    if arguments.out:
-        write_claim_scores(arguments.out, scored)
-    if arguments.html:
-        write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=headline(finished)))
-    file_lines = [f"{path}: written" for path in (support.path, arguments.out, arguments.html) if path]
-    table, *further = (
-        claim_tables(measured, left_out, brief=not arguments.all) if measured else [suspicious_table(scored)]
-    )
-    cost, cost_lines = account.asked(*support.askers, judge)
-    facts = {**claim_facts(scored, measured), **cost}
-    show_table(arguments, table, facts, *further, "\n".join([*cost_lines, *file_lines]))
-    return 0
+    unit: str | None = None
+    support: str | None = None
+    no_elsewhere: bool = False
+    graph: bool = False
+    keep: bool = False
+    price: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,102 +48,152 @@ class _Support:
     """How far the draws of a run support its claims.
 
     Attributes:
-        answers: The claims of each answer with their support.
+        answers: The claims of each answer with their support; None where only the price is wanted.
         source: What computed the support, or keeps it.
-        price: Of all of it.
+        price: Of all of it, in words where only the claims would tell.
         settings: Of the decomposition and the support.
         path: File that it is kept in from now on.
         askers: What may have asked a model.
     """
 
-    answers: Sequence[Supported]
+    answers: Sequence[Supported] | None
     source: SupportSource
-    price: SupportPrice
+    price: SupportPrice | str
     settings: Mapping[str, Any]
     path: Path | None = None
     askers: tuple[object, ...] = ()
 
 
-def _kept(kept: KeptSupport) -> _Support:
+def claims(
+    run: RunChoice,
+    choice: SupportChoice,
+    *,
+    detectors: str | None = None,
+    probes: bool = False,
+    labels: Path | None = None,
+    judge: str | None = None,
+    silent: Literal["unlabelled", "hallucinated"] = "unlabelled",
+    errors: Literal["all", "major", "minor", "major-against-rest"] = "all",
+    out: Path | None = None,
+    html: Path | None = None,
+    all_: bool = False,
+) -> dict[str, Any]:
+    """Find the hallucinated sentences of long answers.
+
+    Args:
+        detectors: Which ones; all detectors of claims if not given.
+        probes: Detectors fitted on the sentences' states as well.
+        labels: A file, {"id", "claims": [...]} a line; the field claims of the answers if not given, else the run's
+            verdicts.
+        judge: A judge of every claim, such as llm:model=...,prompt=claim.
+        silent: What claims are on which the reference is silent.
+        errors: What is hallucinated.
+        out: The scores of every claim (JSON lines).
+        html: Write a page with the answers.
+        all_: All tables and columns: within answers, the flagged claims, whole answers, ...
+    """
+    from hedge_tasks.detectors.registry import get
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.llm import account
+    from hedge_tasks.measures.headline import headline
+    from hedge_tasks.measures.unit_table import has_labels, unit_table
+    from hedge_tasks.report.claim_page import build_claim_page
+    from hedge_tasks.runs.claim_files import read_labels, write_claim_scores
+    from hedge_tasks.runs.claims import score_claims
+
+    if labels and judge:
+        raise ConfigError("choose one of --labels and --judge")
+    names = None if detectors in (None, "all") else [get(name.strip()).name for name in str(detectors).split(",")]
+    finished = run.load()
+    judging = _judge(judge, finished) if judge else None
+    support = _kept(finished, choice) or _computed(finished, choice)
+    if support.answers is None:
+        return {"price": Details(support.price), "notes": [f"price: {support.price}"]}
+    spans, by = (read_labels(labels, finished.answer_sets), "a file of labels") if labels else (None, "")
+    if judging is not None:
+        spans, by = _judged(finished, support.answers, judging)
+    about: Any = (support.answers, support.source, support.price, support.settings, names, spans, by)
+    scored = score_claims(finished, *about)
+    options: dict[str, Any] = {"silent": silent, "errors": errors}
+    fitted, left_out = _probes(finished, scored, options) if probes else ({}, {})
+    measured = unit_table(scored, probes=fitted, **options) if has_labels(scored) else None
+    if out:
+        write_claim_scores(out, scored)
+    if html:
+        write_whole(html, build_claim_page(scored, measured, finished, finding=headline(finished)))
+    cost, notes = account.asked(*support.askers, judging)
+    notes += [f"{path}: written" for path in (support.path, out, html) if path]
+    return {**claim_facts(scored, measured, left_out=left_out, everything=all_), **cost, "notes": notes}
+
+
+def _wanted(choice: SupportChoice) -> dict[str, bool]:
+    return {"graph": choice.graph, "elsewhere": not choice.no_elsewhere}
+
+
+def _kept(finished: Run, choice: SupportChoice) -> _Support | None:
+    """Return the support kept with the run, if it is what the names of the options say."""
+    from hedge_tasks.runs.claim_files import support_of_run
+
+    names = {"support": choice.support, "decomposition": choice.unit}
+    if choice.price or any(":" in (name or "") for name in names.values()):
+        return None
+    # Who asks for less gets no more: the blind baseline would be there that was not wanted.
+    wanted = {**_wanted(choice), **{key: name for key, name in names.items() if name}}
+    return _taken(support_of_run(finished, lambda kept: all(kept.get(key, False) == v for key, v in wanted.items())))
+
+
+def _taken(kept: KeptSupport | None) -> _Support | None:
+    if kept is None:
+        return None
     say(f"nothing is asked: the support is kept with the run ({kept.title})", sys.stderr)
     return _Support(kept.supported, kept, kept.price, kept.settings)
 
 
-def _support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
-    """Return the support kept with the run, or compute what the options name; None where only a price is wanted."""
+def _computed(finished: Run, choice: SupportChoice) -> _Support:
+    """Ask what the options name, or only for its price."""
     from hedge_tasks.claims import build_decomposition, build_entailment
-    from hedge_tasks.errors import ConfigError
-    from hedge_tasks.io import options as specs
-    from hedge_tasks.runs.claim_files import keep_support, kept_support, support_of_run
+    from hedge_tasks.io.options import named
+    from hedge_tasks.runs.claim_files import keep_support, kept_support
     from hedge_tasks.runs.claims import inquiry
     from hedge_tasks.runs.scorers import model_options
 
-    wanted = {"graph": arguments.graph, "elsewhere": not arguments.no_elsewhere}
-    unit = specs.named("--unit", arguments.unit or "sentence")
-    spec = specs.named("--support", arguments.support or "words")
-    name, unit_name = spec.pop("name"), unit.pop("name")
-    if not (unit or spec or arguments.price):  # names alone say which of those that are kept
-        chosen = {"support": name} if arguments.support else {}
-        chosen |= {"decomposition": unit_name} if arguments.unit else {}
-        # Who asks for less gets no more: the blind baseline would be there that was not wanted.
-        same = support_of_run(
-            finished, lambda kept: all(kept.get(key, False) == v for key, v in (wanted | chosen).items())
-        )
-        if same is not None:
-            return _kept(same)
-    if unit_name == "atomic" and "model" not in unit:
+    unit, support = named("--unit", choice.unit or "sentence"), named("--support", choice.support or "words")
+    by_model = unit["name"] == "atomic"
+    if by_model and "model" not in unit:
         raise ConfigError("--unit atomic: name its model, as in --unit atomic:model=...,url=...")
-    backend = "nli" if name == "nli" else None
-    decomposition = build_decomposition(unit_name, **unit)
-    engine = build_entailment(name, **({**model_options(finished, backend, spec), **spec} if backend else spec))
-    settings = {**decomposition.settings(), **engine.settings(), **wanted}
-    if not arguments.price and (kept := kept_support(finished, settings)) is not None:
-        return _kept(kept)
-    if unit_name == "atomic":
-        draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0
-        texts = {"texts": len(finished.answer_sets) + draws}
-        line = f"price: at most {texts['texts']} texts to be taken apart by a model"
-        if arguments.price:  # what the claims then cost is only known with the claims
-            show(arguments, texts, line)
-            return None
-        say(line, sys.stderr)
-    questions = inquiry(finished.answer_sets, decomposition, **wanted)
+    if support["name"] == "nli":
+        support = {**model_options(finished, "nli", {k: v for k, v in support.items() if k != "name"}), **support}
+    decomposition, engine = build_decomposition(**unit), build_entailment(**support)
+    settings = {**decomposition.settings(), **engine.settings(), **_wanted(choice)}
+    if not choice.price and (kept := _taken(kept_support(finished, settings))) is not None:
+        return kept
+    if by_model:  # what the claims then cost is only known with the claims
+        texts = sum(1 + len(answers.clean) * choice.graph for answers in finished.answer_sets)
+        line = f"at most {texts} texts to be taken apart by a model"
+        if choice.price:
+            return _Support(None, engine, line, settings)
+        say(f"price: {line}", sys.stderr)
+    questions = inquiry(finished.answer_sets, decomposition, **_wanted(choice))
     engine.check()
     price = questions.price(engine)
-    if arguments.price:
-        show(arguments, price, str(price))
-        return None
+    if choice.price:
+        return _Support(None, engine, price, settings)
     say(f"price: {price}", sys.stderr)
     answers = questions.ask(engine)
-    path = keep_support(finished, answers, engine, price, settings) if arguments.keep else None
+    path = keep_support(finished, answers, engine, price, settings) if choice.keep else None
     return _Support(answers, engine, price, settings, path, (decomposition, engine))
 
 
-def _scored(
-    finished: Run, support: _Support, detectors: Sequence[str] | None, judge: Judge | None, source: str | None
-) -> ScoredClaims:
-    """Return the claims of a run with the scores of detectors, labelled by a judge or a file.
-
-    Args:
-        detectors: Names; None for all.
-        source: `--labels`: a file.
-    """
-    from hedge_tasks.runs.claim_files import read_labels
+def _judged(
+    finished: Run, supported: Sequence[Supported], judge: Judge
+) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:
+    """Return the claims as a judge labels them, and who that is."""
     from hedge_tasks.runs.claim_labels import check_references, judged_spans
-    from hedge_tasks.runs.claims import score_claims
 
-    decomposed, by = [answer.decomposed for answer in support.answers], ""
-    spans: Mapping[str, Sequence[LabelledSpan]] | None = None
-    if judge is not None:
-        n_claims = sum(len(answer.claims) for answer in decomposed)
-        say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
-        check_references(bool(a.reference) for a in finished.answer_sets)
-        spans = judged_spans(finished.answer_sets, decomposed, judge)
-        by = f"judge {judge.name} ({judge.version})"
-    elif source:
-        spans, by = read_labels(Path(source), finished.answer_sets), "a file of labels"
-    about = (support.answers, support.source, support.price, support.settings)
-    return score_claims(finished, *about, detectors, spans, by)
+    decomposed = [answer.decomposed for answer in supported]
+    say(f"labels: {judge.name} judges {sum(len(d.claims) for d in decomposed)} claims", sys.stderr)
+    check_references(bool(a.reference) for a in finished.answer_sets)
+    return judged_spans(finished.answer_sets, decomposed, judge), f"judge {judge.name} ({judge.version})"
 
 
 def _probes(

@@ -2,238 +2,197 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import (
-    RUN_HELP,
-    ClusteringChoice,
-    add_budget,
-    add_csv,
-    add_detectors,
-    add_scorer,
-    add_task,
-    add_trust,
-    chosen_detectors,
-    chosen_scorer,
-    listed,
-    show_table,
-    with_fitted,
-)
-from hedge_tasks.evaluation import evaluation_commands
-from hedge_tasks.io.commands import Parser, command
+from hedge_tasks.cli.choices import ClusteringChoice, TrustChoice, chosen_detectors, with_fitted
+from hedge_tasks.cli.claim_text import claim_block
+from hedge_tasks.cli.printing import Details
+from hedge_tasks.numbers import Cell, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
-    from hedge_tasks.measures.detector_table import DetectorTable, Rank
-    from hedge_tasks.numbers import Table
+    from hedge_tasks.measures.detector_table import DetectorTable
     from hedge_tasks.runs.run_files import Run
 
 _SHOWN = 10
 """Rows of the best detectors that are shown without --all."""
 
 
-def add(commands: Parser) -> None:
-    parser = command(commands, "detectors", run, "compare all detectors on the same answers, with their price")
-    parser.add_argument("runs", type=Path, metavar="RUN", nargs="*", help=f"{RUN_HELP}; several: mean ranks as well")
-    parser.add_argument("--all", action="store_true", help="all rows and columns, not the ten best and the free ones")
-    ways = parser.add_mutually_exclusive_group()
-    ways.add_argument("--sweep", choices=("n", "draws"), help="ROC-AUC against the number of answers, or their price")
-    ways.add_argument("--thresholds", action="store_true", help="ROC-AUC by the way embed's threshold is chosen")
-    ways.add_argument("--seeds", action="store_true", help="runs that differ in the seed alone; the draws' share")
-    ways.add_argument("--probes", action="store_true", help="detectors fitted on the inside of the model alone")
-    ways.add_argument("--needs", action="store_true", help="what each detector costs and needs to be kept; no RUN")
-    parser.add_argument(
-        "--search", default="plateau", help="of --thresholds: plateau (default) or optuna (the paper's)"
-    )
-    add_detectors(parser, "all that need nothing of a model which the run does not keep")
-    parser.add_argument("--against", metavar="NAME", help="what they are compared with (default: se)")
-    add_budget(parser)
-    parser.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page, a leaderboard of detectors")
-    parser.add_argument(
-        "--keep", action="store_true", help="ask models for what further detectors need, and write it into the run"
-    )
-    add_trust(parser)
-    add_task(parser)
-    add_scorer(parser)
-    add_csv(parser)
-    for add_command in evaluation_commands("detectors"):
-        add_command(parser)
+def detectors(
+    clustering: ClusteringChoice,
+    trust: TrustChoice,
+    runs: tuple[Path, ...] = (),
+    *,
+    task: str | None = None,
+    all_: bool = False,
+    detectors: str | None = None,
+    against: str = "se",
+    draws: int | None = None,
+    sweep: Literal["n", "draws"] | None = None,
+    thresholds: bool = False,
+    search: Literal["plateau", "optuna"] = "plateau",
+    seeds: bool = False,
+    probes: bool = False,
+    needs: bool = False,
+    keep: bool = False,
+) -> Table | dict[str, Any] | list[dict[str, Any]]:
+    """Compare all detectors on the same answers, with their price.
 
-
-def run(arguments: argparse.Namespace) -> int:
+    Args:
+        runs: Output folders of lmms-eval, or run files.
+        task: Which task, where a folder holds runs of several.
+        all_: All rows and columns, not the ten best and the free ones.
+        detectors: Which ones, such as se,kle,msp; all that need nothing of a model which the run does not keep if not
+            given.
+        against: What they are compared with.
+        draws: Most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase.
+        sweep: ROC-AUC against the number of answers (n), or their price (draws).
+        thresholds: ROC-AUC by the way embed's threshold is chosen.
+        search: Of --thresholds; the paper's is optuna.
+        seeds: Runs that differ in the seed alone; the draws' share.
+        probes: Detectors fitted on the inside of the model alone.
+        needs: What each detector costs and needs to be kept; no RUN.
+        keep: Ask models for what further detectors need, and write it into the run.
+    """
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.run_files import load_runs
 
-    if arguments.needs:
-        needs = needs_table()
-        show_table(arguments, needs, {"detectors": needs})
-        return 0
-    if not arguments.runs:
+    if needs:
+        return _needs()
+    if sum([sweep is not None, thresholds, seeds, probes]) > 1:
+        raise ConfigError("choose one of --sweep, --thresholds, --seeds and --probes")
+    finished = [run for path in runs for run in load_runs(path, task, trust=trust.trust_run)]
+    if not finished:
         raise ConfigError("RUN: say which run; --needs alone says what each detector needs")
-    runs = [r for path in arguments.runs for r in load_runs(path, arguments.task, trust=arguments.trust_run)]
-    if arguments.sweep or arguments.thresholds or arguments.seeds:
-        way = _sweep if arguments.sweep else _thresholds if arguments.thresholds else _seeds
-        return way(arguments, runs)
-    return _compare(arguments, runs)
+    if seeds:
+        return _seeds(finished, clustering, detectors)
+    if sweep or thresholds:
+        [run, *others] = finished
+        if others:
+            raise ConfigError(f"RUN: one run, and there are {len(finished)}; --task says which")
+        return _sweep(run, clustering, detectors, sweep) if sweep else _thresholds(run, clustering, search)
+    options: dict[str, Any] = {"against": against, "draws": draws, "keep": keep, "all_": all_}
+    return [_compare(run, clustering, detectors, probes=probes, **options) for run in finished]
 
 
-def _sweep(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
+def _sweep(run: Run, clustering: ClusteringChoice, names: str | None, by: str) -> dict[str, Any]:
     from hedge_tasks.detectors.pipeline import main_detectors
     from hedge_tasks.measures.sweep import check_samples, sweep, sweep_draws, sweep_table
 
-    finished = _only(runs)
-    check_samples(finished.answer_sets)
-    scorer = chosen_scorer(arguments, finished)
-    most = min(len(a.clean) + len(a.noisy) * (arguments.sweep == "draws") for a in finished.answer_sets)
-    detectors = chosen_detectors(arguments, main_detectors(scorer.detectors))
-    points = (sweep_draws if arguments.sweep == "draws" else sweep)(
-        finished.answer_sets, scorer, range(1, most + 1), detectors
-    )
-    table = sweep_table(list(points), arguments.sweep)
-    about = {"task": finished.task, "by": arguments.sweep, "clustering": scorer.settings()}
-    show_table(arguments, table, {**about, "points": table})
-    return 0
+    check_samples(run.answer_sets)
+    scorer = clustering.scorer(run)
+    most = min(len(a.clean) + len(a.noisy) * (by == "draws") for a in run.answer_sets)
+    detectors = chosen_detectors(names, main_detectors(scorer.detectors))
+    points = (sweep_draws if by == "draws" else sweep)(run.answer_sets, scorer, range(1, most + 1), detectors)
+    settings = Details(scorer.settings())
+    return {"task": run.task, "by": by, "clustering": settings, "points": sweep_table(list(points), by)}
 
 
-def _thresholds(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
+def _thresholds(run: Run, clustering: ClusteringChoice, search: str) -> dict[str, Any]:
     from hedge_tasks.detectors.thresholds import ThresholdChoice
     from hedge_tasks.measures.sweep import check_samples
     from hedge_tasks.measures.threshold_report import threshold_table
     from hedge_tasks.runs.scorers import scorers_of
 
-    finished = _only(runs)
-    check_samples(finished.answer_sets)
-    if ClusteringChoice(arguments.clustering).takes_all(
-        finished
-    ):  # the first of a run's filters is NLI, which has no threshold
-        tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")
-        arguments.clustering = next(tunable, None)
-    scorer = chosen_scorer(arguments, finished)
-    table = threshold_table(finished.answer_sets, scorer, ThresholdChoice(search=arguments.search))
-    show_table(arguments, table, {"task": finished.task, "clustering": scorer.settings(), "ways": table})
-    return 0
+    check_samples(run.answer_sets)
+    if clustering.takes_all(run):  # the first of a run's filters is NLI, which has no threshold
+        tunable = (name for name, scorer in scorers_of(run).items() if scorer.backend.name == "embed")
+        clustering = replace(clustering, clustering=next(tunable, None))
+    scorer = clustering.scorer(run)
+    table = threshold_table(run.answer_sets, scorer, ThresholdChoice(search=search))
+    return {"task": run.task, "clustering": Details(scorer.settings()), "ways": table}
 
 
-def _seeds(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
+def _seeds(runs: Sequence[Run], clustering: ClusteringChoice, names: str | None) -> dict[str, Any]:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.measures.seed_spread import by_seed, draws_shares, shares_table, spread_table, spreads
 
-    first, detectors = runs[0], chosen_detectors(arguments, SCORE_NAMES)
+    first, detectors = runs[0], chosen_detectors(names, SCORE_NAMES)
     seeds = by_seed(first, runs[1:]) or {0: first}
-    scorers = {seed: chosen_scorer(arguments, r).with_detectors(detectors) for seed, r in seeds.items()}
-    scores = {seed: {scorers[seed].name: scorers[seed].score(r.answer_sets)} for seed, r in seeds.items()}
+    scorers = {seed: clustering.scorer(run).with_detectors(detectors) for seed, run in seeds.items()}
+    scores = {seed: {scorers[seed].name: scorers[seed].score(run.answer_sets)} for seed, run in seeds.items()}
     table = spread_table(spreads(scores, detectors), list(seeds), first.title, whose_labels(first, None))
     shares = shares_table(draws_shares(first.answer_sets, next(iter(scorers.values())), detectors))
-    show_table(arguments, table, {"task": first.task, "seeds": table, "draws": shares}, shares)
-    return 0
+    return {"task": first.task, "seeds": table, "draws": shares}
 
 
-def _only(runs: Sequence[Run]) -> Run:
-    from hedge_tasks.errors import ConfigError
+def _compare(
+    run: Run, clustering: ClusteringChoice, names: str | None, *, probes: bool, keep: bool, all_: bool, **options: Any
+) -> dict[str, Any]:
+    """Return facts of all detectors on a run.
 
-    if len(runs) != 1:
-        raise ConfigError(f"RUN: one run, and there are {len(runs)}; --task says which")
-    return runs[0]
-
-
-def _compare(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
-    from hedge_tasks.cli.claim_text import claim_block
-    from hedge_tasks.detectors.pipeline import REFERENCE
+    Args:
+        options: `against` and `draws`.
+    """
     from hedge_tasks.detectors.registry import get
-    from hedge_tasks.io.files import write_whole
-    from hedge_tasks.io.progress import progress
-    from hedge_tasks.measures.detector_table import detector_table, mean_ranks
+    from hedge_tasks.measures.detector_table import detector_table
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.unit_table import kept_numbers
-    from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.run_files import file_of, keep_evidence
 
-    options: dict[str, Any] = {"against": get(arguments.against or REFERENCE).name, "budget": arguments.budget}
-    if arguments.keep:
-        for finished in runs:
-            file_of(finished)  # before anything is asked for nothing
-    tables = []
-    for finished in progress(runs, name="Scoring", unit="run"):
-        names, fitted = _chosen(arguments, finished)
-        # Whoever names a detector wants it, whatever has to be asked for it, and gets no others.
-        named = arguments.detectors is not None
-        only: dict[str, Any] = {"only_kept": not named and not arguments.keep, "blind": not named}
-        scorer = chosen_scorer(arguments, finished)
-        tables.append(detector_table(finished, scorer, names, fitted=fitted, **options, **only))
-    ranks = mean_ranks(tables) if len(tables) > 1 else []
-    files = [keep_evidence(finished) for finished in runs] if arguments.keep else []
-    findings, claims = [headline(finished) for finished in runs], [kept_numbers(finished) for finished in runs]
-    if arguments.html:
-        page = build_detector_page(tables, ranks, budget=arguments.budget, findings=findings, claims=claims)
-        write_whole(arguments.html, page)
-        files.append(arguments.html)
-    facts: dict[str, Any] = {**options, "runs": [], "ranks": ranks_table(ranks, len(tables)) if ranks else []}
-    parts: list[object] = []
-    for table, finding, kept in zip(tables, findings, claims, strict=True):
-        text, of_claims = claim_block(kept)
-        about: dict[str, Any] = {
-            "task": table.run.task,
-            "model": table.run.model,
-            "clustering": table.scorer.settings(),
-            "left_out": table.left_out,
-        }
-        facts["runs"].append({**about, "detectors": table_of(table), **of_claims, **finding.to_dict()})
-        parts += ["\n".join([*finding.lines(), *finding.details]), table_of(table, everything=arguments.all), text]
-    parts += [facts["ranks"] or "", "\n".join(f"{path}: written" for path in files)]
-    show_table(arguments, table_of(tables[0]), facts, *parts, only_parts=True)
-    return 0
+    if keep:
+        file_of(run)  # before anything is asked for nothing
+    chosen, fitted = with_fitted(names.split(",")) if names is not None else _kept(run, probes=probes)
+    # Whoever names a detector wants it, whatever has to be asked for it, and gets no others.
+    only: dict[str, Any] = {"only_kept": names is None and not keep, "blind": names is None}
+    against, budget = get(options["against"]).name, options["draws"]
+    scorer = clustering.scorer(run)
+    table = detector_table(run, scorer, chosen, fitted=fitted, against=against, budget=budget, **only)
+    finding = headline(run)
+    return {
+        **{"task": run.task, "model": run.model, "against": against, "budget": budget},
+        **({"written": keep_evidence(run)} if keep else {}),
+        **{"clustering": Details(scorer.settings()), "left_out": Details(table.left_out)},
+        "detectors": _table(table, everything=all_),
+        "finding": Details(finding.to_dict()),
+        **claim_block(kept_numbers(run)),
+        "notes": [*finding.lines(), *finding.details],
+    }
 
 
-def _chosen(arguments: argparse.Namespace, run: Run) -> tuple[tuple[str, ...], Sequence[FittedDetector]]:
-    """Return detectors for a run, and fitted ones: those that are named, or all that it keeps evidence for."""
+def _kept(run: Run, *, probes: bool) -> tuple[tuple[str, ...], Sequence[FittedDetector]]:
+    """Return the detectors that a run keeps evidence for, and fitted ones."""
     from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
     from hedge_tasks.detectors.pipeline import FREE, REFERENCE
     from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.runs.kept_inside import names_kept
 
-    if arguments.detectors is not None:
-        return with_fitted(listed(arguments.detectors))
-    kept_arrays = names_kept(run)
-    if arguments.probes:
-        return (REFERENCE, *FREE), [*fitted_detectors().values()]
+    fitted, kept_arrays = [*fitted_detectors().values()], names_kept(run)
+    if probes:
+        return (REFERENCE, *FREE), fitted
     met = {need for need, arrays in INSIDE_ARRAYS.items() if kept_arrays >= arrays}
     shown = tuple(name for name in names() if not get(name).experimental or get(name).needs & met)
-    return shown, [detector for detector in fitted_detectors().values() if detector.array in kept_arrays]
+    return shown, [detector for detector in fitted if detector.array in kept_arrays]
 
 
-def needs_table() -> Table:
+def _needs() -> Table:
     """Return a table with the price of every detector, and the way to have a run keep its evidence."""
     from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, names
-    from hedge_tasks.numbers import Cell, Column, Table
 
     n = 10
-    rows: list[dict[str, Cell]] = [
-        {"detector": d.name, "draws": d.draws(n, n), "passes": d.passes(n), "labels": "no", "kept": d.kept_by}
-        for d in map(get, names())
+    rows: list[list[Cell]] = [[d.name, d.draws(n, n), d.passes(n), "no", d.kept_by] for d in map(get, names())]
+    rows += [
+        [f"{d.name} (fitted)", 0, 1, "yes" if d.target == "labels" else "no, draws", f"--gen_kwargs inside={d.part}"]
+        for d in (*fitted_detectors().values(), *fitted_detectors("claim").values())
     ]
-    for detector in (*fitted_detectors().values(), *fitted_detectors("claim").values()):
-        labels, kept = "yes" if detector.target == "labels" else "no, draws", f"--gen_kwargs inside={detector.part}"
-        row: dict[str, Cell] = {"detector": f"{detector.name} (fitted)", "draws": 0, "passes": 1, "labels": labels}
-        rows.append({**row, "kept": kept})
-    columns = [*map(Column, ("detector", "draws", "passes", "labels")), Column("kept", "a run keeps it with")]
     notes = [
         f"draws: of {n} clean and {n} noisy ones; passes: prompts that the model reads once more",
         "HEDGE_DETECTORS=NAME of an evaluation keeps the parts of inside, too, that a formula needs",
         "nothing in the last column: every run keeps what it needs; detectors of draws need draws, n=0 has none",
     ]
-    return Table(columns, rows, "detectors, their price, and what they need", notes)
+    return Table.of(("detector", "draws", "passes", "labels", "a run keeps it with"), rows, notes=notes)
 
 
-def table_of(table: DetectorTable, *, everything: bool = True) -> Table:
+def _table(table: DetectorTable, *, everything: bool) -> Table:
     """Return the detectors of a run: all of them, or the ten best, those that are free, and the blind baselines."""
     from hedge_tasks.measures.detector_table import numbers_table
-    from hedge_tasks.numbers import Cell, reason_lines
+    from hedge_tasks.numbers import reason_lines
 
     rows = [row for i, row in enumerate(table.rows) if everything or i < _SHOWN or not row.draws]
     baselines: list[dict[str, Cell]] = [
@@ -241,27 +200,12 @@ def table_of(table: DetectorTable, *, everything: bool = True) -> Table:
         for row in (table.blind.rows if table.blind else ())
         if row.name not in {shown.detector for shown in rows}  # the length is a detector as well
     ]
-    notes = ["p: of this table, exploratory; the run's family of comparisons stands above"]
-    if (hidden := len(table.rows) - len(rows)) or (table.left_out and not everything):
-        notes.append(f"--all: {hidden} more rows, their numbers within types, and {len(table.left_out)} left out")
+    notes = ["p: of this table, exploratory; the run's family of comparisons stands below"]
     if everything:
         left_out = {**table.left_out, **(table.blind.left_out if table.blind else {})}
         notes += reason_lines("left out", left_out.items())
+    elif (hidden := len(table.rows) - len(rows)) or table.left_out:
+        notes.append(f"--all: {hidden} more rows, their numbers within types, and {len(table.left_out)} left out")
+    shown: dict[str, Any] = {"experts": table.experts, "baselines": baselines, "notes": notes}
     title = f"{table.run.title}; filter {table.scorer.name}"
-    shown: dict[str, Any] = {"experts": table.experts, "baselines": baselines, "title": title, "notes": notes}
-    return numbers_table(rows, against=table.against, brief=not everything, **shown)
-
-
-def ranks_table(ranks: Sequence[Rank], n_runs: int) -> Table:
-    from hedge_tasks.numbers import Cell, Column, Format, Number, Table
-
-    title = f"mean rank over {n_runs} runs of the {len(ranks)} detectors that all of them have; 95 % by resampling runs"
-    columns = [
-        *(Column("detector"), Column("rank", format=Format(digits=2))),
-        Column("interval", "95 %", show="interval", of="rank"),
-    ]
-    rows: list[dict[str, Cell]] = [
-        {"detector": rank.detector, "rank": Number(rank.mean, interval=rank.interval, n=n_runs, unit="run")}
-        for rank in ranks
-    ]
-    return Table(columns, rows, title)
+    return numbers_table(rows, against=table.against, brief=not everything, title=title, **shown)

@@ -8,15 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli import judge_training
 from hedge_tasks.cli.choices import ClusteringChoice, key_and_value, label_store_of
 from hedge_tasks.cli.judge_check import run_check, write_lines
-from hedge_tasks.cli.signatures import add_function
+from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.io.commands import Parser
 from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels, reliability
 from hedge_tasks.judging.config import ENVIRONMENT
-from hedge_tasks.judging.reliability import LIMIT
 from hedge_tasks.llm.account import asked
 from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, labels_by_judge
 from hedge_tasks.runs.judge_comparison import disagreements as differing
@@ -24,14 +21,10 @@ from hedge_tasks.runs.relabel import cases_of, changes, relabel
 from hedge_tasks.runs.run_files import load_run, save_run
 
 if TYPE_CHECKING:
-    from hedge_tasks.judging import Judge, Verdict
+    from hedge_tasks.judging import Verdict
     from hedge_tasks.runs.run_files import Run
 
 _NAMES = {1: "hallucinated", 0: "supported", None: "without a label"}
-
-
-def add(commands: Parser) -> None:
-    judge_training.add(add_function(commands, "judge", judge))
 
 
 def judge(
@@ -41,7 +34,6 @@ def judge(
     judge: tuple[str, ...] = (),
     label_store: Path | None = None,
     out: Path | None = None,
-    limit: float | None = None,
     disagreements: Path | None = None,
     task: str | None = None,
     check: Path | None = None,
@@ -58,7 +50,6 @@ def judge(
         judge: Name, name:key=value,... or JSON; several for a majority; without it HEDGE_JUDGE.
         label_store: Folder of the judge's kept replies: what is there is not asked again; beside the run if not given.
         out: Folder of the new run file; beside RUN if not given.
-        limit: Share of unlabelled answers that is taken; 0.05 if not given.
         disagreements: Write the cases that the judges label differently (JSON lines).
         task: Which task, where the folder holds runs of several.
         check: Question, reference, answer and human label a row.
@@ -78,10 +69,24 @@ def judge(
     if check is not None:
         columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
         options = {"label_field": label_field, "scheme": scheme, "columns": columns, "images": images}
-        specs = [*judge] or os.environ[ENVIRONMENT].strip()
-        return run_check(check, chosen, specs, label_store=label_store, wrong=wrong, **options)
+        return run_check(check, chosen, label_store=label_store, wrong=wrong, **options)
     finished = load_run(Path(run or ""), task)
-    facts, verdicts, judged = _relabel(finished, chosen, limit, label_store, _out(out, finished))
+    if out is None and not is_run_file(finished):
+        raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
+    keep_labels(chosen, label_store or label_store_of(finished))
+    judged, verdicts = relabel(finished, chosen)
+    cost, notes = asked(chosen)
+    facts = {
+        "task": judged.task,
+        "model": judged.model,
+        "run": str(save_run(judged, out or Path(str(finished.path)).parent)),
+        "judge": chosen.settings(),
+        **_counts(verdicts),
+        "unreliable": reliability(verdicts),
+        **cost,
+        "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changes(finished, judged).items()],
+        "notes": notes,
+    }
     if getattr(chosen, "judges", None):
         facts |= _compared(clustering, judged, verdicts)
         if disagreements:
@@ -89,34 +94,9 @@ def judge(
     return facts
 
 
-def _relabel(
-    finished: Run, judge: Judge, limit: float | None, label_store: Path | None, out: Path
-) -> tuple[dict[str, Any], Sequence[Verdict], Run]:
-    limit = LIMIT if limit is None else limit
-    reliability((), limit)  # a wrong limit is found before the asking
-    keep_labels(judge, label_store or label_store_of(finished))
-    judged, verdicts = relabel(finished, judge)
-    cost, notes = asked(judge)
-    facts = {
-        "task": judged.task,
-        "model": judged.model,
-        "run": str(save_run(judged, out)),
-        "judge": judge.settings(),
-        **_counts(verdicts),
-        "unreliable": reliability(verdicts, limit),
-        **cost,
-        "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changes(finished, judged).items()],
-        "notes": notes,
-    }
-    return facts, verdicts, judged
-
-
-def _out(out: Path | None, finished: Run) -> Path:
-    if out is not None:
-        return out
-    if finished.path is None or not finished.path.name.startswith("run-"):
-        raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
-    return finished.path.parent
+def is_run_file(finished: Run) -> bool:
+    """Whether a run is of a file of ours, beside which others may stand."""
+    return finished.path is not None and finished.path.name.startswith("run-")
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -129,21 +109,21 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """Return how far judges agree, where they do not, and the AUROC by judge and detector, or why there is none."""
     labels = labels_by_judge(verdicts)
+    ids = [answers.id for answers in judged.answer_sets]
     try:
         scores = clustering.scorer(judged).score(judged.answer_sets)
-        by_id = {
-            name: dict(zip([score.id for score in scores], judge_labels, strict=True))
-            for name, judge_labels in labels.items()
-        }
-        auroc: Any = auroc_by_judge(scores, by_id)
+        auroc: Any = auroc_by_judge(scores, {name: dict(zip(ids, own, strict=True)) for name, own in labels.items()})
     except HedgeError as error:
         auroc = str(error)
+    counts = [
+        {"judge": name, **{word: own.count(label) for label, word in _NAMES.items()}} for name, own in labels.items()
+    ]
     return {
-        "labels": [
-            {"judge": name, **{word: judge_labels.count(label) for label, word in _NAMES.items()}}
-            for name, judge_labels in labels.items()
-        ],
+        "labels": counts,
         "agreement": agreement(verdicts, [answer_set.group for answer_set in judged.answer_sets]),
         "disagreements": [case.to_dict() for case in differing(cases_of(judged), verdicts)],
         "auroc": auroc,
     }
+
+
+COMMANDS = {"": judge, "data": data, "train": train}

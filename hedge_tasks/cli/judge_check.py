@@ -11,33 +11,22 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging import NO_ANSWER, judge_from, keep_labels
 from hedge_tasks.judging.baselines import MAJORITY, majority, stand_beside
 from hedge_tasks.judging.check import LABELS, check, check_categories, facets, read_checked
-from hedge_tasks.judging.config import parse_spec
 from hedge_tasks.llm import account
 from hedge_tasks.numbers import Column, Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.judging import Case, Judge, Verdict
-    from hedge_tasks.judging.baselines import Beside
-    from hedge_tasks.judging.check import Facet, JudgeCheck, Recall
+    from hedge_tasks.judging import Judge, Verdict
+    from hedge_tasks.judging.check import Facet, JudgeCheck
     from hedge_tasks.judging.label_files import HumanLabel
-
-_NOT_JUDGED = "not judged"
 
 
 def run_check(
-    file: Path,
-    judge: Judge,
-    specs: str | Sequence[str],
-    *,
-    label_store: Path | None,
-    wrong: Path | None,
-    **options: Any,
+    file: Path, judge: Judge, *, label_store: Path | None, wrong: Path | None, **options: Any
 ) -> dict[str, Any]:
-    """Return facts of a judge against labels that people gave, beside the rule and guesses.
+    """Return facts of a judge against labels that people gave, beside the rule and a guess.
 
     Args:
         file: A case and its label a row.
-        specs: What the judge was built from.
         label_store: Folder of the kept replies.
         wrong: Where the cases are written that the judge got wrong.
         options: Of `hedge_tasks.judging.check.read_checked`.
@@ -45,105 +34,63 @@ def run_check(
     cases, human = read_checked(file, **options)
     case_facets = facets(cases, human, options["columns"])
     keep_labels(judge, label_store)
-    verdicts = judge.judge(cases)
-    scheme = options["scheme"]
+    verdicts, scheme = judge.judge(cases), options["scheme"]
     checks = {"labels": check(cases, human, verdicts, case_facets)}
     if scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
         checks["categories"] = check_categories(cases, human, verdicts, scheme, case_facets)
     if wrong:
-        write_lines(wrong, [_wrong(*row) for row in checks["labels"].wrong])
-    others, askers = _rivals(judge, specs, label_store, cases)
-    judges = {_title(judge): verdicts, **others}
-    cost, notes = account.asked(judge, *askers)
-    facts: dict[str, Any] = {"file": str(file), "judge": judge.settings(), **cost}
-    for name, result in checks.items():
-        rivals = _compared(name, human, case_facets, judges)
-        facts[name] = {**_check_json(result), "beside": _beside_table(rivals)}
-    return {**facts, "notes": notes}
-
-
-def _rivals(
-    judge: Judge, specs: str | Sequence[str], label_store: Path | None, cases: Sequence[Case]
-) -> tuple[dict[str, list[Verdict]], list[Judge]]:
-    """Judge the cases as the rule does and, beside a trained judge, as the model that it was made of does.
-
-    Returns:
-        Verdicts by name, and the judges that were asked for them.
-    """
-    verdicts: dict[str, list[Verdict]] = {}
-    askers: list[Judge] = []
+        rows = ((case, {"human": people, "verdict": v.to_dict()}) for case, people, v in checks["labels"].wrong)
+        texts = ("question", "reference", "answer")
+        write_lines(wrong, [{"line": c.id, **{key: getattr(c, key) for key in texts}, **row} for c, row in rows])
+    judges: dict[str, Sequence[Verdict]] = {str(getattr(judge, "title", judge.name)): verdicts}
     if judge.name != "rule":
-        verdicts["rule"] = judge_from("rule").judge(cases)
-    [spec, *further] = parse_spec(specs)
-    if not further and spec.get("peft"):
-        untrained = judge_from({key: value for key, value in spec.items() if key != "peft"})
-        keep_labels(untrained, label_store)
-        verdicts[f"{_title(untrained)}, untrained"] = untrained.judge(cases)
-        askers.append(untrained)
-    return verdicts, askers
+        judges["rule"] = judge_from("rule").judge(cases)
+    cost, notes = account.asked(judge)
+    facts: dict[str, Any] = {"file": str(file), "judge": judge.settings(), **cost, "notes": notes}
+    for name, result in checks.items():
+        facts[name] = {**_facts(result), "beside": _beside(name, human, case_facets, judges)}
+    return facts
 
 
-def _compared(
+def _beside(
     name: str, human: Sequence[HumanLabel], case_facets: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
-) -> list[Beside]:
-    """Return the judge, the others and the guesses, by labels or by categories."""
+) -> Table:
+    """Return the judge, the rule and the majority, by labels or by categories."""
 
     def outcome(label: int | None, category: str | None) -> str | None:
         return category if name == "categories" else None if label is None else LABELS[label]
 
-    outcomes = [outcome(h.label, h.category) for h in human]
-    labelled = [i for i, label in enumerate(outcomes) if label is not None]
-    people = [str(outcomes[i]) for i in labelled]
-    labels: dict[str, list[str | None]] = {
-        who: [outcome(verdicts[i].label, verdicts[i].category) for i in labelled] for who, verdicts in judges.items()
-    }
+    outcomes = {i: text for i, h in enumerate(human) if (text := outcome(h.label, h.category)) is not None}
+    people, of_labelled = list(outcomes.values()), [case_facets[i] for i in outcomes]
+    said_by = {who: [outcome(v[i].label, v[i].category) for i in outcomes] for who, v in judges.items()}
     # The rule knows no categories.
-    labels = {who: own for who, own in labels.items() if who != "rule" or any(own)}
-    return stand_beside(people, {**labels, MAJORITY: majority(people)}, [case_facets[i].group for i in labelled])
-
-
-def _beside_table(rivals: Sequence[Beside]) -> Table:
+    said_by = {who: own for who, own in said_by.items() if who != "rule" or any(own)}
+    rivals = stand_beside(people, {**said_by, MAJORITY: [*majority(people)]}, [facet.group for facet in of_labelled])
     columns = [
         *(Column("name", "who"), Column("judged"), Column("agreement", interval=True)),
         Column("judge_ahead", "the judge is ahead by", interval=True),
     ]
-    rows = [
-        {"name": rival.name, "judged": rival.judged, "agreement": rival.agreement, "judge_ahead": rival.ahead}
-        for rival in rivals
-    ]
-    n, groups = rivals[0].agreement.n, rivals[0].agreement.n_groups
-    note = f"Of all {n} answers, with what got no label as wrong; intervals over {groups} images or questions."
+    rows = [{"name": r.name, "judged": r.judged, "agreement": r.agreement, "judge_ahead": r.ahead} for r in rivals]
+    n, n_groups = rivals[0].agreement.n, rivals[0].agreement.n_groups
+    note = f"Of all {n} answers, with what got no label as wrong; intervals over {n_groups} images or questions."
     return Table(columns, rows, notes=[note])
 
 
-def _title(judge: Judge) -> str:
-    return str(getattr(judge, "title", judge.name))
-
-
-def _check_json(check: JudgeCheck) -> dict[str, Any]:
+def _facts(result: JudgeCheck) -> dict[str, Any]:
+    shares = ("recall", "recall_of_all", "precision")
+    headings = (*result.classes, "not judged")
     return {
-        "n": check.n,
-        "judged": check.judged,
-        "coverage": check.coverage,
-        "accuracy": check.accuracy,
-        "kappa": check.kappa,
-        "agreement": check.agreement,
-        "question_types": {name: _check_json(part) for name, part in check.of_type.items()},
-        "classes": {name: {**vars(recall), **_shares(recall)} for name, recall in check.recall.items()},
+        **{key: getattr(result, key) for key in ("n", "judged", "coverage", "accuracy", "kappa", "agreement")},
+        "question_types": {name: _facts(part) for name, part in result.of_type.items()},
+        "classes": {
+            name: {**vars(recall), **{key: getattr(recall, key) for key in shares}}
+            for name, recall in result.recall.items()
+        },
         "confusion": {
-            people: dict(zip((*check.classes, _NOT_JUDGED), row, strict=True))
-            for people, row in zip(check.classes, check.confusion, strict=True)
+            name: dict(zip(headings, row, strict=True))
+            for name, row in zip(result.classes, result.confusion, strict=True)
         },
     }
-
-
-def _shares(recall: Recall) -> dict[str, float | None]:
-    return {"recall": recall.recall, "recall_of_all": recall.recall_of_all, "precision": recall.precision}
-
-
-def _wrong(case: Case, people: str, verdict: Verdict) -> dict[str, Any]:
-    texts = {key: getattr(case, key) for key in ("question", "reference", "answer")}
-    return {"line": case.id, **texts, "human": people, "verdict": verdict.to_dict()}
 
 
 def write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

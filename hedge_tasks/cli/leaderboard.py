@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hedge_tasks.cli.choices import RunChoice
+from hedge_tasks.cli.printing import typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 
@@ -44,7 +45,7 @@ def submit(
     write_entry(file, entry)
     commands = commands_for(file, f"Entry: {entry.title} on {entry.task}")
     facts = {"entry": str(file), "model": entry.model, "revision": entry.revision, "edition": entry.edition}
-    check_line = shlex.join(["hedge", "leaderboard", "check", str(file)])
+    check_line = typed("leaderboard", "check", file)
     notes = ["Has it a place?", f"  {check_line}", "The pull request:", *(f"  {line}" for line in commands)]
     return {**facts, "documents": len(entry.documents), "commands": commands, "notes": notes}
 
@@ -147,3 +148,6 @@ def build(folder: Path, *, out: Path = Path("site"), cache: Path | None = None) 
     facts = {"site": str(out), "pages": len(files), "entries": len(board.entries), "replayed": n_replayed}
     notes = [f"refused {path}: {reason}" for path, reason in refused.items()]
     return {**facts, "refused": refused, "notes": notes}, PROBLEMS_FOUND if refused else 0
+
+
+COMMANDS = {"init": init, "submit": submit, "check": check, "replay": replay, "build": build}

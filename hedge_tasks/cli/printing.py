@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ def print_as(value: Any, form: str) -> None:
     if form == "json":
         say(json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False))
         return
-    blocks = list(_blocks(value, ""))
+    blocks = list(_blocks(value))
     if form == "text":
         say("\n\n".join(map(str, blocks)))
     else:
@@ -49,62 +51,77 @@ def as_latex(table: Table) -> str:
     return "\n".join([begin, r"\toprule", header, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def _blocks(value: Any, name: str) -> Iterator[Table | str]:
+@dataclass(frozen=True)
+class Details:
+    """Facts that JSON alone shows."""
+
+    facts: Any
+
+    def to_dict(self) -> Any:
+        return self.facts
+
+
+def typed(*words: object) -> str:
+    """Return a command of `hedge` as it can be typed."""
+    return shlex.join(["hedge", *map(str, words)])
+
+
+def _blocks(value: Any, name: str = "") -> Iterator[Table | str]:
     """Yield what text shows of a value: its tables, short facts as one, and its notes.
 
-    A mapping of numbers, one of mappings, and a list of mappings are tables. What is neither, only JSON has.
+    A mapping of numbers or of mappings, and a list of mappings, are tables. What is neither, only JSON has.
     """
     if isinstance(value, Table | str):
         yield value
     elif isinstance(value, Mapping):
         yield from _facts(value, name)
     elif isinstance(value, list | tuple):
-        rows = {str(i): item for i, item in enumerate(value) if isinstance(item, Mapping)}
-        if name and rows:
-            yield _table_of(rows, name, labelled=False)
+        items = [item for item in value if isinstance(item, Mapping | Table)]
+        rows = list(map(_row, items))
+        if name and rows and None not in rows:
+            yield _table_of(rows, _words(name))
         else:
-            for item in value:
-                yield from _blocks(item, name) if isinstance(item, Mapping | Table) else ()
+            for item in items:
+                yield from _blocks(item)
 
 
 def _facts(value: Mapping[str, Any], name: str) -> Iterator[Table | str]:
-    if name and value and all(isinstance(item, Number) for item in value.values()):
-        columns = [
-            Column("name", _words(name)),
-            *(Column("value", interval=True), Column("stderr", show="stderr", of="value")),
-            *(Column("rarer", "rarer class", show="n_rarer", of="value"), Column("n", show="n", of="value")),
-        ]
-        yield Table(columns, [{"name": key, "value": number} for key, number in value.items()])
+    items = {key: item for key, item in value.items() if key != NOTES}
+    rows = list(map(_row, items.values()))
+    if name and rows and None not in rows:
+        yield _table_of([{name: key, **(row or {})} for key, row in zip(items, rows, strict=True)])
         return
-    if name and value and all(isinstance(item, Mapping) and not _is_deep(item) for item in value.values()):
-        yield _table_of(value, name)
-        return
-    short = {key: text for key, item in value.items() if key != NOTES and (text := _short(item)) is not None}
+    short = {key: text for key, item in items.items() if (text := _short(item)) is not None}
     if short:
-        columns = [Column("fact", _words(name) or " "), Column("value", " ")]
-        yield Table(columns, [{"fact": _words(key), "value": text} for key, text in short.items()])
-    for key, item in value.items():
-        if key not in short and key != NOTES:
-            yield from _blocks(item, str(key)) if not isinstance(item, str) else ()
+        yield Table.of((_words(name), ""), [[_words(key), text] for key, text in short.items()])
+    for key, item in items.items():
+        if key not in short:
+            yield from _blocks(item, str(key))
     if value.get(NOTES):
         yield "\n".join(value[NOTES])
 
 
-def _table_of(rows: Mapping[str, Mapping[str, Any]], name: str, *, labelled: bool = True) -> Table:
+def _row(item: Any) -> Mapping[str, Any] | None:
+    """Return a number or a flat mapping as a row of a table; None for what is more than that."""
+    if isinstance(item, Number):
+        return {"value": item, "stderr": item.stderr, "rarer class": item.n_rarer, "n": item.n}
+    is_flat = isinstance(item, Mapping) and all(_is_cell(part) for part in item.values())
+    return item if is_flat else None
+
+
+def _is_cell(value: Any) -> bool:
+    return not isinstance(value, Table) and (not isinstance(value, Mapping) or _short(value) is not None)
+
+
+def _table_of(rows: Sequence[Mapping[str, Any] | None], title: str = "") -> Table:
     """Return the short cells and numbers of mappings as a table, at most so many rows."""
-    cells: list[dict[str, Any]] = [
-        {"": key} | {k: v if isinstance(v, Number) else _cell(v) for k, v in row.items()}
-        for key, row in list(rows.items())[:_MOST_ROWS]
+    cells = [
+        {key: item if isinstance(item, Number) else _cell(item) for key, item in (row or {}).items()}
+        for row in rows[:_MOST_ROWS]
     ]
     keys = [key for key in dict.fromkeys(k for row in cells for k in row) if any(row.get(key) for row in cells)]
-    columns = [Column(key, _words(key or name), interval=True) for key in keys if key != "" or labelled]
     notes = [f"and {len(rows) - len(cells)} more: --json"] if len(rows) > len(cells) else []
-    return Table(columns, cells, "" if labelled else _words(name), notes)
-
-
-def _is_deep(value: Mapping[str, Any]) -> bool:
-    """Whether there is more in a mapping than a row of a table can hold."""
-    return any(isinstance(item, Table) or (isinstance(item, Mapping) and not _short(item)) for item in value.values())
+    return Table([Column(key, _words(key), interval=True) for key in keys], cells, title, notes)
 
 
 def _words(name: object) -> str:
@@ -125,11 +142,15 @@ def _short(value: Any) -> str | None:
     if isinstance(value, str | int | Path | Remote):
         return " ".join(str(value).split())
     if isinstance(value, Mapping):
-        parts = {key: _short(item) for key, item in value.items() if item is not None}
-        is_flat = 0 < len(parts) <= _MOST_NAMES and not any(isinstance(v, Number | Mapping) for v in value.values())
-        is_short = is_flat and None not in parts.values()
-        return ", ".join(f"{_words(key)} {text}" for key, text in parts.items()) if is_short else None
+        return _short_facts({key: item for key, item in value.items() if item is not None})
     if isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
         names = ", ".join(map(str, value[:_MOST_NAMES]))
         return names if len(value) <= _MOST_NAMES else f"{names} and {len(value) - _MOST_NAMES} more"
     return None
+
+
+def _short_facts(value: Mapping[str, Any]) -> str | None:
+    if not 0 < len(value) <= _MOST_NAMES or any(isinstance(item, Number | Mapping) for item in value.values()):
+        return None
+    parts = {key: _short(item) for key, item in value.items()}
+    return None if None in parts.values() else ", ".join(f"{_words(key)} {text}" for key, text in parts.items())

@@ -20,7 +20,6 @@ def report(
     trust: TrustChoice,
     *,
     out: Path = Path("report.html"),
-    card: Path | None = None,
     figures: Path | None = None,
     serve: bool = False,
     host: str = "127.0.0.1",
@@ -35,7 +34,6 @@ def report(
     Args:
         runs: Output folders of lmms-eval, or run files.
         out: The page.
-        card: Write the finding as a picture (.png) of 1200 x 630 pixels as well.
         figures: Folder for the runs' figures as well (ROC, risk-coverage, calibration, question types, detectors,
             categories, relevance, number of answers, threshold), each as .pdf and its numbers as .csv.
         serve: Show the runs of a folder in a browser instead, and how far an evaluation is that writes into it.
@@ -46,10 +44,10 @@ def report(
         questions: Questions to look at singly.
         noisy_pictures: Make the noisy pictures of so many questions again, as the model saw them; takes seconds.
     """
-    from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.options import count
-    from hedge_tasks.report import ReportOptions
+    from hedge_tasks.io.progress import progress
+    from hedge_tasks.report import ReportOptions, build_report, result_files
     from hedge_tasks.runs.run_files import load_runs
 
     options = ReportOptions(
@@ -62,35 +60,18 @@ def report(
     if serve:
         return _serve(runs, options, host, port)
     finished = [run for path in runs for run in load_runs(path, task, trust=trust.trust_run)]
-    if card and len(finished) != 1:
-        raise ConfigError(f"--card shows one run, and there are {len(finished)}; choose with --task, or a run file")
-    if card and card.suffix.lower() != ".png":
-        raise ConfigError(f"--card: the name must end with .png, got {card}")
-    page = _page(finished, runs, options)
+    with progress(name="Report") as bar:
+        page = build_report(finished, result_files(runs), options, lambda text: _step(bar, text))
     write_whole(out, page)
     facts: dict[str, Any] = {"report": str(out), "bytes": len(page.encode()), "runs": [run.title for run in finished]}
-    if card:
-        from hedge_tasks.report.card import share_card
-
-        picture, alternative = share_card(finished[0], pictures=not contents.no_pictures)
-        write_whole(card, picture)
-        facts |= {"card": str(card), "alternative_text": alternative}
     if figures:
         facts["figures"] = [str(file) for run in finished for file in _figures(run, figures, curves=options.curves)]
     return facts
 
 
-def _page(finished: list[Run], paths: list[Path], options: ReportOptions) -> str:
-    from hedge_tasks.io.progress import progress
-    from hedge_tasks.report import build_report, result_files
-
-    with progress(name="Report") as bar:
-
-        def step(text: str) -> None:
-            bar.set_postfix_str(text, refresh=False)
-            bar.update()
-
-        return build_report(finished, result_files(paths), options, step)
+def _step(bar: Any, text: str) -> None:
+    bar.set_postfix_str(text, refresh=False)
+    bar.update()
 
 
 def _figures(run: Run, folder: Path, *, curves: bool) -> Iterator[Path]:

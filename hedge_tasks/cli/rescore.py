@@ -56,11 +56,10 @@ def rescore(
     for name, scorer in scorers.items():
         scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, makers[name], ray)
         filters[scorer.name] = _summary(finished, scores, scorer)
-    text, claims = claim_block(kept_numbers(finished))
     about = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
         about["run"] = str(_save(finished, list(scorers.values()), out))
-    return {**about, **claims, "notes": [text] if text else []}
+    return {**about, **claim_block(kept_numbers(finished))}
 
 
 def _save(finished: Run, scorers: Sequence[Scorer], folder: Path) -> Path:

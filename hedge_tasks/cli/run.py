@@ -7,20 +7,20 @@ of its own: it ends with 0 whatever failed.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib.util
 import re
-import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.cli.printing import typed
+from hedge_tasks.errors import ConfigError, HedgeError, check_names, unknown
 from hedge_tasks.io.commands import Parser, command, say
 
 if TYPE_CHECKING:
@@ -31,28 +31,12 @@ _INTERRUPTED = 130
 _NAMED = re.compile(r"^(?:task|group|tag): *[\"']?([\w.-]+)[\"']? *$", re.MULTILINE)
 
 
-class _Passing(Parser):
-    """Leaves all words but its own for lmms-eval."""
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        namespace, namespace.words = argparse.ArgumentParser.parse_known_args(self, args, namespace)
-        return namespace, []
-
-
 def add(commands: Parser) -> None:
     text = commands.commands["run"].summary
-    parser = command(commands, "run", lambda arguments: run(arguments.words, price=arguments.price), text)
-    about: dict[str, Any] = {
-        "prog": parser.prog,
-        "description": parser.description,
-        "summary": text,
-        "allow_abbrev": False,
-    }
-    passing = _Passing(**about, parents=[parser], add_help=False)
-    passing.set_defaults(execute=parser.get_default("execute"))
-    passing.add_argument("--price", type=float, metavar="MONEY", help="of a million tokens that are generated")
-    passing.epilog = "All other options are lmms-eval's: --model, --model_args, --tasks, --output_path, --limit, ..."
-    commands.commands["run"] = passing
+    parser = command(commands, "run", lambda chosen: run(chosen.words, price=chosen.price), text)
+    parser.passes_on = True
+    parser.add_argument("--price", type=float, metavar="MONEY", help="of a million tokens that are generated")
+    parser.epilog = "All other options are lmms-eval's: --model, --model_args, --tasks, --output_path, --limit, ..."
 
 
 def run(words: Sequence[str], *, price: float | None = None) -> int:
@@ -79,7 +63,7 @@ def run(words: Sequence[str], *, price: float | None = None) -> int:
         except KeyboardInterrupt:
             process.terminate()
             process.wait()
-            again = shlex.join(["hedge", "run", *words])
+            again = typed("run", *words)
             say(f"interrupted; {_kept(folder)}, and this goes on from there: {again}", sys.stderr)
             return _INTERRUPTED
     if code or not _written(folder, "*_results.json", start):
@@ -92,50 +76,49 @@ def _checked(words: Sequence[str]) -> dict[str, str]:
     """Return the options of a command line of lmms-eval by their names, after looking at all names in them."""
     valid = _option_names()
     options: dict[str, str] = {}
-    for i, word in enumerate(words):
+    for word, following in pairwise([*words, "--"]):
         if word.startswith("--"):
             name, equals, value = word.removeprefix("--").partition("=")
             if name not in valid:
-                raise unknown("option", word.partition("=")[0], (f"--{option}" for option in valid))
-            following = words[i + 1] if i + 1 < len(words) else ""
-            options[name] = value if equals else following if not following.startswith("--") else ""
-    if "config" in options:
-        return options
-    if not options.get("tasks"):
-        raise ConfigError("--tasks: say which, such as --tasks hedge_demo (`hedge list` has ours)")
-    models = _model_names()
-    if models is not None and "model" in options and options["model"] not in models:
-        raise unknown("model", options["model"], models)
-    from hedge_tasks.lmms.stock.names import PREFIX
-
-    tasks: set[str] = set()
-    for task in options["tasks"].split(","):
-        if not Path(task).exists():
-            tasks = tasks or {*_task_names(options.get("include_path"))}
-            if task.removeprefix(PREFIX) not in tasks:
-                raise unknown("task", task, tasks)
+                raise unknown("option", f"--{name}", (f"--{option}" for option in valid))
+            options[name] = value if equals else "" if following.startswith("--") else following
+    if "config" not in options:
+        _check_names(options)
     return options
 
 
-def _source(path: str) -> str:
-    """Return a file of lmms-eval, which is not imported for it.
+def _check_names(options: Mapping[str, str]) -> None:
+    from hedge_tasks.lmms.stock.names import PREFIX
+
+    if not options.get("tasks"):
+        raise ConfigError("--tasks: say which, such as --tasks hedge_demo (`hedge list` has ours)")
+    models = _model_names()
+    if models is not None and "model" in options:
+        check_names("model", [options["model"]], models)
+    names = [task.removeprefix(PREFIX) for task in options["tasks"].split(",") if not Path(task).exists()]
+    check_names("task", names, {*_task_names(options.get("include_path"))} if names else ())
+
+
+def _lmms_eval() -> Path:
+    """Return the folder of lmms-eval, which is not imported for it.
 
     Raises:
         ConfigError: lmms-eval is not installed.
     """
-    return (_lmms_eval() / path).read_text("utf-8")
-
-
-def _lmms_eval() -> Path:
     spec = importlib.util.find_spec("lmms_eval")
     if spec is None or not spec.submodule_search_locations:
         raise ConfigError("lmms-eval is not installed: pip install lmms-eval")
     return Path(spec.submodule_search_locations[0])
 
 
+def _constants(path: str, kind: type[ast.AST]) -> Iterator[Any]:
+    """Yield the nodes of a kind in a file of lmms-eval."""
+    return (node for node in ast.walk(ast.parse((_lmms_eval() / path).read_text("utf-8"))) if isinstance(node, kind))
+
+
 def _option_names() -> set[str]:
-    strings = (node.value for node in ast.walk(ast.parse(_source("__main__.py"))) if isinstance(node, ast.Constant))
-    return {text.removeprefix("--") for text in strings if isinstance(text, str) and re.fullmatch(r"--[a-z_-]+", text)}
+    texts = (str(node.value) for node in _constants("__main__.py", ast.Constant))
+    return {text.removeprefix("--") for text in texts if re.fullmatch(r"--[a-z_-]+", text)}
 
 
 def _model_names() -> set[str] | None:
@@ -144,7 +127,7 @@ def _model_names() -> set[str] | None:
 
     if len(entry_points(group="lmms_eval.models")) > 1:
         return None
-    tables = (node for node in ast.walk(ast.parse(_source("models/__init__.py"))) if isinstance(node, ast.Dict))
+    tables = _constants("models/__init__.py", ast.Dict)
     return {str(key.value) for table in tables for key in table.keys if isinstance(key, ast.Constant)} | {*MODELS}
 
 

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.choices import ClusteringChoice, chosen_detectors
 
 if TYPE_CHECKING:
-    from hedge_tasks.data.answers import AnswerSet
     from hedge_tasks.detectors.pipeline import Scores
-    from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.numbers import Table
-    from hedge_tasks.runs.claims import ScoredClaims
 
 
 def score(
@@ -21,9 +18,7 @@ def score(
     clustering: ClusteringChoice,
     *,
     detectors: str | None = None,
-    claims: str | None = None,
     out: Path | None = None,
-    csv_file: bool = False,
     reply: tuple[str, ...] = (),
     answer: tuple[str, ...] = (),
     question: str | None = None,
@@ -44,61 +39,46 @@ def score(
       files of other tools      those of `hedge import answers`
     An answer in JSON is a text, or {"text", "mean_logprob"?, "n_tokens"?}, or {"text", "logprobs": [of each token]}, or
     {"text", "tokens": [[text, log-probability], ...]}. A label is in a column label or is_hallucination (1:
-    hallucinated), or in correct (0: hallucinated). "claims" beside the baseline labels parts of it: [{"text" or "start"
-    and "end", "label": 0 | 1 | "silent", "severity"?: "minor" | "major", "correction"?}, ...].
+    hallucinated), or in correct (0: hallucinated). `hedge claims` reads "claims" beside
+    the baseline, labels of its parts: [{"text" or "start" and "end", "label": 0 | 1 | "silent",
+    "severity"?: "minor" | "major", "correction"?}, ...].
 
     Args:
         answers: JSONL or CSV file; - for the standard input.
         detectors: Which ones, such as se,kle,msp; the usual ones are se, radflag, vase and what to compare them with.
-        claims: Score claims as well, those of the field claims, else sentences: words (by default where there is the
-            field), or nli; hedge claims has more.
         out: Where the scores of every answer are written (JSON lines).
-        csv_file: ANSWERS is CSV, whatever its name.
         reply: Column with the model's replies, the baseline first; again for draws.
         answer: Column with right answers, again for more references.
         question: Column with the questions.
         label: Column with labels, 1 = hallucinated.
         id: Column with ids.
     """
-    from hedge_tasks.cli.claim_text import block_of
     from hedge_tasks.data.answer_files import read_answers
     from hedge_tasks.data.roles import ColumnSettings
     from hedge_tasks.detectors.pipeline import USUAL, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
-    from hedge_tasks.measures.unit_table import measured_claims
-    from hedge_tasks.numbers import count_of
-    from hedge_tasks.runs.run_files import Run
 
     names, scorer = chosen_detectors(detectors, USUAL), clustering.alone("embed")
     columns = ColumnSettings(question=question, answers=answer, id=id, label=label, reply=tuple(dict.fromkeys(reply)))
-    read = read_answers([answers], columns=columns, kind="CSV" if csv_file else None)
-    answer_sets = list(read.answer_sets)
-    open_sets = [answer_set for answer_set in answer_sets if answer_set.cluster_ids is None]
+    read = read_answers([answers], columns=columns)
+    open_sets = [answer_set for answer_set in read.answer_sets if answer_set.cluster_ids is None]
     fresh = iter(scorer.cluster(open_sets) if open_sets else [])
-    clustered = [next(fresh) if answer_set.cluster_ids is None else answer_set for answer_set in answer_sets]
-    scored_claims = _claims(answers, answer_sets, claims, scorer)
-    evidence = {scored.answers.id: scored.evidence for scored in scored_claims.answers} if scored_claims else {}
-    scores = score_all(clustered, scorer.backend, names, alpha=scorer.alpha, claims=lambda: evidence)
+    clustered = [next(fresh) if answer_set.cluster_ids is None else answer_set for answer_set in read.answer_sets]
+    scores = score_all(clustered, scorer.backend, names, alpha=scorer.alpha)
     if out:
         write_scores(out, scores)
-    settings = scorer.settings()
-    settings.pop("detectors", None)
+    settings = {name: value for name, value in scorer.settings().items() if name != "detectors"}
     facts = {
         "answers": str(answers),
         "clustering": settings if open_sets else "given",
         "alpha": scorer.alpha,
-        "clusters_given": len(answer_sets) - len(open_sets),
+        "clusters_given": len(clustered) - len(open_sets),
         **summarise(scores),
     }
-    text, claim_facts = "", dict[str, Any]()
-    if scored_claims:
-        text, claim_facts = block_of(scored_claims, *measured_claims(scored_claims, Run(str(answers), "", ())))
     if not facts["n_labelled"]:
         facts["scores"] = _scores_table(scores)
-    sampled = facts["lexical_sampled"]
-    notes = [f"lexical: a sample of the pairs of answers, for {count_of(sampled, 'question')}"] if sampled else []
-    return {**facts, **claim_facts, "notes": [*read.notes, *notes, *([text] if text else [])]}
+    return {**facts, "notes": list(read.notes)}
 
 
 _MOST_ROWS = 20
@@ -114,25 +94,3 @@ def _scores_table(scores: Sequence[Scores]) -> Table:
     left = len(scores) - len(rows)
     notes = ["no labels, so no ROC-AUC", *([f"and {left} more; --out FILE writes all of them"] if left > 0 else [])]
     return Table([Column("id"), *map(Column, detectors)], rows, notes=notes)
-
-
-def _claims(file: Path, answer_sets: Sequence[AnswerSet], support: str | None, scorer: Scorer) -> ScoredClaims | None:
-    """Return the claims of the answers and how far their draws support them; None where nobody asks for them."""
-    import sys
-
-    from hedge_tasks.io.commands import say
-    from hedge_tasks.runs.claims import find_claims
-    from hedge_tasks.runs.run_files import Run
-
-    marked = any(a.claims for a in answer_sets)
-    if not (support or marked):
-        return None
-    support, settings = support or "words", scorer.settings()
-    same_model = support == settings["backend"] == "nli"
-    return find_claims(
-        Run(str(file), "", tuple(answer_sets)),
-        support,
-        unit="given" if marked else "sentence",
-        options={"model": settings["model"]} if same_model and settings.get("model") else {},
-        tell_price=lambda price: say(f"price: {price}", sys.stderr),
-    )

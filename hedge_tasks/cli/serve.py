@@ -30,9 +30,6 @@ def serve(
     within: float = 60.0,
     stop_on: Literal["audits", "any", "none"] = "any",
     concurrency: int = 16,
-    waiting: int = 16,
-    max_body_mb: int = 32,
-    max_megapixels: int = 32,
 ) -> str:
     """Serve a model with OpenAI's API, each answer with its verdict under a policy.
 
@@ -43,10 +40,7 @@ def serve(
         on_reject: An answer that is not accepted comes with its verdict (flag), or a refusal in its place (refuse).
         within: Seconds after which an answer is undecided.
         stop_on: After which alarm nothing is accepted: of any test, of audits alone, of none.
-        concurrency: Questions at a time.
-        waiting: Further ones that wait; more get a 429.
-        max_body_mb: Largest request in MB.
-        max_megapixels: Most megapixels of a request's picture.
+        concurrency: Questions at a time; as many wait, and more get a 429.
     """
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.guard import Guard
@@ -65,17 +59,10 @@ def serve(
         on_reject=on_reject,
         key=None if key == NO_KEY else key,
         local=is_loopback(host),
-        most_requests=options.count("--concurrency", concurrency, at_least=1) + options.count("--waiting", waiting),
-        largest_body=options.count("--max-body-mb", max_body_mb, at_least=1) << 20,
-        most_pixels=options.count("--max-megapixels", max_megapixels, at_least=1) * 10**6,
+        most_requests=2 * options.count("--concurrency", concurrency, at_least=1),
     )
-    limits: dict[str, Any] = {
-        "within": within,
-        "at_once": policy.at_once,
-        "concurrency": concurrency,
-        "endpoint": upstream,
-    }
-    limits |= {"trust": policy.trust_policy, "stop_on": stop_on}
+    limits: dict[str, Any] = {"within": within, "concurrency": concurrency, "endpoint": upstream, "stop_on": stop_on}
+    limits |= {"at_once": policy.at_once, "trust": policy.trust_policy}
     with Guard.load(policy.policy, model=policy.model, model_args=policy.model_args, **limits) as guard:
         server = server_of(build_app(guard, settings))
         with listen(host, port) as listener:

@@ -16,10 +16,7 @@ checking.
 What is returned is printed by `hedge_tasks.cli.printing`: a table, facts by name, or a list of such; a pair of this and
 an exit code, where that is not 0.
 
-An old command is an `add(commands)` with a `run(arguments)`. To convert it: make its options parameters of `run`, call
-that as the command is called, move their help under `Args:`, return the facts that `show` got (with tables in place of
-their records, and sentences under "notes"), delete `add`, and name `module:function` in `hedge_tasks.cli.COMMANDS`; a
-command of an evaluation is named in its `Evaluation.commands` as before.
+A command of an evaluation may still be an `add(commands)` that makes a parser of its own.
 """
 
 from __future__ import annotations
@@ -46,11 +43,13 @@ _ENTRY = re.compile(r"\n    (?=\S)")
 
 
 def add(commands: Parser, name: str, target: Any) -> None:
-    """Add a command to a group: a function, an old command's `add(commands)`, or a mapping of further names."""
+    """Add a command to a group: a function, an `add(commands)`, or a mapping of further names ("": its own)."""
     if isinstance(target, dict):
-        group = commands.commands[name]
+        if "" in target:
+            add_function(commands, name, target[""])
         for part, function in target.items():
-            add(group, part, function)
+            if part:
+                add(commands.commands[name], part, function)
     elif next(iter(inspect.signature(target).parameters), "") == "commands":
         target(commands)
     else:
@@ -59,29 +58,28 @@ def add(commands: Parser, name: str, target: Any) -> None:
 
 def add_function(commands: Parser, name: str, function: Callable[..., Any]) -> Parser:
     """Add a command that calls a function."""
-    summary, details, helps = documented(function)
+    summary, details, _ = documented(function)
     text = summary[0].lower() + summary[1:].rstrip(".")
     parser = command(commands, name, partial(_call, function), text)
     parser.add_argument("--csv", action="store_true", help="print the tables as CSV")
     parser.add_argument("--latex", action="store_true", help="print the tables for LaTeX (booktabs)")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, details
-    hints = get_type_hints(function)
-    for key, parameter in inspect.signature(function).parameters.items():
-        if is_dataclass(hints[key]):
-            add_options(parser, hints[key])
-        else:
-            is_argument = parameter.kind is not parameter.KEYWORD_ONLY
-            default = MISSING if parameter.default is parameter.empty else parameter.default
-            _add(parser, key, hints[key], default, helps.get(key, ""), is_argument=is_argument)
+    _add_all(parser, function)
     return parser
 
 
-def add_options(parser: argparse._ActionsContainer, bundle: type) -> None:
-    """Add the options of a data class; a field without default is an argument."""
-    hints, (_, _, helps) = get_type_hints(bundle), documented(bundle)
-    for field in fields(bundle):
-        is_argument = field.default is MISSING and not field.kw_only
-        _add(parser, field.name, hints[field.name], field.default, helps.get(field.name, ""), is_argument=is_argument)
+def _add_all(parser: Parser, source: Any) -> None:
+    """Add the parameters of a function, or the fields of a data class; one without default is an argument."""
+    hints, (_, _, helps) = get_type_hints(source), documented(source)
+    for key, parameter in inspect.signature(source).parameters.items():
+        if is_dataclass(hints[key]):
+            _add_all(parser, hints[key])
+        else:
+            default = MISSING if parameter.default is parameter.empty else parameter.default
+            is_argument = parameter.kind is not parameter.KEYWORD_ONLY and not (
+                is_dataclass(source) and default is not MISSING
+            )
+            _add(parser, key, hints[key], default, helps.get(key, ""), is_argument=is_argument)
 
 
 def documented(thing: object) -> tuple[str, str, dict[str, str]]:
@@ -144,13 +142,12 @@ def _add(parser: Any, name: str, hint: Any, default: Any, help_: str, *, is_argu
 def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.printing import print_as
 
+    def value(key: str, hint: Any) -> Any:
+        names = [field.name for field in fields(hint)] if is_dataclass(hint) else []
+        return hint(**{name: values[name] for name in names}) if names else values[key]
+
     values, hints = vars(arguments), get_type_hints(function)
-    options = {}
-    for key in inspect.signature(function).parameters:
-        hint = hints[key]
-        is_bundle = is_dataclass(hint)
-        options[key] = hint(**{field.name: values[field.name] for field in fields(hint)}) if is_bundle else values[key]
-    result = function(**options)
+    result = function(**{key: value(key, hints[key]) for key in inspect.signature(function).parameters})
     result, code = result if isinstance(result, tuple) else (result, 0)
     print_as(result, next((form for form in ("json", "csv", "latex") if values[form]), "text"))
     return code

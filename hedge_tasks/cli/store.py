@@ -93,3 +93,6 @@ def verify(store: Place) -> tuple[dict[str, Any], int]:
     facts = {"store": str(opened.folder), "answers": len(opened)}
     table = Table([*map(Column, ("place", "kind", "problem"))], problems, f"{len(problems)} problems")
     return {**facts, "problems": table}, PROBLEMS_FOUND if problems else 0
+
+
+COMMANDS = {"info": info, "export": export, "import": import_, "verify": verify}

@@ -57,8 +57,6 @@ def read_answers(
     files: Sequence[Path],
     questions: Path | None = None,
     columns: ColumnSettings | None = None,
-    *,
-    kind: str | None = None,
 ) -> ReadAnswers:
     """The answers in files of one tool. Several files hold answers to the same questions and are joined by id.
 
@@ -67,13 +65,12 @@ def read_answers(
     Args:
         questions: the requests of a batch, whose replies alone do not say what was asked.
         columns: as the user names them.
-        kind: of the files (`hedge_tasks.data.tables.KINDS`); None goes by their endings.
 
     Raises:
         ConfigError: the files are of several tools or models, or nothing says which column holds the answers.
         DataError: a file cannot be read, or has two different lines with one id; names the place.
     """
-    read = [_read_file(file, questions, columns or ColumnSettings(), kind) for file in files]
+    read = [_read_file(file, questions, columns or ColumnSettings()) for file in files]
     forms, models = dict.fromkeys(file.form for file in read), dict.fromkeys(f.model for f in read if f.model)
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
@@ -120,14 +117,14 @@ def _findings(answer_sets: Sequence[AnswerSet], n_first: int) -> Iterable[str]:
         yield "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
 
 
-def _read_file(file: Path, questions: Path | None, columns: ColumnSettings, kind: str | None) -> ForeignFile:
+def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> ForeignFile:
     if file != Path("-") and not file.exists():
         raise DataError(f"cannot read {file}: there is no such file")
     if file.suffix.lower() == ".eval" or (file.suffix.lower() == ".json" and inspect_logs.is_log(file)):
         return inspect_logs.read(file)
     if file.suffix.lower() in (".man", ".pt", ".pth"):
         return polygraph.read(file)
-    return read_table_of_answers(file, questions, columns, kind)
+    return read_table_of_answers(file, questions, columns)
 
 
 def _once(rows: Sequence[Row]) -> Iterable[Row]:

@@ -44,15 +44,17 @@ class Parser(argparse.ArgumentParser):
         summary: a line about it, for the list that it stands in.
         commands: by name; they may stand beside arguments of this one (`hedge judge train` beside `hedge judge RUN`).
         sections: headings of its list of commands -> their names.
+        passes_on: whether words that it does not know are left for another program, under `words`.
     """
 
     def __init__(self, *args: Any, summary: str = "", **options: Any) -> None:
-        super().__init__(*args, **options)
+        super().__init__(*args, **{"allow_abbrev": False, **options})
         self.register("action", None, _Once)
         self.register("action", "store", _Once)
         self.summary = summary
         self.commands: dict[str, Parser] = {}
         self.sections: dict[str, list[str]] = {}
+        self.passes_on = False
 
     def add_command(self, name: str, text: str) -> Parser:
         """Return a new command of this group.
@@ -91,7 +93,8 @@ class Parser(argparse.ArgumentParser):
     def _arguments(self, words: Sequence[str], namespace: Any) -> Any:
         """Read the command's own arguments; unknown ones are refused here, where the nearest is known."""
         namespace, unparsed = super().parse_known_args(words, namespace)
-        for word in unparsed:
+        namespace.words = unparsed
+        for word in () if self.passes_on else unparsed:
             error = unknown("option", word.partition("=")[0], self.options())
             self.error(str(error) if word.startswith("-") else f"unexpected argument {word!r}")
         for value in vars(namespace).values():
@@ -150,15 +153,6 @@ def add_out(parser: argparse._ActionsContainer, text: str, **options: Any) -> No
     default = " (default: %(default)s)" if options.get("default") else ""
     help_ = f"where the result is written: {text}{default}"
     parser.add_argument("--out", type=Path, metavar="PATH", help=help_, **options)
-
-
-def add_labels(parser: argparse._ActionsContainer, text: str) -> None:
-    """Add --labels, which names labels that people gave.
-
-    Args:
-        text: the forms that the command takes.
-    """
-    parser.add_argument("--labels", metavar="LABELS", help=f"labels that people gave: {text}")
 
 
 def say(text: str, stream: Any = None) -> None:

@@ -117,20 +117,17 @@ class _Reading:
         return whole
 
 
-def read_table_of_answers(
-    file: Path, questions: Path | None, columns: ColumnSettings, kind: str | None = None
-) -> ForeignFile:
+def read_table_of_answers(file: Path, questions: Path | None, columns: ColumnSettings) -> ForeignFile:
     """The answers of a table, by the columns that it has, or by those that the user names.
 
     Args:
         questions: the requests of a batch.
-        kind: of the file; see `hedge_tasks.data.tables.read_rows`.
 
     Raises:
         ConfigError: nothing says which columns hold the model's replies; says what to type.
         DataError: the file cannot be read; names the place.
     """
-    rows = read_rows(file, kind)
+    rows = read_rows(file)
     if not rows:
         raise DataError(f"{file}: no answers in it")
     table, rows, notes = _opened(file, rows)
@@ -184,11 +181,15 @@ def _form_of(reading: _Reading) -> tuple[str, Callable[[_Reading], Iterator[tupl
 def _own(reading: _Reading) -> Iterator[tuple[str, Fields]]:
     """This package's lines, and plain lists of answers."""
     from_names = (*_CONDITIONS, "answers", "claims", "cluster_ids", "held_out", "follow_ups", "forced", "drawn")
-    reading.used |= {*from_names, "id", "question", "reference", "group", "question_type", "verdict", "scores"}
-    reading.used |= {"sampled", "store", "crc32"}
+    stored = ("verdict", "scores", "sampled", "store", "crc32")
+    reading.used |= {*from_names, *stored, "id", "question", "reference", "group", "question_type"}
     for where, row in reading.rows:
         label = reading.label(row, where)
-        lists = {key: cells.as_list(row[key]) for key in ("answers", "clean", "noisy") if isinstance(row.get(key), str)}
+        lists = {
+            key: cells.as_list(row[key]) or row[key]
+            for key in ("answers", "clean", "noisy")
+            if isinstance(row.get(key), str)
+        }
         yield where, {**row, **lists, **({"label": label} if label is not None or "label" in row else {})}
 
 

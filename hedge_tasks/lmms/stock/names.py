@@ -17,7 +17,7 @@ PREFIX = "hedge:"
 NONE = "none"
 
 _WILD = "*?["
-_PLAN = tuple(f.name for f in fields(SamplingPlan))
+_PLAN = tuple(SamplingPlan.model_fields)
 
 _written = BeforeValidator(lambda value: yaml.safe_load(value) if isinstance(value, str) else value)
 
