@@ -219,15 +219,10 @@ def _answer_fact(table: StoredTable, roles: Roles) -> str:
 
 def _counts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
     """Return what was counted in all rows, a line each."""
-    from hedge_tasks.data.own_data import describe
-
     counts = [f"different pictures: {findings.pictures}"] if roles.images else []
     counts.append(f"groups: {findings.groups}")
     if findings.repeated:
         counts.append(f"repeated: {count_of(findings.repeated, 'row')} with question and pictures of one before")
-    if findings.marked:
-        what = "hold a mark that some models keep for themselves, and are not asked of those"
-        counts.append(describe(findings.marked, table.n_rows, what))
     return counts
 
 
