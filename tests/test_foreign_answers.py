@@ -258,7 +258,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="of several tools or models: uqlm, lmms-eval"):
         read_answers([*uqlm(tmp_path), *lmms_eval(tmp_path)])
     (tmp_path / "b.eval").write_bytes(b"PK")
-    with pytest.raises(DataError, match="`inspect log convert .* --to json"):
+    with pytest.raises(DataError, match=r"`inspect log convert .* --to json"):
         read_answers([tmp_path / "b.eval"])
     ours = [{"doc_id": 0, "resps": [['{"id": "1"}']], "target": "x"}]
     with pytest.raises(DataError, match="its run file holds more"):
