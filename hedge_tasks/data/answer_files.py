@@ -83,20 +83,25 @@ def read_answers(
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
     lost: Counter[str] = Counter()
+    answer_sets = clean_answer_sets(parse_answer_sets(_joined(read, lost)), str(files[0]))
+    if not answer_sets:
+        raise DataError(f"{files[0]}: no answers in it")
+    notes = [note for file in read for note in (*file.notes, *_unused(file))]
+    notes += [f"lost: {what} of {n} answers" for what, n in lost.items()]
+    notes += _findings(answer_sets, sum(map(_n_first, read)))
+    judges = dict.fromkeys(file.judge for file in read if file.judge)
+    return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), tuple(notes))
+
+
+def _joined(read: Sequence[ForeignFile], lost: Counter[str]) -> Iterable[Row]:
+    """The rows of files, those of one id joined; what is lost of thoughts is counted."""
     joined: dict[str, Row] = {}
     for file in read:
         rows = file.rows if file.form == OWN else [(at, _without_thoughts(row, lost)) for at, row in file.rows]
         for where, row in _once(normal_rows(rows)):
             id = str(row.get("id"))
             joined[id] = _join(joined[id], (where, row)) if id in joined else (where, row)
-    answer_sets = clean_answer_sets(parse_answer_sets(joined.values()), str(files[0]))
-    if not answer_sets:
-        raise DataError(f"{files[0]}: no answers in it")
-    notes = [note for file in read for note in (*file.notes, *_unused(file))]
-    notes += [f"lost: {what} of {n} answers" for what, n in lost.items()]
-    judges = dict.fromkeys(file.judge for file in read if file.judge)
-    found_notes = (*notes, *_findings(answer_sets, sum(map(_n_first, read))))
-    return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), found_notes)
+    return joined.values()
 
 
 def _n_first(file: ForeignFile) -> int:

@@ -445,5 +445,6 @@ def _writer(kind: type) -> TypeAdapter[Any]:
 
 def _dumped(value: Any) -> dict[str, Any]:
     """The fields of a record for JSON, without those that have their default."""
-    fields: dict[str, Any] = _writer(type(value)).dump_python(value, mode="json", exclude_defaults=True)
+    kind: Any = type(value)
+    fields: dict[str, Any] = _writer(kind).dump_python(value, mode="json", exclude_defaults=True)
     return fields

@@ -185,7 +185,7 @@ def _array_rows(file: Path, questions: Path, group: str | None) -> list[Row]:
             fields = {name: row[name] for name in ("id", "answer", *_TEXTS) if name in row}
             fields["options"] = {label: row[label] for label in labels if label in row}
             fields |= {
-                "group": row.get(column),
+                "group": row.get(str(column)),
                 "model": outside.clean(model),
                 "logits": dict(zip(labels, logits, strict=True)),
             }

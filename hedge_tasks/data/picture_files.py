@@ -39,6 +39,11 @@ def is_picture(value: object) -> bool:
     return isinstance(value, (bytes, bytearray))
 
 
+def is_stored(text: str) -> bool:
+    """Whether a text is the picture itself, in base64, or its address, and no name of a file."""
+    return "://" in text or _BASE64.fullmatch(text) is not None
+
+
 class PictureFiles:
     """The pictures below a folder, by the names that a table has for them.
 

@@ -50,8 +50,9 @@ def without_placeholders(answer_sets: Sequence[AnswerSet], run: Sequence[AnswerS
     def known(answer: Answer) -> Answer:
         if not is_placeholder(answer):
             return answer
-        about = {"finish": answer.finish, "thought": answer.thought, "served": answer.served}
-        return Answer(answer.text, no_logprob=PLACEHOLDER, **about)
+        return Answer(
+            answer.text, finish=answer.finish, thought=answer.thought, no_logprob=PLACEHOLDER, served=answer.served
+        )
 
     def known_in(answers: AnswerSet) -> AnswerSet:
         follow_ups = tuple(map(known_in, answers.follow_ups))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
 from hedge_tasks.data.choices import OptionColumns, find_choices
-from hedge_tasks.data.picture_files import PictureFiles, is_picture
+from hedge_tasks.data.picture_files import PictureFiles, is_picture, is_stored
 from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.outside import shown
@@ -159,15 +159,7 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
     """
     check_columns(table, chosen)
     images = _images(table, chosen, files or PictureFiles(table.folder))
-    questions = [chosen.question] if chosen.question else obvious(table, "question", images)
-    answers = chosen.answers or tuple(obvious(table, "answer", images))
-    is_one = {"question": len(questions) == 1, "answer": len(answers) == 1 or bool(chosen.answers)}
-    if not all(is_one.values()):
-        raise not_told(table, [role for role, told in is_one.items() if not told])
-    [question] = questions
-    if question in (NONE, *answers):
-        raise ConfigError(f"--question {question}: a task needs a column of questions, another one than --answer")
-    answers = () if NONE in answers else answers
+    question, answers = _asked(table, chosen, images)
     answer, choices = next(iter(answers), None), None
     if NONE not in chosen.options:
         choices = find_choices(table, chosen.options, question, answer, chosen.first_option)
@@ -188,6 +180,22 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
         several=several,
         listed=len(images) > 1 or any(isinstance(value, list) for c in images for value in table.filled(c, 1)),
     )
+
+
+def _asked(table: StoredTable, chosen: ColumnSettings, images: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The columns of questions and of right answers.
+
+    Raises:
+        ConfigError: it takes the user to say which.
+    """
+    questions = [chosen.question] if chosen.question else obvious(table, "question", images)
+    answers = chosen.answers or tuple(obvious(table, "answer", images))
+    is_one = {"question": len(questions) == 1, "answer": len(answers) == 1 or bool(chosen.answers)}
+    if not all(is_one.values()):
+        raise not_told(table, [role for role, told in is_one.items() if not told])
+    if questions[0] in (NONE, *answers):
+        raise ConfigError(f"--question {questions[0]}: a task needs a column of questions, another one than --answer")
+    return questions[0], () if NONE in answers else answers
 
 
 def _declared(table: StoredTable, chosen: ColumnSettings, role: str, taken: Sequence[str]) -> str | None:
@@ -245,15 +253,8 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
     for column in obvious(table, "image")[:1]:
-        value = next(iter(table.filled(column, 1)), None)
-        name = value[0] if isinstance(value, (list, tuple)) and value else value
-        is_stored = is_picture(name) and not (isinstance(name, str) and len(name) < 80 and "://" not in name)
-        if value is not None and not is_stored and isinstance(name, (str, int)) and not files.has(str(name)):
-            raise ConfigError(
-                f"{table.name}: the column {column!r} ({shown(value)}) names pictures that are not in {files.folder}. "
-                "Say --images FOLDER, or --image none for a task that shows nothing"
-            )
-        return (column,) if value is not None else ()
+        _check_files(table, column, files)
+        return (column,) if table.filled(column, 1) else ()
     pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]
     if pictured or (table.in_folder and files.any()):
         options = " ".join(f"--image {column}" for column in pictured) or "--image COLUMN"
@@ -262,3 +263,19 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
             "--image none for a task that shows nothing"
         )
     return ()
+
+
+def _check_files(table: StoredTable, column: str, files: PictureFiles) -> None:
+    """Refuse a column whose first picture cannot be had.
+
+    Raises:
+        ConfigError: says which option answers that.
+    """
+    for value in table.filled(column, 1):
+        name = value[0] if isinstance(value, (list, tuple)) else value
+        is_name = isinstance(name, int) or (isinstance(name, str) and not is_stored(name))
+        if is_name and not files.has(str(name)):
+            raise ConfigError(
+                f"{table.name}: the column {column!r} ({shown(value)}) names pictures that are not in {files.folder}. "
+                "Say --images FOLDER, or --image none for a task that shows nothing"
+            )

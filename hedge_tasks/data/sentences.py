@@ -92,7 +92,7 @@ def _blocks(text: str, *, whole: bool = False) -> Iterator[str]:
     for line in text.splitlines():
         stripped = _MARKDOWN.sub("", line.strip(), count=1)
         marker = _MARKER.match(stripped)
-        number = int(_NO_DIGIT.sub("", marker[0]) or 0) if marker else 0
+        number = _item_number(marker)
         closed = not block or _is_closed(block[-1])
         begins = marker is not None and (closed or number in (0, item + 1))
         item = number if begins else item
@@ -100,11 +100,16 @@ def _blocks(text: str, *, whole: bool = False) -> Iterator[str]:
             yield " ".join(block)
             block = []
         if whole:
-            block += [line.strip()] * bool(line.strip())
+            block += filter(None, [line.strip()])
         elif not _is_title(line, stripped):
-            block += [stripped[marker.end() :] if marker and begins else stripped] * bool(stripped)
+            block += filter(None, [stripped[marker.end() :] if marker and begins else stripped])
     if block:
         yield " ".join(block)
+
+
+def _item_number(marker: re.Match[str] | None) -> int:
+    """The number of a list item; 0 without one."""
+    return int(_NO_DIGIT.sub("", marker[0]) or 0) if marker else 0
 
 
 def _is_title(line: str, stripped: str) -> bool:

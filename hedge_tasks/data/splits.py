@@ -176,7 +176,7 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     from datasets import Image, Value
 
     feature, what = dataset.features[column], f"{source.path}, column {column!r}"
-    if isinstance(feature, Image) or isinstance(getattr(feature, "feature", None), Image):
+    if isinstance(getattr(feature, "feature", feature), Image):
         return dataset
     if feature in (Value("binary"), Value("large_binary")):
         return dataset.cast_column(column, Image())

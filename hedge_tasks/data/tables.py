@@ -149,24 +149,31 @@ def with_turns(table: StoredTable) -> StoredTable:
     speaks twice is left as it is: which turn is meant, its table does not say.
     """
     first = next(table.rows(None), {})
-    inner: dict[str, dict[str, None]] = {}
+    inner: dict[str, list[str]] = {}
     for column in (name for name in table.columns if _turns(name, first[name])):
         opened = [_turns(column, cell) for cell in table.values(column)]
         if all(opened):
-            inner[column] = dict.fromkeys(name for cells in opened for name in cells)
+            inner[column] = list(dict.fromkeys(name for cells in opened for name in cells))
     if not inner:
         return table
-
-    def read(selected: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
-        chosen = selected or columns
-        needed = [c for c in table.columns if c in chosen or inner.get(c, {}).keys() & {*chosen}]
-        for row in table.rows(needed):
-            cells = {**row, **{name: cell for c in needed if c in inner for name, cell in _turns(c, row[c]).items()}}
-            yield {name: cells.get(name) for name in chosen}
-
     columns = tuple(name for column in table.columns for name in inner.get(column, (column,)))
     notes = tuple(f"conversations: column {column!r} became {', '.join(names)}" for column, names in inner.items())
-    return replace(table, columns=columns, rows=read, notes=(*table.notes, *notes))
+    return replace(table, columns=columns, rows=partial(_opened, table, inner, columns), notes=(*table.notes, *notes))
+
+
+def _opened(
+    table: StoredTable,
+    inner: Mapping[str, Sequence[str]],
+    columns: Sequence[str],
+    selected: Sequence[str] | None = None,
+) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table with its conversations opened."""
+    chosen = selected or columns
+    for row in table.rows([c for c in table.columns if c in chosen or {*inner.get(c, ())} & {*chosen}]):
+        cells = dict(row)
+        for column in inner.keys() & row.keys():
+            cells |= _turns(column, row[column])
+        yield {name: cells.get(name) for name in chosen}
 
 
 def _turns(column: str, cell: object) -> dict[str, Any]:
@@ -208,13 +215,22 @@ def _folder_table(folder: Path, split: str | None) -> StoredTable:
         if joined := _joined(folder, files):
             return joined
         raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
-    if split is not None and split not in tables:
-        raise unknown(f"split of {folder}", split, list(tables))
-    if split is None and len(tables) > 1 and "test" not in tables:
-        raise ConfigError(f"{folder}: which of its splits, {', '.join(tables)}? Say --split NAME")
-    name = split or ("test" if len(tables) > 1 else next(iter(tables)))
+    name = _chosen_split(folder, list(tables), split)
     note = f"split: {name!r} of {', '.join(tables)}; --split NAME takes another"
     return replace(_files_table(tables[name]), notes=(note,) if len(tables) > 1 else ())
+
+
+def _chosen_split(folder: Path, splits: Sequence[str], split: str | None) -> str:
+    """The split that is meant: the one that is named, or the only one, or "test".
+
+    Raises:
+        ConfigError: there is no such split, or it takes the user to say which.
+    """
+    if split is not None and split not in splits:
+        raise unknown(f"split of {folder}", split, splits)
+    if split is None and len(splits) > 1 and "test" not in splits:
+        raise ConfigError(f"{folder}: which of its splits, {', '.join(splits)}? Say --split NAME")
+    return split or ("test" if len(splits) > 1 else splits[0])
 
 
 def _joined(folder: Path, files: Sequence[Path]) -> StoredTable | None:
@@ -230,19 +246,22 @@ def _joined(folder: Path, files: Sequence[Path]) -> StoredTable | None:
 
 def _json_rows(value: Any, name: str) -> list[Mapping[str, Any]]:
     """The rows of a JSON value: a list of objects, alone or as the only one in an object, or a frame of pandas."""
-    if isinstance(value, Mapping) and {"columns", "data"} <= value.keys():  # to_json(orient="split")
-        value = [dict(zip(value["columns"], row, strict=True)) for row in value["data"]]
-    elif isinstance(value, Mapping):
-        first = next(iter(value.values()), None)
-        lists = [item for item in value.values() if isinstance(item, list) and item and isinstance(item[0], Mapping)]
-        if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
-            # pandas: column -> row -> cell
-            value = [{column: cells.get(row) for column, cells in value.items()} for row in first]
-        else:
-            value = lists[0] if len(lists) == 1 else None
-    if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
+    rows = _frame_rows(value) if isinstance(value, Mapping) else value
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise DataError(f"{name}: expected a JSON list of objects, a row each (pandas: to_json(orient='records'))")
-    return value
+    return rows
+
+
+def _frame_rows(value: Mapping[str, Any]) -> Any:
+    """The rows in an object: its only list of objects, or a frame as pandas writes it; None where there are none."""
+    if {"columns", "data"} <= value.keys():  # to_json(orient="split")
+        return [dict(zip(value["columns"], row, strict=True)) for row in value["data"]]
+    first = next(iter(value.values()), None)
+    if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
+        # to_json(): column -> number of the row -> cell
+        return [{column: cells.get(row) for column, cells in value.items()} for row in first]
+    lists = [item for item in value.values() if isinstance(item, list) and item and isinstance(item[0], Mapping)]
+    return lists[0] if len(lists) == 1 else None
 
 
 def _sheet_rows(file: Path) -> list[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +36,34 @@ def read(file: Path) -> ForeignFile:
     for sample in samples:
         epochs[str(sample.get("id"))].append(sample)
     scorers = sorted({name for of_id in epochs.values() for sample in of_id for name in sample.get("scores") or {}})
-    rows, n_failed = [], 0
-    for id, of_id in epochs.items():
-        of_id.sort(key=lambda sample: sample.get("epoch") or 0)
-        answered = [(sample, answers) for sample in of_id if (answers := list(_answers(sample)))]
-        n_failed += len(of_id) - len(answered)
-        if answered:
-            first = answered[0][0]
-            score = (first.get("scores") or {}).get(scorers[0]) if len(scorers) == 1 else None
-            fields = {"id": id, "question": _question(first), "reference": reference_text(first.get("target"))}
-            fields["label"] = _LABELS.get(str((score or {}).get("value")))
-            rows.append((f"{file}: {id}", {**fields, "answers": [a for _, answers in answered for a in answers]}))
+    scorer = scorers[0] if len(scorers) == 1 else ""
+    answered = {id: [(s, list(_answers(s))) for s in sorted(of_id, key=_epoch)] for id, of_id in epochs.items()}
+    rows = [(f"{file}: {id}", row) for id, of_id in answered.items() if (row := _row(id, of_id, scorer))]
+    n_failed = sum(not answers for of_id in answered.values() for _, answers in of_id)
     notes = [f"lost: {n_failed} samples without an answer"] if n_failed else []
     if len(scorers) > 1:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
-    judge = f"inspect_ai: {scorers[0]}" if len(scorers) == 1 else ""
+    judge = f"inspect_ai: {scorer}" if scorer else ""
     return ForeignFile(FORM, rows, str((header.get("eval") or {}).get("model") or ""), judge, tuple(notes))
+
+
+def _epoch(sample: Mapping[str, Any]) -> int:
+    return sample.get("epoch") or 0
+
+
+def _row(id: str, epochs: Sequence[tuple[Mapping[str, Any], Sequence[Any]]], scorer: str) -> dict[str, Any]:
+    """The fields of a document: its first epoch that has an answer is the baseline; empty without any."""
+    answered = [(sample, answers) for sample, answers in epochs if answers]
+    if not answered:
+        return {}
+    first = answered[0][0]
+    return {
+        "id": id,
+        "question": _question(first),
+        "reference": reference_text(first.get("target")),
+        "label": _LABELS.get(str(((first.get("scores") or {}).get(scorer) or {}).get("value"))),
+        "answers": [answer for _, answers in answered for answer in answers],
+    }
 
 
 def _archive(file: Path) -> Iterator[Mapping[str, Any]]:

@@ -154,36 +154,40 @@ def _read_form(
     form = _FORMS[name]
     columns = _columns(table, form, chosen)
     letters = tuple(takewhile(table.columns.__contains__, ascii_uppercase))
-    filters = [row.get("filter") for _, row in rows]
     documents, lost = list[Row](), list[str]()
     for number, (where, row) in enumerate(rows):
-        if row.get("filter") != filters[0]:
+        if row.get("filter") != rows[0][1].get("filter"):
             continue  # rows of another filter say the same answers again
+        fields = _document(row, columns, str(number), where)
+        question = requests.get(fields["id"]) or _with_options(row, fields.get("question"), letters)
         answers = [answer for column in columns.reply for answer in _answers(row, column, form, where)]
         whole = [answer for answer in answers if not _FAILED.fullmatch(answer["text"])]
-        fields = {
-            "id": cells.required(row[columns.id], f"{where}: {columns.id}") if columns.id else str(number),
-            "question": cells.text(row[columns.question], where) if columns.question else None,
-            "reference": "\n".join(filter(None, (reference_text(row[column]) for column in columns.answers))),
-            "label": _label(row, columns.label, where) if columns.label else None,
-            **{role: cells.text(row[c]) for role in ("group", "question_type") if (c := getattr(columns, role))},
-        }
-        fields["question"] = requests.get(fields["id"]) or _with_options(row, fields["question"], letters)
-        lost += [fields["id"]] * (len(answers) - len(whole) or (not answers))
+        lost += [fields["id"]] * (len(answers) - len(whole) or int(not answers))
         if whole:
-            kept = {key: value for key, value in fields.items() if value not in (None, "")}
             named_first = len(columns.reply) > 1  # of several columns the first holds the baseline
             replies = {"baseline": whole[0], "answers": whole[1:]} if named_first else {"answers": whole}
-            documents.append((where, {**kept, **replies}))
-    single = (columns.id, columns.question, columns.label, columns.group, columns.question_type)
-    used = {*single, *columns.answers, *columns.reply, *letters, *form.logprobs.values(), *form.ignored, "model"}
-    unused = [column for column in table.columns if column not in used]
+            documents.append((where, {**fields, **({"question": question} if question else {}), **replies}))
     notes = [*table.notes, *(f"right answers come from column {column!r}" for column in columns.answers)]
-    notes += [f"not used: {', '.join(map(repr, unused))}"] if unused else []
-    notes += [f"lost: {len(lost)} requests that failed, such as {lost[0]!r}"] if lost else []
-    has_labels = any(row.get("label") is not None for _, row in documents)
+    used = {*columns.named(), *letters, *form.logprobs.values(), *form.ignored, "model"}
+    if unused := [column for column in table.columns if column not in used]:
+        notes.append(f"not used: {', '.join(map(repr, unused))}")
+    if lost:
+        notes.append(f"lost: {len(lost)} requests that failed, such as {lost[0]!r}")
     who = "given" if name == NAMED else f"{name}: {columns.label}"
-    return ForeignFile(name, documents, _model(table, rows), who if has_labels else "", tuple(notes))
+    judge = who if any("label" in row for _, row in documents) else ""
+    return ForeignFile(name, documents, _model(table, rows), judge, tuple(notes))
+
+
+def _document(row: Fields, columns: ColumnSettings, number: str, where: str) -> dict[str, Any]:
+    """The fields of a document besides its answers; those that are empty are left out."""
+    texts = {role: getattr(columns, role) for role in ("question", "group", "question_type")}
+    fields = {
+        "id": cells.required(row[columns.id], f"{where}: {columns.id}") if columns.id else number,
+        "reference": "\n".join(filter(None, (reference_text(row[column]) for column in columns.answers))),
+        "label": _label(row, columns.label, where) if columns.label else None,
+        **{role: cells.text(row[column], f"{where}: {column}") for role, column in texts.items() if column},
+    }
+    return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
 def _columns(table: StoredTable, form: Form, chosen: ColumnSettings) -> ColumnSettings:
@@ -192,21 +196,26 @@ def _columns(table: StoredTable, form: Form, chosen: ColumnSettings) -> ColumnSe
     Raises:
         ConfigError: nothing says which columns hold the replies.
     """
-    own, there = form.columns, {*table.columns}
-    reply = chosen.reply or own.reply or tuple(obvious(table, "reply"))
-    if not reply or (len(reply) > 1 and not (chosen.reply or own.reply)):
+    own, likely = form.columns, obvious(table, "reply")
+    reply = chosen.reply or own.reply or tuple(likely)
+    if not reply or (reply == tuple(likely) and len(likely) > 1):
         raise not_told(table, ["reply"])
-    single = {}
-    for role in ("id", "question", "label", "group", "question_type"):
-        names = [getattr(chosen, role), getattr(own, role), *obvious(table, role, reply)]
-        if role in ("group", "question_type"):
-            names = [*names[:2], role]  # in answers no other name says so
-        single[role] = next((name for name in names if name in (NONE, *there)), None)
-    if form.needs and not chosen.id and not own.id:
-        single["id"] = None if single["id"] == own.question else single["id"]
+
+    def column(role: str, names: Sequence[str]) -> str | None:
+        named = (getattr(chosen, role), getattr(own, role), *names)
+        name = next((name for name in named if name in (NONE, *table.columns)), None)
+        return None if name == NONE else name
+
     answers = chosen.answers or own.answers or tuple(obvious(table, "answer", reply)[:1])
-    answers = () if NONE in answers else tuple(name for name in answers if name in there)
-    return ColumnSettings(answers=answers, reply=reply, **{k: None if v == NONE else v for k, v in single.items()})
+    return ColumnSettings(
+        question=column("question", obvious(table, "question", reply)),
+        answers=tuple(name for name in answers if name in table.columns),
+        group=column("group", ["group"]),
+        id=column("id", obvious(table, "id", reply)),
+        question_type=column("question_type", ["question_type"]),
+        reply=reply,
+        label=column("label", obvious(table, "label", reply)),
+    )
 
 
 def _answers(row: Fields, column: str, form: Form, where: str) -> list[Fields]:
