@@ -110,7 +110,7 @@ def _n_first(file: ForeignFile) -> int:
 
 
 def _unused(file: ForeignFile) -> Iterable[str]:
-    """What this package's own lines hold besides: keys of documents and of answers that none has."""
+    """Notes on what this package's own lines hold besides: keys of documents and of answers that none has."""
     if file.form == OWN:
         fields = {*AnswerSet.__dataclass_fields__, "answers", "verdict", "scores", "sampled", "store", "crc32"}
         if unused := sorted({key for _, row in file.rows for key in row} - fields):
@@ -244,7 +244,7 @@ def _answer(value: Any, where: str) -> Any:
 
 
 def _means(tokens: object, where: str) -> Mapping[str, Any]:
-    """What is kept of the log-probabilities of an answer's tokens."""
+    """Return what is kept of the log-probabilities of an answer's tokens."""
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}: expected a list of numbers, got {outside.shown(tokens)}")
     plain = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]

@@ -94,7 +94,7 @@ def _blocks(text: str, *, whole: bool = False) -> Iterator[str]:
         marker = _MARKER.match(stripped)
         number = _item_number(marker)
         closed = not block or _is_closed(block[-1])
-        begins = marker is not None and (closed or number in (0, item + 1))
+        begins = marker is not None and _is_next(number, item, closed)
         item = number if begins else item
         if block and (not stripped or begins or closed or stripped != line.strip()):
             yield " ".join(block)
@@ -105,6 +105,11 @@ def _blocks(text: str, *, whole: bool = False) -> Iterator[str]:
             block += filter(None, [stripped[marker.end() :] if marker and begins else stripped])
     if block:
         yield " ".join(block)
+
+
+def _is_next(number: int, item: int, closed: bool) -> bool:
+    """Whether a marker begins an item: behind a closed line, without a number, or with the one behind the last."""
+    return closed or number in (0, item + 1)
 
 
 def _item_number(marker: re.Match[str] | None) -> int:

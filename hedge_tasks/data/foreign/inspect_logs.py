@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def read(file: Path) -> ForeignFile:
     epochs: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for sample in samples:
         epochs[str(sample.get("id"))].append(sample)
-    scorers = sorted({name for of_id in epochs.values() for sample in of_id for name in sample.get("scores") or {}})
+    scorers = _scorers(epochs.values())
     scorer = scorers[0] if len(scorers) == 1 else ""
     answered = {id: [(s, list(_answers(s))) for s in sorted(of_id, key=_epoch)] for id, of_id in epochs.items()}
     rows = [(f"{file}: {id}", row) for id, of_id in answered.items() if (row := _row(id, of_id, scorer))]
@@ -45,6 +45,11 @@ def read(file: Path) -> ForeignFile:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
     judge = f"inspect_ai: {scorer}" if scorer else ""
     return ForeignFile(FORM, rows, str((header.get("eval") or {}).get("model") or ""), judge, tuple(notes))
+
+
+def _scorers(epochs: Iterable[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """The names of all scorers of samples."""
+    return sorted({name for samples in epochs for sample in samples for name in sample.get("scores") or {}})
 
 
 def _epoch(sample: Mapping[str, Any]) -> int:

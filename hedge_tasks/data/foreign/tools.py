@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile, zip_longest
 from pathlib import Path
@@ -167,15 +167,18 @@ def _read_form(
             named_first = len(columns.reply) > 1  # of several columns the first holds the baseline
             replies = {"baseline": whole[0], "answers": whole[1:]} if named_first else {"answers": whole}
             documents.append((where, {**fields, **({"question": question} if question else {}), **replies}))
-    notes = [*table.notes, *(f"right answers come from column {column!r}" for column in columns.answers)]
-    used = {*columns.named(), *letters, *form.logprobs.values(), *form.ignored, "model"}
-    if unused := [column for column in table.columns if column not in used]:
-        notes.append(f"not used: {', '.join(map(repr, unused))}")
-    if lost:
-        notes.append(f"lost: {len(lost)} requests that failed, such as {lost[0]!r}")
+    notes = _notes(table, columns, {*columns.named(), *letters, *form.logprobs.values(), *form.ignored, "model"})
+    notes += [f"lost: {len(lost)} requests that failed, such as {lost[0]!r}"] if lost else []
     who = "given" if name == NAMED else f"{name}: {columns.label}"
     judge = who if any("label" in row for _, row in documents) else ""
     return ForeignFile(name, documents, _model(table, rows), judge, tuple(notes))
+
+
+def _notes(table: StoredTable, columns: ColumnSettings, used: Collection[str | None]) -> list[str]:
+    """Notes on where right answers come from, and on every column that is not used."""
+    unused = [column for column in table.columns if column not in used]
+    sources = [f"right answers come from column {column!r}" for column in columns.answers]
+    return [*table.notes, *sources, *([f"not used: {', '.join(map(repr, unused))}"] if unused else [])]
 
 
 def _document(row: Fields, columns: ColumnSettings, number: str, where: str) -> dict[str, Any]:
