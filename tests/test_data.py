@@ -6,13 +6,11 @@ import io
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
 from datasets import Dataset, Features, Image, Value
 from PIL import Image as PILImage
-from pyarrow import parquet
 
-from hedge_tasks.data import splits, stored_columns
+from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
 
 FEATURES = Features({"question": Value("string"), "answer": Value("string"), "image": Image()})
@@ -129,41 +127,3 @@ def test_an_unreachable_hub_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> No
         in str(caught.value)
     )
     assert "DIR/org__set/small/test*.parquet" in str(caught.value)
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_columns_of_local_files_are_those_of_the_data_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
-) -> None:
-    folder = tmp_path / "org__set"
-    folder.mkdir()
-    pictures: list[Any] = [f"picture {i}".encode() if i % 3 else None for i in range(7)]
-    for i, picture in enumerate(pictures):
-        (folder / f"{i}.png").write_bytes(picture or b"none")
-    images = [
-        None if p is None else f"{i}.png" if named else {"bytes": p, "path": None} for i, p in enumerate(pictures)
-    ]
-    rows = {"id": list(range(7)), "question": [f"what is {i}?" for i in range(7)], "image": images}
-    table = pyarrow.table(rows)
-    for part, (start, n) in enumerate(((0, 3), (3, 4))):
-        parquet.write_table(table.slice(start, n), folder / f"test-{part}.parquet")
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    ours = stored_columns.open_columns("org/set", None, "test", None)
-    assert not isinstance(ours, stored_columns._Loaded)
-    features = {"id": Value("int64"), "question": Value("string"), "image": Value("string") if named else Image()}
-    theirs = stored_columns._Loaded(
-        splits.load_split("org/set", None, "test").cast(Features(features)), "org/set", None, None
-    )
-    assert (list(ours.names), len(ours)) == (list(theirs.names), len(theirs)) == (["id", "question", "image"], 7)
-    assert ours.values("question") == theirs.values("question") == rows["question"]
-    wanted = [0, 2, 4, 5]
-    expected = [[p] if p else [] for p in (pictures[i] for i in wanted)]
-    assert list(ours.images(wanted, ["image"])) == list(theirs.images(wanted, ["image"])) == expected
-
-
-def test_a_damaged_file_of_columns_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "org__set").mkdir()
-    (tmp_path / "org__set" / "test.parquet").write_bytes(b"PAR1 and nothing else")
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    with pytest.raises(DataError, match=r"org/set: cannot read test.parquet in "):
-        stored_columns.open_columns("org/set", None, "test", None)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 import torch
 
@@ -30,21 +27,6 @@ TARGETS = {"a": "red", "b": "cow"}
 def lines(file: Path, rows: list[Any]) -> Path:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return file
-
-
-def plain(folder: Path) -> list[Path]:
-    rows = [
-        {"id": i, "question": QUESTIONS[i], "reference": TARGETS[i], "generations": of} for i, of in ANSWERS.items()
-    ]
-    return [lines(folder / "a.jsonl", rows)]
-
-
-def greedy(folder: Path) -> list[Path]:
-    rows = [
-        {"id": i, "question": QUESTIONS[i], "answer": TARGETS[i], "greedy": of[0], "samples": of[1:]}
-        for i, of in ANSWERS.items()
-    ]
-    return [lines(folder / "a.jsonl", rows)]
 
 
 def uqlm(folder: Path, kind: str = "csv") -> list[Path]:
@@ -107,24 +89,10 @@ def inspect_samples(scores: bool = False) -> list[dict[str, Any]]:
 
 
 def inspect_eval(folder: Path) -> list[Path]:
-    """As inspect_ai writes it: files of an archive packed with zstd, which Python cannot write before 3.14."""
-    made, sizes = io.BytesIO(), {}
-    codec = pa.Codec("zstd")
-    with zipfile.ZipFile(made, "w") as archive:
-        members = {"header.json": {"eval": {"model": "m"}}}
-        members |= {f"samples/{s['id']}_epoch_{s['epoch']}.json": s for s in inspect_samples()}
-        for name, value in members.items():
-            content = json.dumps(value).encode()
-            sizes[name] = len(content)
-            archive.writestr(name, codec.compress(content, asbytes=True))
-    data = bytearray(made.getvalue())
-    at = data.find(b"PK\1\2")
-    while at >= 0:
-        [length] = struct.unpack_from("<H", data, at + 28)
-        struct.pack_into("<H", data, at + 10, 93)
-        struct.pack_into("<I", data, at + 24, sizes[bytes(data[at + 46 : at + 46 + length]).decode()])
-        at = data.find(b"PK\1\2", at + 4)
-    (folder / "log.eval").write_bytes(data)
+    with zipfile.ZipFile(folder / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"model": "m"}}))
+        for s in inspect_samples():
+            archive.writestr(f"samples/{s['id']}_epoch_{s['epoch']}.json", json.dumps(s))
     return [folder / "log.eval"]
 
 
@@ -142,7 +110,7 @@ def polygraph(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     "make",
-    [plain, greedy, uqlm, uqlm_parquet, lmms_eval, vlmevalkit, inspect_json, inspect_eval, polygraph],
+    [uqlm, uqlm_parquet, lmms_eval, vlmevalkit, inspect_json, inspect_eval, polygraph],
     ids=lambda make: make.__name__,
 )
 def test_the_answers_of_every_tool(tmp_path: Path, make: Callable[[Path], list[Path]]) -> None:
@@ -287,12 +255,12 @@ def test_what_is_refused(tmp_path: Path) -> None:
         read_answers([tmp_path / "m.man"])
     with pytest.raises(ConfigError, match=r"the model's replies\? Say --reply COLUMN; there are said \('a'\)"):
         read_answers([lines(tmp_path / "a.jsonl", [{"said": "a"}])])
-    with pytest.raises(ConfigError, match="of several tools or models: plain generations, lmms-eval"):
-        read_answers([*plain(tmp_path), *lmms_eval(tmp_path)])
+    with pytest.raises(ConfigError, match="of several tools or models: uqlm, lmms-eval"):
+        read_answers([*uqlm(tmp_path), *lmms_eval(tmp_path)])
     (tmp_path / "b.eval").write_bytes(b"PK")
-    with pytest.raises(DataError, match="not readable as a log of inspect_ai"):
+    with pytest.raises(DataError, match=r"`inspect log convert .* --to json"):
         read_answers([tmp_path / "b.eval"])
-    ours = [{"doc_id": 0, "filtered_resps": '{"id": "1"}', "target": "x"}]
+    ours = [{"doc_id": 0, "resps": [['{"id": "1"}']], "target": "x"}]
     with pytest.raises(DataError, match="its run file holds more"):
         read_answers([lines(tmp_path / "o.jsonl", ours)])
 
@@ -301,7 +269,7 @@ def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     call = [
         "import",
         "answers",
-        *map(str, plain(tmp_path)),
+        *map(str, uqlm(tmp_path)),
         "--out",
         str(tmp_path / "runs"),
         "--model-name",
@@ -330,7 +298,7 @@ def test_one_rule_for_log_probabilities_in_score_and_import(
     taken = taken and not (value == "null" and "[" in form)
     answer = f'{{"text": "red", {form % value}}}'
     row = f'"id": "1", "question": "which?", "reference": "red", "%s": [{answer}, {answer}]'
-    for command, key in ((["score", "--clustering", "exact"], "answers"), (["import", "answers"], "generations")):
+    for command, key in ((["score", "--clustering", "exact"], "answers"), (["import", "answers"], "response")):
         file = tmp_path / f"{key}.jsonl"
         file.write_text(f"{{{row % key}}}\n")
         out = tmp_path / ("scores.jsonl" if key == "answers" else "runs")

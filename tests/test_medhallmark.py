@@ -233,7 +233,7 @@ def test_a_name_that_fits_images_that_differ_is_an_error(pictures: Path) -> None
     (pictures / "c" / "synpic1.png").write_bytes(picture(1))
     assert ImageFolder(pictures).read("rad/synpic1.jpg") == picture(1)
     (pictures / "c" / "synpic1.png").write_bytes(picture(9))
-    with pytest.raises(DataError, match=r"rad/synpic1\.jpg.* may be one of several"):
+    with pytest.raises(DataError, match=r"synpic1.* may be one of several"):
         ImageFolder(pictures).read("rad/synpic1.jpg")
     assert ImageFolder(pictures).read("../../etc/passwd") is None
 

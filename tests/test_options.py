@@ -187,9 +187,9 @@ def test_arrays_that_do_not_fit(tmp_path: Path) -> None:
     assert "expected numbers (questions, options), got (2,)" in complaint(m=np.zeros(2))
     assert "expected numbers" in complaint(m=np.array([["a", "b"]] * 2))
     assert "no NPZ file of numbers" in complaint(m=np.array([[None, {}]] * 2))  # a pickle inside: never loaded
-    assert "'m', row 1[B]: expected a finite number" in complaint(m=np.array([[0, 1], [0, np.nan]]))
+    assert "row 1: logits['B']: expected a finite number" in complaint(m=np.array([[0, 1], [0, np.nan]]))
     assert "its questions are missing" in complaint(None, m=np.zeros((2, 2)))
-    assert "already at" in complaint(
+    assert "already on line" in complaint(
         written(tmp_path / "p.jsonl", *[{"id": "1", "answer": "A"}] * 2), m=np.zeros((2, 2))
     )
     file.write_bytes(b"PK\x03\x04 and nothing else")

@@ -126,11 +126,8 @@ def test_numbers_of_cells() -> None:
         *(None, None, None),
     ]
     assert cells.number("-inf", "x") == -math.inf  # a logit may be that
-    assert [cells.whole_number(cell, "x") for cell in (3.0, "3.0", "nan")] == [3, 3, None]
     for cell in (True, "three", [1], 10**400):
         with pytest.raises(DataError, match=r"^x: expected a number"):
             cells.number(cell, "x")
-    with pytest.raises(DataError, match=r"^x: expected a whole number, got 0.5"):
-        cells.whole_number(0.5, "x")
     with pytest.raises(DataError, match=r"^id: expected a text, got None"):
         cells.required(None, "id")

@@ -165,13 +165,8 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
 
 def _counts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
     """Return what was counted in all rows, a line each."""
-    from hedge_tasks.data.own_data import describe
-
     counts = [f"different pictures: {findings.pictures}"] if roles.images else []
     counts.append(f"groups: {findings.groups}")
     if findings.repeated:
         counts.append(f"repeated: {findings.repeated} rows with question and pictures of one before")
-    if findings.marked:
-        mark = "hold a mark that some models keep for themselves, and are not asked of those"
-        counts.append(describe(findings.marked, table.n_rows, mark))
     return counts

@@ -10,10 +10,10 @@ those of its tokens, or `tokens`, a list of [text, log-probability]. Other tools
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.foreign import inspect_logs, polygraph
-from hedge_tasks.data.foreign.tools import FINISHES, OWN, ForeignFile, read_table_of_answers
+from hedge_tasks.data.foreign.tools import OWN, ForeignFile, read_table_of_answers
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
 from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.data.template_tokens import without_template_tokens
@@ -30,9 +30,14 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row
 
-_TEXTS = ("text", "generation", "content", "response")
-_LOGPROBS = ("logprobs", "token_logprobs", "token_log_likelihoods")
-_KEYS = {*Answer.__dataclass_fields__, *_TEXTS, *_LOGPROBS, "finish_reason", "reasoning"}
+_FINISHES = {
+    **{"stop": "stop", "eos": "stop", "length": "length", "max_tokens": "length"},
+    **{"content_filter": "filtered", "filtered": "filtered"},
+}
+"""Why a model stopped, in the words of other tools -> in ours."""
+
+_LISTS = ("answers", "clean", "noisy")
+_KEYS = {*Answer.__dataclass_fields__, "logprobs", "finish_reason", "reasoning"}
 
 
 @dataclass(frozen=True)
@@ -75,36 +80,46 @@ def read_answers(
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
     lost: Counter[str] = Counter()
+    answer_sets = clean_answer_sets(parse_answer_sets(_joined(read, lost)), str(files[0]))
+    if not answer_sets:
+        raise DataError(f"{files[0]}: no answers in it")
+    notes = [note for file in read for note in (*file.notes, *_unused(file))]
+    notes += [f"lost: {what} of {n} answers" for what, n in lost.items()]
+    notes += _findings(answer_sets, sum(map(_n_first, read)))
+    judges = dict.fromkeys(file.judge for file in read if file.judge)
+    return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), tuple(notes))
+
+
+def _joined(read: Sequence[ForeignFile], lost: Counter[str]) -> Iterable[Row]:
+    """The rows of files, those of one id joined; what is lost of thoughts is counted."""
     joined: dict[str, Row] = {}
     for file in read:
         rows = file.rows if file.form == OWN else [(at, _without_thoughts(row, lost)) for at, row in file.rows]
         for where, row in _once(normal_rows(rows)):
             id = str(row.get("id"))
-            joined[id] = _join(joined.get(id), (where, row))
-    answer_sets = clean_answer_sets(parse_answer_sets(joined.values()), str(files[0]))
-    if not answer_sets:
-        raise DataError(f"{files[0]}: no answers in it")
-    unused = sorted({key for file in read for _, row in file.rows for key in _unused_keys(row)})
-    notes = [f"not used in answers: {', '.join(map(repr, unused))}"] if unused else []
-    notes += [note for file in read for note in file.notes] + [
-        f"lost: {what} of {n} answers" for what, n in lost.items()
-    ]
-    n_first = sum("answers" in row and row.get("baseline") is None for file in read for _, row in file.rows)
-    judges = dict.fromkeys(file.judge for file in read if file.judge)
-    return ReadAnswers(
-        next(iter(forms)),
-        tuple(answer_sets),
-        next(iter(models), ""),
-        ", ".join(judges),
-        (*notes, *_findings(answer_sets, n_first)),
-    )
+            joined[id] = _join(joined[id], (where, row)) if id in joined else (where, row)
+    return joined.values()
 
 
-def _unused_keys(row: Mapping[str, Any]) -> Iterable[str]:
-    """Keys of a row's answers that no answer has."""
-    lists = [row[name] for name in ("answers", "clean", "noisy") if isinstance(row.get(name), list)]
-    answers = [row.get("baseline"), *(answer for answers in lists for answer in answers)]
-    return {key for answer in answers if isinstance(answer, Mapping) for key in answer} - _KEYS
+def _n_first(file: ForeignFile) -> int:
+    """Documents of which nothing but their order says which answer is the baseline."""
+    return sum("answers" in row and row.get("baseline") is None for _, row in file.rows)
+
+
+def _unused(file: ForeignFile) -> Iterable[str]:
+    """Notes on what this package's own lines hold besides: keys of documents and of answers that none has."""
+    if file.form == OWN:
+        fields = {*AnswerSet.__dataclass_fields__, "answers", "verdict", "scores", "sampled", "store", "crc32"}
+        if unused := sorted({key for _, row in file.rows for key in row} - fields):
+            yield f"not used: {', '.join(map(repr, unused))}"
+    answers = [answer for _, row in file.rows for answer in _answers_of(row)]
+    if unused := sorted({key for answer in answers if isinstance(answer, Mapping) for key in answer} - _KEYS):
+        yield f"not used in answers: {', '.join(map(repr, unused))}"
+
+
+def _answers_of(row: Mapping[str, Any]) -> list[Any]:
+    lists = [row[name] for name in _LISTS if isinstance(row.get(name), list)]
+    return [row.get("baseline"), *(answer for answers in lists for answer in answers)]
 
 
 def _findings(answer_sets: Sequence[AnswerSet], n_first: int) -> Iterable[str]:
@@ -118,12 +133,18 @@ def _findings(answer_sets: Sequence[AnswerSet], n_first: int) -> Iterable[str]:
 
 
 def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> ForeignFile:
+    ending = file.suffix.lower()
     if file != Path("-") and not file.exists():
         raise DataError(f"cannot read {file}: there is no such file")
-    if file.suffix.lower() == ".eval" or (file.suffix.lower() == ".json" and inspect_logs.is_log(file)):
+    if ending == ".eval" or (ending == ".json" and inspect_logs.is_log(file)):
         return inspect_logs.read(file)
-    if file.suffix.lower() in (".man", ".pt", ".pth"):
+    if ending in (".man", ".pt", ".pth"):
         return polygraph.read(file)
+    if ending in (".pkl", ".pickle"):
+        raise DataError(
+            f"{file}: a pickle runs code when it is read; write it as JSON lines (pandas: to_json(..., "
+            "orient='records', lines=True))"
+        )
     return read_table_of_answers(file, questions, columns)
 
 
@@ -137,36 +158,41 @@ def _once(rows: Sequence[Row]) -> Iterable[Row]:
     return once.values()
 
 
-def _join(earlier: Row | None, row: Row) -> Row:
-    if earlier is None:
-        return row
-    (where, first), (at, other) = earlier, row
-    if first.get("question") and other.get("question") and first["question"] != other["question"]:
+def _join(earlier: Row, row: Row) -> Row:
+    (where, first), (at, later) = earlier, row
+    if first.get("question") and later.get("question") and first["question"] != later["question"]:
         raise DataError(f"{at}: the id {outside.shown(first['id'])} is of another question at {where}")
-    draws = {"clean": [*first["clean"], other["baseline"], *other["clean"]]}
-    return where, {**first, **draws, "noisy": [*(first.get("noisy") or ()), *(other.get("noisy") or ())]}
+    clean = [*first["clean"], later["baseline"], *later["clean"]]
+    return where, {**first, "clean": clean, "noisy": [*(first.get("noisy") or ()), *(later.get("noisy") or ())]}
 
 
 def _without_thoughts(row: Mapping[str, Any], lost: Counter[str]) -> Mapping[str, Any]:
     """A row whose answers are without their thoughts; log-probabilities of both together are of neither."""
 
     def answer(value: Any) -> Any:
-        text = _text(value)
-        reasoning = isinstance(value, Mapping) and value.get("reasoning")
-        if not isinstance(text, str) or not (reasoning or has_thought(text)):
+        fields = value if isinstance(value, Mapping) else {"text": value}
+        text = fields.get("text")
+        if not isinstance(text, str) or not (fields.get("reasoning") or has_thought(text)):
             return value
         lost["the thought"] += 1
-        fields = value if isinstance(value, Mapping) else {}
-        if any(fields.get(key) for key in (*_LOGPROBS, "mean_logprob", "tokens")):
+        if any(fields.get(key) for key in ("logprobs", "mean_logprob", "tokens")):
             lost["log-probabilities of thought and answer together,"] += 1
         after_thought, is_open = without_thoughts(text)
         finish = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
         return {**finish, "text": "" if is_open else after_thought.strip()}
 
-    lists = {
-        key: list(map(answer, row[key])) for key in ("answers", "clean", "noisy") if isinstance(row.get(key), list)
-    }
-    return {**row, **lists, **({"baseline": answer(row["baseline"])} if row.get("baseline") is not None else {})}
+    return _mapped(row, lambda value, _: answer(value), "")
+
+
+def _mapped(row: Mapping[str, Any], change: Callable[[Any, str], Any], where: str) -> dict[str, Any]:
+    """A row with every answer changed, which is told its place."""
+    changed = dict(row)
+    if row.get("baseline") is not None:
+        changed["baseline"] = change(row["baseline"], f"{where}: baseline")
+    for name in _LISTS:
+        if isinstance(row.get(name), list):
+            changed[name] = [change(value, f"{where}: {name}[{i}]") for i, value in enumerate(row[name])]
+    return changed
 
 
 # --- one line ---------------------------------------------------------------------------------------------------------
@@ -182,12 +208,7 @@ def normal_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def _normal_row(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    normal = dict(row)
-    if row.get("baseline") is not None:
-        normal["baseline"] = _answer(row["baseline"], f"{where}: baseline")
-    for name in ("answers", "clean", "noisy"):
-        if isinstance(row.get(name), list):
-            normal[name] = [_answer(value, f"{where}: {name}[{i}]") for i, value in enumerate(row[name])]
+    normal = _mapped(row, _answer, where)
     if "answers" in row:
         answers = normal.pop("answers")
         if not isinstance(answers, list) or not (answers or "baseline" in normal):
@@ -201,34 +222,31 @@ def _normal_row(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return normal
 
 
-def _text(value: Any) -> Any:
-    return next((value[key] for key in _TEXTS if key in value), None) if isinstance(value, Mapping) else value
-
-
 def _answer(value: Any, where: str) -> Any:
     """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
-    if isinstance(value, str):
-        return {"text": value}
     if not isinstance(value, Mapping):
-        return value
-    fields = {key: item for key, item in value.items() if key not in (*_TEXTS, *_LOGPROBS)} | {"text": _text(value)}
-    if finish := fields.pop("finish_reason", None):
-        fields["finish"] = FINISHES.get(str(finish))
-    tokens = next((value[key] for key in _LOGPROBS if value.get(key) is not None), None)
-    if tokens is None and fields.get("mean_logprob") is None and isinstance(pairs := fields.get("tokens"), list):
-        if not pairs or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+        return {"text": value} if isinstance(value, str) else value
+    fields = {key: item for key, item in value.items() if key not in ("logprobs", "finish_reason")}
+    if finish := value.get("finish_reason"):
+        fields["finish"] = _FINISHES.get(str(finish))
+    if (tokens := value.get("logprobs")) is not None:
+        if fields.get("mean_logprob") is not None or fields.get("n_tokens") is not None:
+            raise DataError(f"{where}: logprobs say what mean_logprob and n_tokens do; give one of them")
+        return {**fields, **_means(tokens, f"{where}.logprobs")}
+    if (pairs := value.get("tokens")) is not None and fields.get("mean_logprob") is None:
+        if not isinstance(pairs, list) or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
             raise DataError(f"{where}.tokens: expected a list of [text, log-probability]")
-        tokens, fields["n_tokens"] = [logprob for _, logprob in pairs], None
-    if tokens is None:
-        return fields
-    for key in ("mean_logprob", "n_tokens"):
-        if fields.get(key) is not None:
-            raise DataError(f"{where}: {key} and logprobs say the same thing; give one of them")
+        return {**fields, **_means([logprob for _, logprob in pairs], f"{where}.tokens")}
+    return fields
+
+
+def _means(tokens: object, where: str) -> Mapping[str, Any]:
+    """Return what is kept of the log-probabilities of an answer's tokens."""
     if not isinstance(tokens, list) or not tokens:
-        raise DataError(f"{where}.logprobs: expected a list of numbers, got {outside.shown(tokens)}")
+        raise DataError(f"{where}: expected a list of numbers, got {outside.shown(tokens)}")
     plain = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]
-    numbers = [outside.log_probability(token, f"{where}.logprobs[{i}]") for i, token in enumerate(plain)]
-    return {**fields, "mean_logprob": math.fsum(numbers) / len(numbers), "n_tokens": len(numbers), **extremes(numbers)}
+    numbers = [outside.log_probability(token, f"{where}[{i}]") for i, token in enumerate(plain)]
+    return {"mean_logprob": math.fsum(numbers) / len(numbers), "n_tokens": len(numbers), **extremes(numbers)}
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
@@ -242,20 +260,8 @@ def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[Answe
         name: where they are from, for the warning.
     """
     changed: list[str] = []
-
-    def clean(answer: Answer) -> Answer:
-        text = without_template_tokens(answer.text)
-        if text == answer.text:
-            return answer
-        changed.append(answer.text)
-        return replace(answer, text=text)
-
-    result = []
     usable = without_placeholders(answer_sets)
-    for a in usable:
-        baseline, clean_draws, noisy = clean(a.baseline), tuple(map(clean, a.clean)), tuple(map(clean, a.noisy))
-        unchanged = baseline is a.baseline and all(map(operator.is_, (*clean_draws, *noisy), (*a.clean, *a.noisy)))
-        result.append(a if unchanged else replace(a, baseline=baseline, clean=clean_draws, noisy=noisy))
+    cleaned = [a.with_answers(partial(_without_tokens, changed=changed)) for a in usable]
     total = sum(len(a.answers) for a in answer_sets)
     lost = [answer for a, own in zip(usable, answer_sets, strict=True) if a is not own for answer in a.answers]
     if n_lost := sum(answer.no_logprob == PLACEHOLDER for answer in lost):
@@ -265,7 +271,15 @@ def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[Answe
             "{}: {} of {} answers have tokens of a chat template around them, such as {}; they are taken away",
             *(name, len(changed), total, outside.shown(changed[0])),
         )
-    return result
+    return cleaned
+
+
+def _without_tokens(answer: Answer, changed: list[str]) -> Answer:
+    text = without_template_tokens(answer.text)
+    if text == answer.text:
+        return answer
+    changed.append(answer.text)
+    return replace(answer, text=text)
 
 
 def parse_answer_sets(rows: Iterable[Row]) -> list[AnswerSet]:
@@ -283,8 +297,7 @@ def parse_answer_sets(rows: Iterable[Row]) -> list[AnswerSet]:
             raise DataError(f"{where}: id {answer_set.id!r} is already on line {first}")
         sets[answer_set.id] = (where, answer_set)
     # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
-    if any(answer_set.clean for _, answer_set in sets.values()):
-        for where, answer_set in sets.values():
-            if not answer_set.clean:
-                raise DataError(f"{where}: clean: at least one answer is needed, as the other documents have")
+    for where, answer_set in sets.values() if any(a.clean for _, a in sets.values()) else ():
+        if not answer_set.clean:
+            raise DataError(f"{where}: clean: at least one answer is needed, as the other documents have")
     return [answer_set for _, answer_set in sets.values()]

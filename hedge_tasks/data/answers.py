@@ -7,14 +7,16 @@ answer store, in lmms-eval's sample files and in the JSON lines that `hedge scor
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Strict, TypeAdapter, ValidationInfo
 
 from hedge_tasks.data.option_order import spellings
-from hedge_tasks.data.spans import LabelledSpan, read_spans
+from hedge_tasks.data.spans import LabelledSpan, read_spans, spans_as_json
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.records import CleanText, Text, checked
@@ -106,10 +108,6 @@ class Thought:
     n_tokens: Annotated[int, Strict(), Field(ge=0)]
     mean_logprob: LogProbability | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        mean = self.mean_logprob
-        return {"n_tokens": self.n_tokens, **({} if mean is None else {"mean_logprob": mean})}
-
 
 @dataclass(frozen=True, slots=True)
 class Served:
@@ -124,9 +122,6 @@ class Served:
     model: CleanText | None = None
     provider: CleanText | None = None
     system_fingerprint: CleanText | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,21 +167,7 @@ class Answer:
             raise DataError("alternatives: expected a list for each of the tokens")
 
     def to_dict(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {
-            "text": self.text,
-            "mean_logprob": self.mean_logprob,
-            "n_tokens": self.n_tokens,
-            "finish": self.finish,
-            "tokens": _json_tokens(self.tokens),
-            "alternatives": None if self.alternatives is None else list(map(_json_tokens, self.alternatives)),
-            "end_logprob": self.end_logprob,
-            "thought": self.thought and self.thought.to_dict(),
-            "no_logprob": self.no_logprob,
-            "least_logprob": self.least_logprob,
-            "n_zero": self.n_zero or None,
-            "served": self.served and self.served.to_dict(),
-        }
-        return {name: value for name, value in fields.items() if value is not None}
+        return _dumped(self)
 
     @classmethod
     def read(cls, fields: object, where: str = "answer") -> Answer:
@@ -304,9 +285,9 @@ class AnswerSet:
     cluster_ids: Annotated[tuple[Annotated[int, Strict()], ...] | None, AfterValidator(_one_per_answer)] = None
     follow_ups: Annotated[tuple[AnswerSet, ...], _none_is(()), AfterValidator(_without_follow_ups)] = ()
     held_out: Annotated[bool, Strict(), _none_is(False)] = False
-    choice_errors: Mapping[str, float] = field(default_factory=dict)
+    choice_errors: Annotated[Mapping[str, float], Field(exclude=True)] = field(default_factory=dict)
     forced: Annotated[Mapping[str, Answer], _none_is({})] = field(default_factory=dict)
-    claims: Annotated[tuple[LabelledSpan, ...], BeforeValidator(_spans)] = ()
+    claims: Annotated[tuple[LabelledSpan, ...], BeforeValidator(_spans), PlainSerializer(spans_as_json)] = ()
     drawn: Drawn | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -360,27 +341,16 @@ class AnswerSet:
             raise DataError(f"{self.id}: {len(cluster_ids)} cluster ids for {len(self.answers)} answers")
         return replace(self, cluster_ids=tuple(int(i) for i in cluster_ids))
 
+    def with_answers(self, change: Callable[[Answer], Answer]) -> AnswerSet:
+        """Return the set with every answer changed; itself where none is."""
+        changed = tuple(map(change, self.answers))
+        if all(map(operator.is_, changed, self.answers)):
+            return self
+        noisy = 1 + len(self.clean)
+        return replace(self, baseline=changed[0], clean=changed[1:noisy], noisy=changed[noisy:])
+
     def to_dict(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"id": self.id}
-        for name in ("question", "reference", "label", "group", "question_type"):
-            if (value := getattr(self, name)) is not None:
-                fields[name] = value
-        fields["baseline"] = self.baseline.to_dict()
-        fields["clean"] = [answer.to_dict() for answer in self.clean]
-        fields["noisy"] = [answer.to_dict() for answer in self.noisy]
-        if self.cluster_ids is not None:
-            fields["cluster_ids"] = list(self.cluster_ids)
-        if self.held_out:
-            fields["held_out"] = True
-        if self.forced:
-            fields["forced"] = {name: answer.to_dict() for name, answer in self.forced.items()}
-        if self.claims:
-            fields["claims"] = [span.to_dict() for span in self.claims]
-        if self.follow_ups:
-            fields["follow_ups"] = [answer_set.to_dict() for answer_set in self.follow_ups]
-        if self.drawn is not None:
-            fields["drawn"] = asdict(self.drawn)
-        return fields
+        return {"noisy": [], **_dumped(self)}
 
     def to_json(self, report: Mapping[str, Any] | None = None) -> str:
         """One line of JSON.
@@ -468,5 +438,13 @@ def _json(fields: dict[str, Any], report: Mapping[str, Any] | None) -> str:
     return json.dumps(fields | ({_REPORT: report} if report else {}), ensure_ascii=False)
 
 
-def _json_tokens(tokens: Sequence[tuple[str, float]] | None) -> list[list[Any]] | None:
-    return None if tokens is None else [[text, p] for text, p in tokens]
+@cache
+def _writer(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _dumped(value: Any) -> dict[str, Any]:
+    """The fields of a record for JSON, without those that have their default."""
+    kind: Any = type(value)
+    fields: dict[str, Any] = _writer(kind).dump_python(value, mode="json", exclude_defaults=True)
+    return fields

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +25,7 @@ def is_missing(value: object) -> bool:
     """Whether a cell says that there is nothing: null, NaN, empty, or a word for that."""
     if isinstance(value, str):
         return value.strip().casefold() in _MISSING
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return value is None or value != value
 
 
 def is_empty(value: object) -> bool:
@@ -42,7 +41,7 @@ def text(value: object, where: str = "") -> str:
     Raises:
         DataError: it is a list or a record.
     """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or value != value:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -81,11 +80,9 @@ def as_list(value: object) -> list[Any] | None:
     items = None
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         items = ast.literal_eval(value.strip())
-    if not isinstance(items, list):
-        return None
-    if _SIDE_BY_SIDE.search(value):
+    if isinstance(items, list) and _SIDE_BY_SIDE.search(value):
         raise DataError(f"{shown(value)} is a list as NumPy prints it; write column.map(list) to the file")
-    return items
+    return items if isinstance(items, list) else None
 
 
 def number(value: object, where: str) -> float | None:
@@ -96,24 +93,10 @@ def number(value: object, where: str) -> float | None:
     """
     if is_missing(value):
         return None
-    try:
+    with suppress(ValueError, OverflowError):
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             return float(value)
-    except (ValueError, OverflowError):
-        pass
     raise DataError(f"{where}: expected a number, got {shown(value)}")
-
-
-def whole_number(value: object, where: str) -> int | None:
-    """Return a whole number, also one that pandas has made a float of; None where there is none.
-
-    Raises:
-        DataError: it is something else.
-    """
-    result = number(value, where)
-    if result is not None and not result.is_integer():
-        raise DataError(f"{where}: expected a whole number, got {shown(value)}")
-    return None if result is None else int(result)
 
 
 _EXPECTED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"
@@ -151,11 +134,10 @@ def first_of(row: Mapping[str, object], names: Sequence[str], where: str, what: 
     Raises:
         DataError: it has none of them, or no text in it.
     """
-    for name in names:
-        if name in row:
-            value = row[name]
-            # An answer set's baseline answer.
-            return text(value.get("text") if isinstance(value, Mapping) else value, f"{where}: {name}")
+    for name in (name for name in names if name in row):
+        value = row[name]
+        # An answer set's baseline answer.
+        return text(value.get("text") if isinstance(value, Mapping) else value, f"{where}: {name}")
     raise DataError(f"{where}: {unknown(f'{what} column', names[0], map(str, row))}")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import takewhile
+from dataclasses import dataclass
+from itertools import islice, takewhile
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
@@ -22,9 +22,6 @@ LISTS = ("options", "choices")
 _LETTER = re.compile(r"\(?(?P<letter>[A-Za-z])(?:[).:]|\s*$)\s*(?P<text>.*)", re.DOTALL)
 _SAMPLE = 50
 
-Naming = Literal["letter", "number", "text"]
-"""How the column of answers names the right option."""
-
 
 @dataclass(frozen=True)
 class OptionColumns:
@@ -32,18 +29,21 @@ class OptionColumns:
 
     Attributes:
         columns: one with all options, or one an option; none where they stand in the question.
-        naming: None without answers.
-        first: number of the first option, for naming by number.
+        first: number of the first option where answers are numbers; None where they are letters or texts.
     """
 
-    columns: tuple[str, ...]
-    naming: Naming | None = None
-    first: int = 0
+    columns: tuple[str, ...] = ()
+    first: int | None = None
 
     @property
     def in_text(self) -> bool:
         """Whether the options stand in the question already."""
         return not self.columns
+
+    @property
+    def naming(self) -> str:
+        """How answers name the right option, in words."""
+        return "letter or text" if self.first is None else "number"
 
     def options_of(self, row: Mapping[str, Any], question: str) -> list[str]:
         """The texts of a row's options.
@@ -52,17 +52,14 @@ class OptionColumns:
             DataError: they cannot be told.
         """
         if self.in_text:
-            options = [option.text for option in options_in(question)]
-        else:
-            cell = row[self.columns[0]]
-            texts = [row[column] for column in self.columns] if len(self.columns) > 1 else _listed(cell)
-            options = _without_letters(
-                [" ".join(cells.text(text).split()) for text in texts if not cells.is_empty(text)]
-            )
-            if not all(map(cells.is_empty, texts[len(options) :])):
-                raise DataError("an option is missing between others")
+            return [option.text for option in options_in(question)]
+        cell = row[self.columns[0]]
+        texts = [row[column] for column in self.columns] if len(self.columns) > 1 else cells.as_list(cell) or []
+        options = _without_letters([" ".join(cells.text(text).split()) for text in texts if not cells.is_empty(text)])
+        if not all(map(cells.is_empty, texts[len(options) :])):
+            raise DataError("an option is missing between others")
         if not 2 <= len(options) <= MOST:
-            raise DataError("no options" if not options else f"{len(options)} options; expected 2 to {MOST}")
+            raise DataError(f"{len(options)} options in {shown(cell)}; expected a list of 2 to {MOST}")
         return options
 
     def with_options(self, question: str, options: Sequence[str]) -> str:
@@ -78,90 +75,66 @@ class OptionColumns:
         return text
 
     def right_letter(self, answer: object, options: Sequence[str]) -> str:
-        """The letter of the right option.
+        """The letter of the right option, which the answer names by number, or by letter or text.
 
         Raises:
-            DataError: the answer names none of them.
+            DataError: the answer names none of them, or several.
         """
-        places = self._places(answer, options)
+        answer = answer[0] if isinstance(answer, (list, tuple)) and len(answer) == 1 else answer
+        text = " ".join(cells.text(answer).casefold().split())
+        if self.first is not None:
+            places = {int(text) - self.first if text.isdecimal() else -1} & {*range(len(options))}
+        else:
+            places = {place for place, option in enumerate(options) if option.casefold() == text}
+            match = _LETTER.fullmatch(text)
+            place = ascii_uppercase.index(match["letter"].upper()) if match else MOST
+            if match and place < len(options) and match["text"] in ("", options[place].casefold()):
+                places |= {place}
         if len(places) != 1:
-            raise DataError(f"the answer {shown(answer)} is none, or several, of its {len(options)} options")
-        return ascii_uppercase[places[0]]
-
-    def with_naming(self, table: StoredTable, answer: str, question: str, first: str | None) -> OptionColumns | None:
-        """Return the columns with the way in which most answers name an option; None where those in questions are not.
-
-        Args:
-            first: number of the first option, or "none" for texts, as the user says.
-
-        Raises:
-            ConfigError: answers are numbers, and the user has not said from where on they count; or they name nothing.
-        """
-        if first is not None and first.isdecimal():
-            return replace(self, naming="number", first=int(first))
-        pairs = []
-        for row in table.rows(list(dict.fromkeys([answer, question, *self.columns]))):
-            try:
-                pairs.append((single(row[answer]), self.options_of(row, str(row[question]))))
-            except DataError:  # said of the row when all rows are looked at
-                continue
-        ways = [replace(self, naming="letter"), replace(self, naming="text")]
-        fitting = [sum(len(way._places(value, options)) == 1 for value, options in pairs) for way in ways]
-        if pairs and first is None and all(cells.text(value).isdecimal() for value, _ in pairs):
-            raise ConfigError(
-                f"{table.name}: {answer!r} holds numbers ({shown(pairs[0][0])}). Do they count the options? Say "
-                "--first-option 0 or 1, or --first-option none where they are their texts"
+            raise DataError(
+                f"the answer {shown(answer)} is none, or several, of its {len(options)} options; --options none asks "
+                "without them"
             )
-        if pairs and 2 * max(fitting) >= len(pairs):
-            return ways[fitting.index(max(fitting))]
-        if self.in_text:
-            return None
-        raise ConfigError(
-            f"{table.name}: {answer!r} ({shown(pairs[0][0]) if pairs else 'empty'}) names none of the options by "
-            "letter, number or text; --options none asks without them"
-        )
-
-    def _places(self, answer: object, options: Sequence[str]) -> list[int]:
-        """Numbers from 0 of the options that an answer may mean."""
-        text = cells.text(answer)
-        if self.naming == "number":
-            wanted = int(text) - self.first if text.isdecimal() and len(text) < 4 else -1
-            return [i for i in range(len(options)) if i == wanted]
-        same = [i for i, option in enumerate(options) if _is_same(text, option)]
-        match = _LETTER.fullmatch(text)
-        if self.naming == "text" or match is None:
-            return same if self.naming == "text" else []
-        place = ascii_uppercase.index(match["letter"].upper())
-        fits = place < len(options) and (not match["text"].strip() or _is_same(match["text"], options[place]))
-        return [place] if fits else []
+        return ascii_uppercase[places.pop()]
 
 
-def single(answer: object) -> object:
-    """An answer that may stand alone in a list."""
-    return answer[0] if isinstance(answer, (list, tuple)) and len(answer) == 1 else answer
-
-
-def find_choices(table: StoredTable, chosen: Sequence[str], question: str) -> OptionColumns | None:
+def find_choices(
+    table: StoredTable, chosen: Sequence[str], question: str, answer: str | None, first: str | None
+) -> OptionColumns | None:
     """Return the option columns of a table: the user's, else those of obvious names, else in all questions; or None.
 
     Args:
-        question: column in which they may stand as well.
+        question, answer: columns; options in questions are some only where the answers name one.
+        first: number of the first option, or "none" for texts, as the user says.
+
+    Raises:
+        ConfigError: answers are numbers, and the user has not said from where on they count.
     """
     lists = [column for column in table.columns if plain_name(column) in LISTS]
     letters = tuple(takewhile(table.columns.__contains__, ascii_uppercase))
-    if chosen or lists or len(letters) > 1:
-        return OptionColumns(tuple(chosen) or tuple(lists[:1]) or letters)
-    texts = table.values(question, _SAMPLE)
-    in_text = all(isinstance(text, str) and options_in(text) for text in texts)
-    return OptionColumns(()) if in_text else None
+    columns = tuple(chosen) or tuple(lists[:1]) or (letters if len(letters) > 1 else ())
+    choices = OptionColumns(columns, int(first) if first is not None and first.isdecimal() else None)
+    if not columns:
+        return choices if _stand_in(table, choices, question, answer) else None
+    values = table.filled(answer, _SAMPLE) if answer and first is None else []
+    if values and all(not isinstance(value, (list, tuple)) and cells.text(value).isdecimal() for value in values):
+        raise ConfigError(
+            f"{table.name}: {answer!r} holds numbers ({shown(values[0])}). Do they count the options? Say "
+            "--first-option 0 or 1, or --first-option none where they are their texts"
+        )
+    return choices
 
 
-def _listed(cell: object) -> list[Any]:
-    """The options in a cell: a list, also one written as text, `{"A": ...}`, or lettered lines."""
-    if isinstance(cell, Mapping):
-        return list(cell.values())
-    items = cells.as_list(cell)
-    return [option.text for option in options_in(str(cell))] if items is None else items
+def _stand_in(table: StoredTable, choices: OptionColumns, question: str, answer: str | None) -> bool:
+    """Whether the first questions all hold options, of which the answers name one."""
+    for row in islice(table.rows([question, *([answer] if answer and answer != question else [])]), _SAMPLE):
+        options = choices.options_of(row, str(row[question]))
+        try:
+            if not options or (answer and not choices.right_letter(row[answer], options)):
+                return False
+        except DataError:
+            return False
+    return True
 
 
 def _without_letters(options: list[str]) -> list[str]:
@@ -170,8 +143,3 @@ def _without_letters(options: list[str]) -> list[str]:
     bare = [match["text"].strip() for match in matches]
     lettered = [match["letter"] for match in matches] == list(ascii_uppercase[: len(options)])
     return bare if lettered and all(bare) else options
-
-
-def _is_same(text: str, option: str) -> bool:
-    """Whether a text is that of an option, but for case and white space."""
-    return option.casefold() == " ".join(text.casefold().split())

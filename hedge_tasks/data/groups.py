@@ -111,24 +111,15 @@ def rotated_items(names: Sequence[str | None], questions: Sequence[str | None]) 
         ['x/7', 'x/7', None]
     """
     placed = [_numbered(name) for name in names]
-    question_of_item: dict[tuple[str, int], str | None] = {
-        (stem, number): question
-        for numbered, question in zip(placed, questions, strict=True)
-        if numbered is not None
-        for stem, number in [numbered]
-        if number < ROTATION
-    }
-    large = [numbered for numbered in placed if numbered is not None and numbered[1] >= ROTATION]
-    complete = all((stem, number % ROTATION) in question_of_item for stem, number in large)
-    items: list[str | None] = []
-    for numbered, question in zip(placed, questions, strict=True):
-        base = None if numbered is None else (numbered[0], numbered[1] % ROTATION)
-        is_rotation = (
-            base in question_of_item and question_of_item[base] == question and (question is not None or complete)
-        )
-        items.append(f"{base[0]}{base[1]}" if base is not None and is_rotation else None)
-    sizes = Counter(items)
-    return [item if item is not None and sizes[item] > 1 else None for item in items]
+    items = {item: asked for item, asked in zip(placed, questions, strict=True) if item and item[1] < ROTATION}
+    bases = [(item[0], item[1] % ROTATION) if item else None for item in placed]
+    complete = all(base in items for base in bases if base)
+    rotated = [
+        base if base in items and items[base] == asked and (asked is not None or complete) else None
+        for base, asked in zip(bases, questions, strict=True)
+    ]
+    sizes = Counter(rotated)
+    return [f"{base[0]}{base[1]}" if base and sizes[base] > 1 else None for base in rotated]
 
 
 def _numbered(name: str | None) -> tuple[str, int] | None:

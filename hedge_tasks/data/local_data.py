@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from hedge_tasks.data.pictures import PICTURE_FILES, image_file_fault
+from hedge_tasks.data.picture_files import PictureFiles
+from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.errors import DataError
 
 ReadImage = Callable[[str], bytes | None]
@@ -28,13 +28,7 @@ class ImageFolder:
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
             raise DataError(f"{folder} is not a folder")
-        self._files: dict[str, list[Path]] = {}
-        for place, folders, names in os.walk(folder):
-            folders.sort()
-            for name in sorted(names):
-                path = Path(place) / name
-                if path.suffix.lower() in PICTURE_FILES:
-                    self._files.setdefault(_key(path.as_posix()), []).append(path)
+        self._files = PictureFiles(folder, outside=True)
 
     def read(self, name: str) -> bytes | None:
         """The bytes of an image; None if there is none of that name.
@@ -42,17 +36,9 @@ class ImageFolder:
         Raises:
             DataError: several files fit and differ.
         """
-        files = self._files.get(_key(name), [])
-        contents = {path: path.read_bytes() for path in files}
-        if len(set(contents.values())) > 1:
-            places = ", ".join(map(str, files[:3]))
-            raise DataError(f"the image {name!r} may be one of several that differ: {places}")
-        return next(iter(contents.values()), None)
-
-
-def _key(name: str) -> str:
-    path = PurePosixPath(name.lower()).with_suffix("")
-    return "/".join(path.parts[-2:] if path.name == "source" else path.parts[-1:])
+        path = PurePosixPath(name).with_suffix("")
+        file = self._files.path("/".join(path.parts[-2:] if path.name == "source" else path.parts[-1:]))
+        return None if file is None else file.read_bytes()
 
 
 def image_fault(content: bytes | None) -> str | None:

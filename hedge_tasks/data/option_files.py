@@ -43,8 +43,8 @@ MOST_OPTIONS = 1000
 
 _WEIGHTS = ("logits", "logprobs", "probabilities")
 _MOST_TOGETHER = 1.01
-_TEXTS = ("question", "question_type", "group", "image", "model")
-_KEYS = ("id", "answer", "options", *_WEIGHTS, *_TEXTS)
+_TEXTS = ("question", "question_type", "group", "image")
+_KEYS = ("id", "answer", "options", "model", *_WEIGHTS, *_TEXTS)
 
 
 @dataclass(frozen=True)
@@ -100,52 +100,41 @@ def read_options(
     Raises:
         DataError: names the file, the line or row, and what is wrong there.
     """
-    if file.suffix.lower() == ".npz":
-        if questions is None:
-            raise DataError(f"{file}: its questions are missing; give the file that has them with --questions")
-        return _grouped(_read_arrays(file, questions, group), group)
-    if questions is not None:
+    is_npz = file.suffix.lower() == ".npz"
+    if is_npz and questions is None:
+        raise DataError(f"{file}: its questions are missing; give the file that has them with --questions")
+    if not is_npz and questions is not None:
         raise DataError(f"{file}: its rows are questions already; --questions belongs to an .npz file")
-    if group not in (None, NONE, "group", "image"):
+    if not is_npz and group not in (None, NONE, "group", "image"):
         raise unknown(f"column of groups of {file}", group, ("group", "image", NONE))
-    return _grouped(_questions_by_model(read_rows(file), str(file)), group)
-
-
-def _grouped(models: Mapping[str, list[OptionQuestion]], group: str | None) -> dict[str, list[OptionQuestion]]:
-    return {model: _with_groups(questions, group) for model, questions in models.items()}
-
-
-def _with_groups(questions: Sequence[OptionQuestion], group: str | None) -> list[OptionQuestion]:
-    """The questions with the groups that are found, or those that the user asks for."""
-    texts, images = [q.question for q in questions], [q.image for q in questions]
-    groups: Sequence[str | None]
-    if group == NONE:
-        groups = [None] * len(questions)
-    elif group is not None:
-        groups = images if group == "image" else [q.group for q in questions]
-    else:
-        rotated = [rotated_items(names, texts) for names in (images, [q.id for q in questions])]
-        declared = [q.group for q in questions]
-        groups = find_groups(declared if any(declared) else None, images, *rotated).groups
-    return [replace(question, group=group_name) for question, group_name in zip(questions, groups, strict=True)]
-
-
-def _questions_by_model(rows: Sequence[Row], name: str) -> dict[str, list[OptionQuestion]]:
+    rows = _array_rows(file, questions, group) if questions else read_rows(file)
     if not rows:
-        raise DataError(f"{name}: no questions in it")
+        raise DataError(f"{file}: no questions in it")
     models: dict[str, list[OptionQuestion]] = {}
     places: dict[tuple[str, str], str] = {}
     for where, row in rows:
         model, question = _read_row(row, where)
-        if (model, question.id) in places:
-            line = places[model, question.id].rpartition(":")[2]
-            raise DataError(f"{where}: id {outside.shown(question.id)} is already on line {line}")
-        places[model, question.id] = where
+        first = places.setdefault((model, question.id), where)
+        if first != where:
+            raise DataError(f"{where}: id {outside.shown(question.id)} is already on line {first.rpartition(':')[2]}")
         models.setdefault(model, []).append(question)
-    return models
+    return {model: _with_groups(of_model, group) for model, of_model in models.items()}
+
+
+def _with_groups(questions: Sequence[OptionQuestion], group: str | None) -> list[OptionQuestion]:
+    """The questions with the groups that are found, or those that the user asks for."""
+    texts, images, declared = ([getattr(q, name) for q in questions] for name in ("question", "image", "group"))
+    groups: Sequence[str | None]
+    if group is None:
+        rotated = [rotated_items(names, texts) for names in (images, [q.id for q in questions])]
+        groups = find_groups(declared if any(declared) else None, images, *rotated).groups
+    else:
+        groups = [None] * len(questions) if group == NONE else images if group == "image" else declared
+    return [replace(question, group=name) for question, name in zip(questions, groups, strict=True)]
 
 
 def _read_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
+    """The model and the question of a row."""
     if foreign := row.keys() - {*_KEYS}:
         raise DataError(f"{where}: {unknown('key', min(foreign)[:100], _KEYS)}")
     kinds = [name for name in _WEIGHTS if row.get(name) is not None]
@@ -158,57 +147,50 @@ def _read_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     }
     if kind == "probabilities" and sum(map(math.exp, weights.values())) > _MOST_TOGETHER:
         raise DataError(f"{where}: probabilities: they add up to more than 1, so they are none of one choice")
-    texts = {name: _optional_text(row.get(name), f"{where}: {name}") for name in _TEXTS}
-    model = texts.pop("model") or ""
     options = {
         label: cells.required(value, f"{where}: options[{outside.shown(label)}]")
         for label, value in _labelled(row.get("options") or {}, f"{where}: options").items()
     }
-    for label in options:
-        if label not in weights:
-            raise DataError(f"{where}: {unknown('option', label, weights)}")
+    if other_labels := options.keys() - weights:
+        raise DataError(f"{where}: {unknown('option', min(other_labels), weights)}")
     id, answer = (cells.required(row.get(name), f"{where}: {name}") for name in ("id", "answer"))
-    return model, _question(where, id=id, answer=answer, logits=weights, options=options, **texts)
+    texts = {name: cells.required(row[name], f"{where}: {name}") for name in _TEXTS if row.get(name) is not None}
+    try:
+        return str(row.get("model") or ""), OptionQuestion(id, answer, weights, options=options, **texts)
+    except ValueError as error:
+        raise DataError(f"{where}: {error}") from None
 
 
-def _read_arrays(file: Path, questions: Path, group: str | None) -> dict[str, list[OptionQuestion]]:
-    rows = _question_rows(questions)
-    if group not in (None, NONE, "image") and not any(group in row for _, row in rows):
-        raise unknown(f"column of {questions}", str(group), {key for _, row in rows for key in row})
-    models: dict[str, list[OptionQuestion]] = {}
+def _array_rows(file: Path, questions: Path, group: str | None) -> list[Row]:
+    """The rows of a table of questions with the weights of each model, in the shape of a table of weights."""
+    # A CSV file has no other way to say that there is nothing.
+    table = [
+        (at, {key: value for key, value in row.items() if value not in (None, "")}) for at, row in read_rows(questions)
+    ]
+    columns = {key for _, row in table for key in row}
+    by_name = {plain_name(column): column for column in sorted(columns, reverse=True)}
+    # The first column of groups that there is: names of patients come before those of their studies.
+    column = next((by_name[name] for name in NAMES["group"] if name in by_name), None)
+    if group not in (None, NONE, "image"):
+        if group not in columns:
+            raise unknown(f"column of {questions}", str(group), columns)
+        column = group
+    rows: list[Row] = []
     for model, array in _load_arrays(file).items():
         at = f"{file}: array {outside.shown(model)}"
-        if len(array) != len(rows):
-            raise DataError(f"{at} has {len(array)} rows for the {len(rows)} questions of {questions}")
+        if len(array) != len(table):
+            raise DataError(f"{at} has {len(array)} rows for the {len(table)} questions of {questions}")
         labels = _list_labels(array.shape[1], at)
-        if not models:
-            _check_ids(rows)
-        models[outside.clean(model)] = [
-            _read_array_row(row, where, labels, [float(value) for value in logits], f"{at}, row {i}", group)
-            for i, ((where, row), logits) in enumerate(zip(rows, array, strict=True))
-        ]
-    return models
-
-
-def _read_array_row(
-    row: Mapping[str, Any], where: str, labels: Sequence[str], logits: Sequence[float], at: str, group: str | None
-) -> OptionQuestion:
-    # The first column of groups that there is: names of patients come before those of their studies.
-    by_name = {plain_name(column): column for column in reversed(list(row)) if row[column] is not None}
-    column = group or next((by_name[name] for name in NAMES["group"] if name in by_name), None)
-    return _question(
-        where,
-        id=cells.required(row.get("id"), f"{where}: id"),
-        answer=cells.required(row.get("answer"), f"{where}: answer"),
-        logits={label: _weight(v, "logits", f"{at}[{label}]") for label, v in zip(labels, logits, strict=True)},
-        question=_optional_text(row.get("question"), f"{where}: question"),
-        options={
-            label: text for label in labels if (text := _optional_text(row.get(label), f"{where}: {label}")) is not None
-        },
-        question_type=_optional_text(row.get("question_type"), f"{where}: question_type"),
-        group=None if column is None else _optional_text(row.get(column), f"{where}: {column}"),
-        image=_optional_text(row.get("image"), f"{where}: image"),
-    )
+        for i, ((_, row), logits) in enumerate(zip(table, array.tolist(), strict=True)):
+            fields = {name: row[name] for name in ("id", "answer", *_TEXTS) if name in row}
+            fields["options"] = {label: row[label] for label in labels if label in row}
+            fields |= {
+                "group": row.get(str(column)),
+                "model": outside.clean(model),
+                "logits": dict(zip(labels, logits, strict=True)),
+            }
+            rows.append((f"{at}, row {i}", fields))
+    return rows
 
 
 def _load_arrays(file: Path) -> dict[str, Any]:
@@ -239,32 +221,6 @@ def _load_arrays(file: Path) -> dict[str, Any]:
     return arrays
 
 
-def _question_rows(file: Path) -> list[Row]:
-    # A CSV file has no other way to say that there is nothing.
-    rows: list[Row] = [
-        (where, {key: value for key, value in row.items() if value != ""}) for where, row in read_rows(file)
-    ]
-    if not rows:
-        raise DataError(f"{file}: no questions in it")
-    return rows
-
-
-def _check_ids(rows: Sequence[Row]) -> None:
-    seen: dict[str, str] = {}
-    for where, row in rows:
-        id = cells.required(row.get("id"), f"{where}: id")
-        if id in seen:
-            raise DataError(f"{where}: id {outside.shown(id)} is already at {seen[id]}")
-        seen[id] = where
-
-
-def _question(where: str, **fields: Any) -> OptionQuestion:
-    try:
-        return OptionQuestion(**fields)
-    except ValueError as error:
-        raise DataError(f"{where}: {error}") from None
-
-
 def _labelled(value: object, where: str) -> Mapping[str, Any]:
     """An object by label; a list has the labels A, B, C, ..."""
     if isinstance(value, Mapping):
@@ -292,7 +248,3 @@ def _weight(value: object, kind: str, where: str) -> float:
     if not 0 <= number <= 1:
         raise DataError(f"{where}: {number} is no probability")
     return math.log(number) if number else -math.inf
-
-
-def _optional_text(value: object, where: str) -> str | None:
-    return None if value is None else cells.required(value, where)

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.choices import single
 from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.picture_files import PictureFiles, content_of
 from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.data.roles import Roles
 from hedge_tasks.data.tables import StoredTable
-from hedge_tasks.data.template_tokens import mark_in
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.progress import progress
@@ -39,14 +37,12 @@ class RowFindings:
 
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.
-        marked: number of a row from 0 -> what in its question a model may take for a mark of its own.
         repeated: rows that ask and show the same as one before.
         pictures: number of different pictures.
         groups: number of groups of questions that belong together.
     """
 
     faults: dict[int, str] = field(default_factory=dict)
-    marked: dict[int, str] = field(default_factory=dict)
     repeated: int = 0
     pictures: int = 0
     groups: int = 0
@@ -69,7 +65,7 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
     if roles.answer is None:
         return texts
     if roles.choices:
-        return {**texts, roles.answer: roles.choices.right_letter(single(row[roles.answer]), options)}
+        return {**texts, roles.answer: roles.choices.right_letter(row[roles.answer], options)}
     references = [reference for column in roles.answers for reference in _references(row[column], roles)]
     if not references:
         raise DataError("no answer")
@@ -92,48 +88,33 @@ def _references(value: object, roles: Roles) -> list[str]:
     Of many people's answers those that three of them gave, which is what VQA accuracy calls right (Antol et al. 2015),
     or else the commonest ones.
     """
-    items = cells.as_list(value) if roles.several else None
-    texts = [cells.text(_answer_in(item)) for item in ([value] if items is None else items)]
+    items = (cells.as_list(value) if roles.several else None) or [value]
+    # VQAv2 has a record of each person's answer
+    texts = [cells.text(item.get("answer", item) if isinstance(item, Mapping) else item) for item in items]
     if roles.separator:
         texts = [part for text in texts for part in text.split(roles.separator)]
     # references stand one a line
     plain = [" ".join(text.split()) for text in texts] if roles.several else texts
-    answers = [text for text in plain if text.lower() not in _NO_ANSWERS]
-    if len(answers) >= MANY_PEOPLE:
-        times = Counter(answers)
-        least = min(_AGREEING, max(times.values()))
-        answers = [text for text in answers if times[text] >= least]
-    return answers
-
-
-def _answer_in(value: object) -> object:
-    """The answer in the record of a person's, such as VQAv2's `{"answer": ..., "answer_id": 1}`."""
-    return value.get("answer", value) if isinstance(value, Mapping) else value
+    times = Counter(text for text in plain if text.lower() not in _NO_ANSWERS)
+    least = min(_AGREEING, max(times.values(), default=0)) if times.total() >= MANY_PEOPLE else 1
+    return [text for text, n in times.items() if n >= least]
 
 
 def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
-    """The cells of a row's pictures, in the order in which they are shown.
+    """The cells of a row's pictures, in the order in which they are shown. Of several columns later ones may be empty.
 
     Raises:
-        DataError: one is missing that should be there.
+        DataError: the first one is missing, or one in a list.
     """
     pictures: list[Any] = []
     for column in roles.images:
         value = row[column]
-        several = list(value) if isinstance(value, (list, tuple)) else [value]
-        present = [cell for cell in several if not _empty(cell)]
-        if len(present) < len(several) and not roles.optional:
-            raise DataError("no picture" if len(roles.images) == 1 else f"no picture in {column!r}")
+        shown_here = list(value) if isinstance(value, (list, tuple)) else [value]
+        present = [cell for cell in shown_here if not cells.is_empty(cell)]
+        if not (present or pictures) or (len(present) < len(shown_here) and isinstance(value, (list, tuple))):
+            raise DataError("no picture")
         pictures += present
-    if roles.images and not pictures:
-        raise DataError("no picture")
     return pictures
-
-
-def _empty(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return not (value.get("bytes") or value.get("path"))
-    return value is None or value != value or (isinstance(value, (str, bytes)) and not value.strip())
 
 
 def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFindings:
@@ -143,37 +124,49 @@ def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFi
         files: the pictures that names in the table mean.
     """
     findings = RowFindings()
-    pictures = _Pictures(files)
+    digests: dict[str, str] = {}
     seen: set[str] = set()
-    shown_before: set[str] = set()
     declared: list[str | None] = []
     pictured: list[str | None] = []
     for row, values in enumerate(progress(table.rows(roles.used()), total=table.n_rows, name="Reading", unit="row")):
         try:
             texts = texts_of(values, roles)
-            digests = [pictures.digest(value) for value in pictures_of(values, roles)]
+            picture = "".join(_digest(value, files, digests) for value in pictures_of(values, roles))
         except DataError as error:
             findings.faults[row] = str(error)
             continue
-        if mark := mark_in(texts[roles.question]):
-            findings.marked[row] = mark
-        picture = "".join(digests)
         key = f"{texts[roles.question]}\0{texts[roles.answer] if roles.answer else ''}\0{picture}"
         findings.repeated += key in seen
         seen.add(key)
-        shown_before.update(digests)
         declared.append(texts[roles.group] or None if roles.group else None)
         pictured.append(picture or f"text {texts[roles.question]}")
-    findings.pictures = len(shown_before)
+    findings.pictures = len(set(digests.values()))
     findings.groups = find_groups(declared, pictured).n_groups
     return findings
 
 
-def describe(faults: Mapping[int, str], n_rows: int, what: str = "cannot be used") -> str:
+def _digest(value: object, files: PictureFiles, known: dict[str, str]) -> str:
+    """A digest of a picture that can be shown; a file is read once however many rows name it.
+
+    Raises:
+        DataError: there is no picture, or it cannot be shown.
+    """
+    name = value if isinstance(value, str) else ""
+    if name not in known or not name:
+        content = content_of(value, files)
+        if fault := image_file_fault(content, decode=True):
+            raise DataError(f"{shown(value)}: {fault}" if name else fault)
+        digest = hashlib.sha256(content).hexdigest()
+        known[name or digest] = digest
+        return digest
+    return known[name]
+
+
+def describe(faults: Mapping[int, str], n_rows: int) -> str:
     """The first rows of which something is to be said, with the reasons."""
     first = "; ".join(f"row {row + 1}: {why}" for row, why in list(faults.items())[:_SHOWN])
     others = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-    return f"{len(faults)} of {n_rows} rows {what}: {first}{others}"
+    return f"{len(faults)} of {n_rows} rows cannot be used: {first}{others}"
 
 
 def picture_columns(roles: Roles) -> tuple[str, ...]:
@@ -213,35 +206,3 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: S
                 yield {**texts_of(values, roles), **dict.fromkeys(picture_columns(roles), held)}
 
     write_rows(file, rows(), columns)
-
-
-class _Pictures:
-    """Digests of pictures that can be shown; a file is read once however many rows name it."""
-
-    def __init__(self, files: PictureFiles) -> None:
-        self._files = files
-        self._known: dict[str, str | DataError] = {}
-
-    def digest(self, value: object) -> str:
-        """A digest of the file.
-
-        Raises:
-            DataError: there is no picture, or it cannot be shown.
-        """
-        if not isinstance(value, str):
-            return self._digest(value)
-        if value not in self._known:
-            try:
-                self._known[value] = self._digest(value)
-            except DataError as error:
-                self._known[value] = error
-        cached = self._known[value]
-        if isinstance(cached, DataError):
-            raise DataError(str(cached))
-        return cached
-
-    def _digest(self, value: object) -> str:
-        content = content_of(value, self._files)
-        if fault := image_file_fault(content, decode=True):
-            raise DataError(f"{shown(value)}: {fault}" if isinstance(value, str) else fault)
-        return hashlib.sha256(content).hexdigest()

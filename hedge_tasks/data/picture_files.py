@@ -12,60 +12,36 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from hedge_tasks.data import dicom
-from hedge_tasks.data.pictures import LARGEST_FILE, PICTURE_FILES, UNREADABLE_ERRORS, picture_of
+from hedge_tasks.data.pictures import LARGEST_FILE, PICTURE_FILES
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.downloads import download
 from hedge_tasks.io.outside import shown
 
-_DATA_URI = re.compile(r"data:image/[\w.+-]+;base64,")
-_BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}={0,2}\s*")
+_BASE64 = re.compile(r"(?:data:image/[\w.+-]+;base64,)?((?:iVBOR|/9j/|R0lG|UklG|Qk)[A-Za-z0-9+/]{70,}={0,2}\s*)")
+"""A PNG, JPEG, GIF, WebP or BMP file in base64, by its first bytes."""
 _ENDINGS = (*PICTURE_FILES, ".dcm", ".dicom", ".jp2", ".jfif")
-_MOST_FILES = 2_000_000
 _NUMBER = re.compile(r"[0-9]{1,18}$")
 
 
 def is_picture(value: object) -> bool:
-    """Whether a cell is a picture by itself: a file's bytes, base64, an address of a picture, or the first of a list.
+    """Whether a cell is a picture or names its file: bytes, base64, such a name, `{bytes, path}`, or a list of these.
 
     Example:
-        >>> is_picture("https://example.org/a.png"), is_picture("a.png")
-        (True, False)
+        >>> is_picture("https://example.org/a.png"), is_picture("a.png"), is_picture("a png")
+        (True, True, False)
     """
     if isinstance(value, (list, tuple)):
         return bool(value) and is_picture(value[0])
     if isinstance(value, Mapping):
-        return is_picture(value.get("bytes"))
-    if isinstance(value, (bytes, bytearray)):
-        return dicom.is_dicom(bytes(value)) or _opens(bytes(value))
-    if not isinstance(value, str):
-        return False
-    return (value.startswith("https://") and value.lower().endswith(_ENDINGS)) or _base64(value) is not None
+        return is_picture(value.get("bytes") or value.get("path"))
+    if isinstance(value, str):
+        return "\n" not in value and (value.lower().endswith(_ENDINGS) or _BASE64.fullmatch(value) is not None)
+    return isinstance(value, (bytes, bytearray))
 
 
-def names_picture(value: object) -> bool:
-    """Whether a cell ends as the name of a picture's file does, or the first of a list."""
-    value = value[0] if isinstance(value, (list, tuple)) and value else value
-    return isinstance(value, str) and "\n" not in value and value.lower().endswith(_ENDINGS)
-
-
-def _opens(content: bytes) -> bool:
-    try:
-        with picture_of(content):
-            return True
-    except UNREADABLE_ERRORS:
-        return False
-
-
-def _base64(text: str) -> bytes | None:
-    """The bytes of a picture in a text; None where it is something else."""
-    coded = _DATA_URI.sub("", text, count=1) if text.startswith("data:") else text
-    if not _BASE64.fullmatch(coded):
-        return None
-    try:
-        content = base64.b64decode(coded, validate=False)
-    except (binascii.Error, ValueError):
-        return None
-    return content if _opens(content) else None
+def is_stored(text: str) -> bool:
+    """Whether a text is the picture itself, in base64, or its address, and no name of a file."""
+    return "://" in text or _BASE64.fullmatch(text) is not None
 
 
 class PictureFiles:
@@ -81,73 +57,70 @@ class PictureFiles:
     def __init__(self, folder: Path, *, outside: bool = False) -> None:
         self.folder = folder
         self._outside = outside
-        self._root = folder.resolve()
         self._by_name: dict[str | int, list[PurePosixPath]] | None = None
 
     def any(self) -> bool:
         """Whether there is a picture in the folder."""
         return bool(self._index())
 
-    def has(self, value: object) -> bool:
-        """Whether files may fit a name, or the name in a record or at the head of a list; `path` says which."""
-        if isinstance(value, (list, tuple)):
-            return bool(value) and self.has(value[0])
+    def has(self, name: str) -> bool:
+        """Whether files may fit a name; `path` says which."""
         try:
-            name = value.get("path") if isinstance(value, Mapping) else value
-            return self.path(str(name)).is_file()
+            return self.path(name) is not None
         except DataError:
             return True
-        except OSError:
-            return False
 
-    def path(self, name: str) -> Path:
-        """The file of that name.
+    def path(self, name: str) -> Path | None:
+        """The file of that name; None where there is none.
 
         Raises:
-            DataError: there is none, several fit, or it lies outside of the folder.
+            DataError: several fit and differ, or it lies outside of the folder.
         """
         plain = name.strip().replace("\\", "/")
-        if "\0" in plain or not plain:
-            raise DataError(f"{shown(name)} is no name of a file")
         direct = self.folder / plain
-        try:
-            exists = direct.is_file()
-        except OSError:
-            exists = False
-        if not exists and not PurePosixPath(plain).is_absolute() and ".." not in PurePosixPath(plain).parts:
-            fitting = self._fitting(_plain(plain.removeprefix("./")))
-            if len(fitting) > 1:
-                raise DataError(f"the picture {shown(name)} may be one of several: {', '.join(map(str, fitting[:3]))}")
-            direct = self.folder / fitting[0] if fitting else direct
-        if not self._outside and not direct.resolve().is_relative_to(self._root):
+        if not _is_file(direct):
+            files = [self.folder / file for file in self._fitting(_plain(plain.removeprefix("./")))]
+            if len(files) > 1 and len({file.read_bytes() for file in files}) > 1:
+                places = ", ".join(map(str, files[:3]))
+                raise DataError(f"the picture {shown(name)} may be one of several that differ: {places}")
+            if not files:
+                return None
+            direct = files[0]
+        if not self._outside and not direct.resolve().is_relative_to(self.folder.resolve()):
             raise DataError(f"the picture {shown(name)} lies outside of {self.folder}, which only --outside allows")
         return direct
 
     def _fitting(self, name: str) -> list[PurePosixPath]:
         """The files whose path ends in a name, with their ending or without; by its number where none does."""
-        index, parts = self._index(), name.split("/")
+        parts, stem = name.split("/"), PurePosixPath(name).stem
         matching = [
-            file for file in index.get(parts[-1], []) if _plain(str(file)).split("/")[-len(parts) : -1] == parts[:-1]
+            file
+            for file in self._index().get(stem, []) + self._index().get(parts[-1], [])
+            if _plain(str(file)).split("/")[-len(parts) : -1] == parts[:-1]
         ]
-        return matching or (index.get(int(name), []) if name.isdecimal() else [])
+        exact = [file for file in matching if _plain(file.name) == parts[-1]]
+        return list(dict.fromkeys(exact or matching)) or (self._index().get(int(name), []) if name.isdecimal() else [])
 
     def _index(self) -> Mapping[str | int, list[PurePosixPath]]:
-        """Files by their names, their names without ending, and the numbers that these end in."""
+        """Files by their names without ending, and by the numbers that these end in."""
         if self._by_name is None:
-            self._by_name, n_files = defaultdict(list), 0
+            self._by_name = defaultdict(list)
             for place, folders, names in os.walk(self.folder):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
-                n_files += len(names)
                 for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
                     inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
-                    stem = _plain(name).rpartition(".")[0]
-                    number = _NUMBER.search(stem)
-                    keys: set[str | int] = {_plain(name), stem, int(number[0]) if number else stem}
-                    for key in keys:
-                        self._by_name[key].append(inside)
-                if n_files > _MOST_FILES:
-                    break
+                    stem = PurePosixPath(_plain(name)).stem
+                    self._by_name[stem].append(inside)
+                    if number := _NUMBER.search(stem):
+                        self._by_name[int(number[0])].append(inside)
         return self._by_name
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that cannot be one: with a null byte, or too long
+        return False
 
 
 def _plain(name: str) -> str:
@@ -159,33 +132,35 @@ def content_of(value: object, files: PictureFiles) -> bytes:
     """The bytes of a picture's file; of DICOM as PNG.
 
     Args:
-        value: bytes, `{"bytes", "path"}`, an https:// address, base64, or the name of a file.
+        value: bytes, `{"bytes", "path"}`, an https:// address, base64, or the name of a file, which may be a number.
 
     Raises:
         DataError: there is none, or the file cannot be had.
     """
     if isinstance(value, Mapping):
         value = value.get("bytes") or value.get("path")
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # a number that names a file
-    if isinstance(value, (bytes, bytearray)):
-        content = bytes(value)
-    elif value is None or (isinstance(value, str) and not value.strip()):
+    if value is None or value == "" or isinstance(value, bool):
         raise DataError("no picture")
-    elif not isinstance(value, str):
-        raise DataError(f"expected a picture, got {shown(value)}")
+    if isinstance(value, (str, int)):
+        content = _read_named(str(value), files)
+    elif isinstance(value, (bytes, bytearray)):
+        content = bytes(value)
     else:
-        content = _read_named(value, files)
+        raise DataError(f"expected a picture, got {shown(value)}")
     return dicom.as_png(content, shown(value)) if dicom.is_dicom(content) else content
 
 
 def _read_named(value: str, files: PictureFiles) -> bytes:
-    if (content := _base64(value)) is not None:
-        return content
+    if match := _BASE64.fullmatch(value):
+        try:
+            return base64.b64decode(match[1])
+        except (binascii.Error, ValueError):
+            raise DataError(f"{shown(value)}: not base64") from None
     try:
         if "://" in value:
             return download(value)
-        path = files.path(value)
+        if (path := files.path(value)) is None:
+            raise DataError(f"there is no picture {shown(value)} in {files.folder}")
         if path.stat().st_size > LARGEST_FILE:
             raise DataError(f"the picture {shown(value)}: larger than {LARGEST_FILE >> 20} MiB")
         return path.read_bytes()
@@ -193,5 +168,4 @@ def _read_named(value: str, files: PictureFiles) -> bytes:
         raise
     except Exception as error:  # file system or network: many kinds, and all mean the same to the user
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        where = "" if "://" in value else f" (from {files.folder})"
-        raise DataError(f"the picture {value[:200]!r}{where} cannot be had: {reason}") from None
+        raise DataError(f"the picture {value[:200]!r} cannot be had: {reason}") from None

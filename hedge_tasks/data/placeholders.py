@@ -16,6 +16,7 @@ which a run of true log-probabilities breaks at most once in ten, and mostly nev
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -54,15 +55,10 @@ def without_placeholders(answer_sets: Sequence[AnswerSet], run: Sequence[AnswerS
         )
 
     def known_in(answers: AnswerSet) -> AnswerSet:
-        if not any(is_placeholder(answer) for part in (answers, *answers.follow_ups) for answer in part.answers):
-            return answers
-        return replace(
-            answers,
-            baseline=known(answers.baseline),
-            clean=tuple(map(known, answers.clean)),
-            noisy=tuple(map(known, answers.noisy)),
-            follow_ups=tuple(map(known_in, answers.follow_ups)),
-        )
+        follow_ups = tuple(map(known_in, answers.follow_ups))
+        own = answers.with_answers(known)
+        unchanged = all(map(operator.is_, follow_ups, answers.follow_ups))
+        return own if unchanged else replace(own, follow_ups=follow_ups)
 
     return [known_in(answers) for answers in answer_sets]
 

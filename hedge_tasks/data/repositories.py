@@ -35,22 +35,31 @@ def tables_in(
         endings: of tables. Of two tables of one name the kind that stands first there counts.
     """
     for name in (config, f"data/{config}", ".", "data") if config else (".", "data"):
-        place = folder / name
-        tables: dict[str, list[Path]] = defaultdict(list)
-        for entry in sorted(place.iterdir()) if place.is_dir() else ():
-            if entry.is_dir() and entry.name.lower() in (*SPLITS, split):
-                tables[entry.name] += [file for file in sorted(entry.iterdir()) if _is_table(file, endings)]
-            elif _is_table(entry, endings):
-                tables[_name(entry, split)].append(entry)
-        kinds = {
-            name: min((file.suffix for file in files), key=endings.index) for name, files in tables.items() if files
-        }
-        by_name = {n: [file for file in tables[n] if file.suffix == kind] for n, kind in kinds.items()}
-        if split in by_name or (split is None and by_name):
-            return by_name
-        if begun := [file for name, files in by_name.items() if name.startswith(f"{split}-") for file in files]:
+        tables = _by_name(folder / name, split, endings)
+        if split in tables or (split is None and tables):
+            return tables
+        if begun := [file for name, files in tables.items() if name.startswith(f"{split}-") for file in files]:
             return {str(split): begun}
     return {}
+
+
+def _by_name(place: Path, split: str | None, endings: Sequence[str]) -> dict[str, list[Path]]:
+    """The tables right in a folder and in its folders of splits; of each the files of one kind."""
+    splits = {*SPLITS, split}
+    tables: dict[str, list[Path]] = defaultdict(list)
+    for file in sorted((*place.glob("*.*"), *place.glob("*/*.*"))):
+        inner = file.parent.name if file.parent != place else None
+        if not _is_table(file, endings) or (inner is not None and inner.lower() not in splits):
+            continue
+        stem = _SHARD.sub("", file.stem)
+        short = _NUMBER.sub("", stem)  # a number belongs to a name, unless a split's name is before it
+        tables[inner or (short if short.lower() in splits else stem)].append(file)
+    kinds = {name: min((file.suffix for file in files), key=endings.index) for name, files in tables.items()}
+    return {name: [file for file in files if file.suffix == kinds[name]] for name, files in tables.items()}
+
+
+def _is_table(file: Path, endings: Sequence[str]) -> bool:
+    return file.suffix in endings and file.is_file() and not file.name.startswith(".") and file.stem not in _ABOUT
 
 
 def repository(root: Path, name: str) -> Path | None:
@@ -64,13 +73,3 @@ def repository(root: Path, name: str) -> Path | None:
             return folder
     cached = root / f"datasets--{name.replace('/', '--')}" / "snapshots"
     return max(cached.iterdir(), key=lambda path: path.stat().st_mtime, default=None) if cached.is_dir() else None
-
-
-def _is_table(file: Path, endings: Sequence[str]) -> bool:
-    return file.is_file() and not file.name.startswith(".") and file.stem not in _ABOUT and file.suffix in endings
-
-
-def _name(file: Path, split: str | None) -> str:
-    """The name of a table. A number belongs to it unless a split's name is before it."""
-    stem = _SHARD.sub("", file.stem)
-    return short if (short := _NUMBER.sub("", stem)).lower() in (*SPLITS, split) else stem

@@ -6,14 +6,13 @@ all columns with an example each, and says what to type.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
 from hedge_tasks.data.choices import OptionColumns, find_choices
-from hedge_tasks.data.picture_files import PictureFiles, is_picture, names_picture
+from hedge_tasks.data.picture_files import PictureFiles, is_picture, is_stored
 from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.outside import shown
@@ -31,7 +30,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "prompt", "query", "instruction", "input"),
     "answer": ("answer", "answers", "reference", "ground_truth", "target"),
     "reply": ("response", "prediction", "generation", "completion", "output"),
-    "image": ("image", "images", "image_path", "image_name", "file_name"),
+    "image": ("image", "images", "image_path", "image_name", "file_name", "image_id", "img_id"),
     "id": IDS,
     "group": ("group", "patient_id", "study_id", "image_id", "img_id"),
     "question_type": QUESTION_TYPES,
@@ -43,8 +42,7 @@ MOST_TYPES = 50
 """More kinds than this are no kinds: too few questions of each could be compared."""
 
 _WHAT = {"question": "the questions", "answer": "the right answers", "reply": "the model's replies"}
-_MAYBE_NAMES = ("image_id", "img_id")
-_SAMPLE = 50
+_VERDICTS = ({0, 1}, {"0", "1"})
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,6 @@ class Roles:
         separator: what stands between several references in a cell; None for cells as they are.
         several: whether a document may have several references.
         listed: whether documents show several pictures, which are written as a list.
-        optional: whether a document may lack some of its pictures.
     """
 
     question: str
@@ -102,7 +99,6 @@ class Roles:
     separator: str | None = None
     several: bool = False
     listed: bool = False
-    optional: bool = False
 
     @property
     def answer(self) -> str | None:
@@ -163,37 +159,43 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
     """
     check_columns(table, chosen)
     images = _images(table, chosen, files or PictureFiles(table.folder))
-    questions = [chosen.question] if chosen.question else obvious(table, "question", images)
-    answers = list(chosen.answers) or obvious(table, "answer", images)
-    is_one = {"question": len(questions) == 1, "answer": len(answers) == 1 or bool(chosen.answers)}
-    if not all(is_one.values()):
-        raise not_told(table, [role for role, told in is_one.items() if not told])
-    if NONE in questions:
-        raise ConfigError("--question: a task needs one; answers that are labelled already are for `hedge score`")
-    if questions[0] in answers:
-        raise ConfigError(f"--question and --answer are both {questions[0]!r}")
-    answers = [] if NONE in answers else answers
-    choices = None if NONE in chosen.options else find_choices(table, chosen.options, questions[0])
-    if choices and answers:
-        choices = choices.with_naming(table, answers[0], questions[0], chosen.first_option)
-    taken = [*images, *questions, *answers, *(choices.columns if choices else ())]
-    listed = len(images) > 1 or any(isinstance(v, list) for column in images for v in table.filled(column, _SAMPLE))
-    roles = Roles(
-        question=questions[0],
-        answers=tuple(answers),
+    question, answers = _asked(table, chosen, images)
+    answer, choices = next(iter(answers), None), None
+    if NONE not in chosen.options:
+        choices = find_choices(table, chosen.options, question, answer, chosen.first_option)
+    taken = [*images, question, *answers, *(choices.columns if choices else ())]
+    separator = None if chosen.separator == NONE else chosen.separator
+    several = bool(separator) or len(answers) > 1
+    if len(answers) == 1 and not choices and not several:
+        several = _are_lists(table, answers[0], may_split=chosen.separator is None)
+    return Roles(
+        question=question,
+        answers=answers,
         images=images,
         group=_declared(table, chosen, "group", taken),
         id=_declared(table, chosen, "id", taken),
         question_type=_declared(table, chosen, "question_type", taken),
         choices=choices,
-        separator=None if chosen.separator == NONE else chosen.separator,
-        several=len(answers) > 1 or bool(chosen.separator and chosen.separator != NONE),
-        listed=listed,
-        optional=len(images) > 1 and _are_numbered(images),
+        separator=separator,
+        several=several,
+        listed=len(images) > 1 or any(isinstance(value, list) for c in images for value in table.filled(c, 1)),
     )
-    if not answers or choices or roles.several:
-        return roles
-    return _with_references(table, roles, checked=chosen.separator is not None)
+
+
+def _asked(table: StoredTable, chosen: ColumnSettings, images: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The columns of questions and of right answers.
+
+    Raises:
+        ConfigError: it takes the user to say which.
+    """
+    questions = [chosen.question] if chosen.question else obvious(table, "question", images)
+    answers = chosen.answers or tuple(obvious(table, "answer", images))
+    is_one = {"question": len(questions) == 1, "answer": len(answers) == 1 or bool(chosen.answers)}
+    if not all(is_one.values()):
+        raise not_told(table, [role for role, told in is_one.items() if not told])
+    if questions[0] in (NONE, *answers):
+        raise ConfigError(f"--question {questions[0]}: a task needs a column of questions, another one than --answer")
+    return questions[0], () if NONE in answers else answers
 
 
 def _declared(table: StoredTable, chosen: ColumnSettings, role: str, taken: Sequence[str]) -> str | None:
@@ -217,76 +219,63 @@ def _n_different(table: StoredTable, column: str) -> int:
     return 0 if "" in values else len(values)
 
 
-def _with_references(table: StoredTable, roles: Roles, *, checked: bool) -> Roles:
-    """Return the roles with whether cells of the answers are lists.
+def _are_lists(table: StoredTable, answer: str, *, may_split: bool) -> bool:
+    """Whether cells of references are lists.
 
     Raises:
         ConfigError: it cannot be told whether a cell holds several answers, or what 0 and 1 mean.
     """
-    [answer] = roles.answers
     values = table.filled(answer, table.n_rows)
-    several = any(cells.as_list(value) is not None for value in values)
-    texts = [value.strip() for value in values if isinstance(value, str)]
-    for separator in ("||", "|", ";") if not checked and not several else ():
-        if sum(separator in text for text in texts) * 2 > len(values):
+    if any(cells.as_list(value) is not None for value in values):
+        return True
+    texts = [cells.text(value, f"{table.name}: {answer}") for value in values]
+    for separator in ("|", ";") if may_split else ():
+        if 2 * sum(separator in text for text in texts) > len(texts):
             raise ConfigError(
                 f"{table.name}: most values of {answer!r} have {separator!r} in them ({shown(texts[0])}). Are these "
                 f"several right answers? Say --separator '{separator}', or --separator none"
             )
-    if len(values) > 1 and {cells.without_decimals(value) for value in values if not several} in _VERDICTS:
+    if len(values) > 1 and {cells.without_decimals(value) for value in values} in _VERDICTS:
         raise ConfigError(
             f"{table.name}: {answer!r} holds 0 and 1 alone. Are they numbers, or verdicts? Write words, "
             "such as no and yes"
         )
-    return replace(roles, several=several)
-
-
-_VERDICTS = ({0, 1}, {"0", "1"})
+    return False
 
 
 def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
-    """The columns with pictures: those whose cells are files, or that name some by their own name."""
+    """The columns with pictures: the user's, else the first of an obvious name.
+
+    Raises:
+        ConfigError: other columns hold pictures, there are pictures beside the table that no column names, or those
+            that are named are not there.
+    """
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
-    stored = [c for c in table.columns if any(is_picture(value) for value in table.filled(c, _SAMPLE))]
-    images = stored or [c for c in table.columns if _stem(plain_name(c)) in NAMES["image"] and table.filled(c, 1)]
-    if len(images) > 1 and not _are_numbered(images):
-        both = " ".join(f"--image {column}" for column in images)
+    for column in obvious(table, "image")[:1]:
+        _check_files(table, column, files)
+        return (column,) if table.filled(column, 1) else ()
+    pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]
+    if pictured or (table.in_folder and files.any()):
+        options = " ".join(f"--image {column}" for column in pictured) or "--image COLUMN"
         raise ConfigError(
-            f"{table.name}: the columns {', '.join(images)} all hold pictures. Which are shown, and in which order? "
-            f"{both}, or one of them; or --image none"
+            f"{table.name}: there are pictures, and no column names them by its own name. Say {options}, or "
+            "--image none for a task that shows nothing"
         )
-    named = images or [c for c in table.columns if plain_name(c) in _MAYBE_NAMES]
-    if not named and table.in_folder and files.any():
-        raise ConfigError(
-            f"{table.name}: there are pictures beside the table, and no column names them by its own name. Say "
-            "--image COLUMN, or --image none for a task that shows nothing"
-        )
-    for column in table.columns if not named else ():
-        if (value := next(iter(table.filled(column, 1)), None)) is not None and names_picture(value):
+    return ()
+
+
+def _check_files(table: StoredTable, column: str, files: PictureFiles) -> None:
+    """Refuse a column whose first picture cannot be had.
+
+    Raises:
+        ConfigError: says which option answers that.
+    """
+    for value in table.filled(column, 1):
+        name = value[0] if isinstance(value, (list, tuple)) else value
+        is_name = isinstance(name, int) or (isinstance(name, str) and not is_stored(name))
+        if is_name and not files.has(str(name)):
             raise ConfigError(
-                f"{table.name}: the column {column!r} ({shown(value)}) seems to name pictures. Say --image {column}, "
-                "or --image none for a task that shows nothing"
+                f"{table.name}: the column {column!r} ({shown(value)}) names pictures that are not in {files.folder}. "
+                "Say --images FOLDER, or --image none for a task that shows nothing"
             )
-    first = [(column, value) for column in named for value in table.filled(column, 1)]
-    if first and not any(is_picture(value) or files.has(value) for _, value in first):
-        column, value = first[0]
-        raise ConfigError(
-            f"{table.name}: the column {column!r} ({shown(value)}) names pictures that are not in {files.folder}. Say "
-            "--images FOLDER, or --image none for a task that shows nothing"
-        )
-    return tuple(sorted(named, key=_number_in) if len(images) > 1 else named[:1])
-
-
-def _stem(name: str) -> str:
-    return re.sub(r"_?\d+$", "", name)
-
-
-def _are_numbered(columns: Sequence[str]) -> bool:
-    """Whether columns differ by their numbers alone, such as image_1, image_2."""
-    return len({_stem(plain_name(column)) for column in columns}) == 1
-
-
-def _number_in(column: str) -> int:
-    match = re.search(r"(\d+)$", column)
-    return int(match[1]) if match else 0

@@ -6,40 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 # Words whose full stop is no end where more text follows. Lower case, without the stop.
-_ABBREVIATIONS = frozenset(
-    (
-        *(
-            "approx",
-            "ca",
-            "cf",
-            "jan",
-            "feb",
-            "aug",
-            "sept",
-            "oct",
-            "nov",
-            "dec",
-            "p.o",
-            "b.i.d",
-            "q.d",
-            "dr",
-            "e.g",
-            "eg",
-            "etc",
-            "fig",
-            "figs",
-            "i.e",
-            "ie",
-            "incl",
-            "max",
-            "min",
-            "mr",
-            "mrs",
-        ),
-        *("ms", "no", "nos", "p", "pp", "prof", "resp", "st", "vs", "viz", "ant", "post", "sup", "inf", "lat", "med"),
-        *("bilat", "dept", "dx", "hx", "tx", "rx", "esp", "est", "al", "a.m", "p.m"),
-    )
+_STOPPED = (
+    "approx ca cf jan feb aug sept oct nov dec p.o b.i.d q.d dr e.g eg etc fig figs i.e ie incl max min mr mrs "
+    "ms no nos p pp prof resp st vs viz ant post sup inf lat med bilat dept dx hx tx rx esp est al a.m p.m"
 )
+_ABBREVIATIONS = frozenset(_STOPPED.split())
 # Of these a capital letter may well begin a new sentence: "..., etc. The lungs are clear."
 _MAY_END = frozenset({"etc", "al", "a.m", "p.m", "min", "max", "post", "lat", "med", "inf", "sup", "ant", "no"})
 
@@ -121,18 +92,29 @@ def _blocks(text: str, *, whole: bool = False) -> Iterator[str]:
     for line in text.splitlines():
         stripped = _MARKDOWN.sub("", line.strip(), count=1)
         marker = _MARKER.match(stripped)
-        number = int(_NO_DIGIT.sub("", marker[0]) or 0) if marker else 0
-        begins = marker is not None and (not block or _is_closed(block[-1]) or number in (0, item + 1))
+        number = _item_number(marker)
+        closed = not block or _is_closed(block[-1])
+        begins = marker is not None and _is_next(number, item, closed)
         item = number if begins else item
-        if block and (not stripped or begins or _is_closed(block[-1]) or stripped != line.strip()):
+        if block and (not stripped or begins or closed or stripped != line.strip()):
             yield " ".join(block)
             block = []
-        if whole and line.strip():
-            block.append(line.strip())
-        elif stripped and not _is_title(line, stripped):
-            block.append(stripped[marker.end() :] if marker and begins else stripped)
+        if whole:
+            block += filter(None, [line.strip()])
+        elif not _is_title(line, stripped):
+            block += filter(None, [stripped[marker.end() :] if marker and begins else stripped])
     if block:
         yield " ".join(block)
+
+
+def _is_next(number: int, item: int, closed: bool) -> bool:
+    """Whether a marker begins an item: behind a closed line, without a number, or with the one behind the last."""
+    return closed or number in (0, item + 1)
+
+
+def _item_number(marker: re.Match[str] | None) -> int:
+    """The number of a list item; 0 without one."""
+    return int(_NO_DIGIT.sub("", marker[0]) or 0) if marker else 0
 
 
 def _is_title(line: str, stripped: str) -> bool:

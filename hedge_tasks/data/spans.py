@@ -45,6 +45,11 @@ class LabelledSpan:
         return fields | {key: value for key, value in optional.items() if value is not None}
 
 
+def spans_as_json(spans: Sequence[LabelledSpan]) -> list[dict[str, Any]]:
+    """Spans for JSON, as `read_spans` reads them."""
+    return [span.to_dict() for span in spans]
+
+
 class _Span(Record):
     """A span as files have it; see `read_spans`."""
 

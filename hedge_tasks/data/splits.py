@@ -176,27 +176,24 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     from datasets import Image, Value
 
     feature, what = dataset.features[column], f"{source.path}, column {column!r}"
-    if isinstance(feature, Image) or isinstance(getattr(feature, "feature", None), Image):
+    if isinstance(getattr(feature, "feature", feature), Image):
         return dataset
     if feature in (Value("binary"), Value("large_binary")):
         return dataset.cast_column(column, Image())
-    if isinstance(feature, dict) and {"bytes", "path"} <= feature.keys():
-        stored = dataset[column][:]
-        if all(not row or row["bytes"] or not row["path"] for row in stored):
-            return dataset.cast_column(column, Image())
-        names = [row["path"] if row and not row["bytes"] else None for row in stored]
-    elif feature in (Value("string"), Value("large_string")):
-        names = dataset[column][:]
-        stored = [None] * len(names)
-    else:
+    is_record = isinstance(feature, dict) and {"bytes", "path"} <= feature.keys()
+    if not is_record and feature not in (Value("string"), Value("large_string")):
         raise DataError(
             f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {_column_kind(feature)}; a process_docs "
             "of the task can make a column of pictures out of it"
         )
+    stored = [value if is_record else {"bytes": None, "path": value} for value in dataset[column][:]]
+    names = [value["path"] if value and not value["bytes"] else None for value in stored]
     contents = _fetch_all(names, source, what)
-    images = [{"bytes": contents[name], "path": name} if name else row for name, row in zip(names, stored, strict=True)]
-    at = dataset.column_names.index(column)
-    order = [*dataset.column_names[:at], column, *dataset.column_names[at + 1 :]]
+    images = [
+        {"bytes": contents[name], "path": name} if name else value if value and value["bytes"] else None
+        for name, value in zip(names, stored, strict=True)
+    ]
+    order = dataset.column_names
     return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
 
 
@@ -206,13 +203,6 @@ def _column_kind(feature: Any) -> str:
         return f"records of {', '.join(map(str, feature))}"
     dtype = getattr(feature, "dtype", None)
     return "lists" if dtype in (None, "list") else f"values of type {dtype}"
-
-
-def fetch_files(
-    names: Iterable[str | None], path: str, column: str, revision: str | None, files: DataFiles | None = None
-) -> dict[str, bytes]:
-    """Read or download the files that an image column names, several at a time; see `fetch_images`."""
-    return _fetch_all(names, _Source(path, revision, _folder(files)), f"{path}, column {column!r}")
 
 
 def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[str, bytes]:
@@ -373,13 +363,8 @@ def _read_local(files: Sequence[Path], what: str) -> Dataset:
     try:
         return Dataset.from_parquet([str(file) for file in files])
     except Exception as error:  # pyarrow and datasets raise many kinds; all mean the same to the user
-        raise cannot_read(what, files, error) from error
-
-
-def cannot_read(what: str, files: Sequence[Path], error: Exception) -> DataError:
-    """Return what is said of local files that are damaged."""
-    names = ", ".join(file.name for file in files)
-    return DataError(f"{what}: cannot read {names} in {files[0].parent}: {first_line(error)}")
+        names = ", ".join(file.name for file in files)
+        raise DataError(f"{what}: cannot read {names} in {files[0].parent}: {first_line(error)}") from error
 
 
 def _read_files(kind: str, split: str, files: DataFiles | None) -> Dataset:

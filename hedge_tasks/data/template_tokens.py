@@ -17,21 +17,6 @@ _ROLE = re.compile(r"(?:assistant|model)\b[ \t]*:?")
 """Who speaks, behind the token that begins a turn."""
 
 
-_PICTURE = re.compile(r"<[^<>\s]*(?:image|img|video|audio|vision)[^<>\s]*>|\[IMG\w*\]", re.IGNORECASE)
-"""Marks of the place of a picture in a prompt: `<image>`, `<image_soft_token>`, `[IMG]`."""
-
-
-def mark_in(text: str) -> str | None:
-    """Return the first text that models take for a mark of their own, wherever it stands: each has others.
-
-    Example:
-        >>> mark_in("Is the <image> sharp?"), mark_in("Is 3 < 5 > 2?")
-        ('<image>', None)
-    """
-    found_mark = _PICTURE.search(text) or _TOKEN.search(text)
-    return found_mark[0] if found_mark else None
-
-
 def without_template_tokens(text: str) -> str:
     """Return the text without tokens of chat templates before and behind it; those within it stay.
 

@@ -258,13 +258,7 @@ def spell(tokens: Sequence[Token], text: str, *, whole: bool = True) -> bool:
         whole: they spell nothing more.
     """
     joined = b"".join(token.spelled for token in tokens if not token.control).decode("utf-8", "replace")
-    return _equal(joined, text, whole=whole) or (
-        (decoded := _vocabulary_text(joined)) is not None and _equal(decoded, text, whole=whole)
-    )
-
-
-def _equal(joined: str, text: str, *, whole: bool) -> bool:
-    """Whether two texts are equal, blanks aside. What a server could not spell (U+FFFD) may be any few characters."""
+    # What a server could not spell (U+FFFD) may be any few characters.
     theirs = _BLANKS.sub("", joined)
     ours = _BLANKS.sub("", text).replace(_INCOMPLETE, "")
     # How far into the text the tokens may have got by now.
@@ -282,20 +276,3 @@ def _equal(joined: str, text: str, *, whole: bool) -> bool:
         if not places:
             return False
     return len(ours) in places
-
-
-def _byte_alphabet() -> dict[int, int]:
-    """The characters by which vocabularies of byte-level BPE (GPT-2's) write bytes."""
-    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in set(plain)]
-    return {**{byte: byte for byte in plain}, **{256 + i: byte for i, byte in enumerate(others)}}
-
-
-_ALPHABET = _byte_alphabet()
-
-
-def _vocabulary_text(joined: str) -> str | None:
-    """The text that pieces of a byte-level vocabulary spell; None where they are no such pieces."""
-    if joined.isascii() or not all(ord(character) in _ALPHABET for character in joined):
-        return None
-    return bytes(_ALPHABET[ord(character)] for character in joined).decode("utf-8", "replace")

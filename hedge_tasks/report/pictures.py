@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.data.stored_columns import open_columns
+from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
 from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.run_files import Run
@@ -132,19 +132,19 @@ def _rows(run: Run, source: DocumentSource, columns: Sequence[str], with_texts: 
     documents = run.settings["documents"]
     revision = documents.get("revision")
     questions = {a.id: a.question for a in run.answer_sets}
-    stored = open_columns(source.path, source.name, source.split, revision, source.files)
+    stored = splits.load_split(source.path, source.name, source.split, revision=revision, files=source.files)
     id_column, question_column = documents.get("id"), documents.get("question")
     roles = [role for role in TEXT_COLUMNS if with_texts and documents.get(role)]
-    missing = [
-        c for c in (*columns, id_column, question_column, *map(documents.get, roles)) if c and c not in stored.names
-    ]
-    if missing:
+    named = [c for c in (*columns, id_column, question_column, *map(documents.get, roles)) if c]
+    if missing := [column for column in named if column not in stored.column_names]:
         raise DataError(f"{source.path} has no column {missing[0]!r}")
-    ids = [str(v) for v in stored.values(id_column)] if id_column else [str(i) for i in range(len(stored))]
-    stored_questions = stored.values(question_column) if question_column else [None] * len(stored)
-    texts = {role: stored.values(documents[role]) for role in roles}
-    places = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, stored_questions[i])]
-    for i, files in zip(places, stored.images(places, columns), strict=True):
+    ids = [str(v) for v in stored[id_column][:]] if id_column else [str(i) for i in range(len(stored))]
+    asked = stored[question_column][:] if question_column else [None] * len(stored)
+    texts = {role: stored[documents[role]][:] for role in roles}
+    places = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, asked[i])]
+    shown = splits.fetch_images(stored.select(places), columns, source.path, revision, source.files)
+    for i, row in zip(places, splits.undecoded(shown, columns), strict=True):
+        files = [image["bytes"] for image in row.values() if isinstance(image, Mapping) and image.get("bytes")]
         yield Stored(ids[i], files, {role: column[i] for role, column in texts.items()})
 
 
