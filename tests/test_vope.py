@@ -237,22 +237,6 @@ def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
     assert (bare[0].noisy, bare[0].scores["vase"]) == (None, None)
 
 
-def recheck(word: str, reference: str, first: str, second: str) -> AnswerSet:
-    return AnswerSet(f"s/{word}", Answer(first), (Answer(second),), reference=reference)
-
-
-def test_a_second_reply_tells_how_firm_the_first_is() -> None:
-    replies = [
-        *(recheck("dog", "yes", "Yes", "yes."), recheck("car", "no", "No", "Yes"), recheck("cat", "no", "No", "Hm")),
-        *(recheck("bus", "no", "Hm", "Hm"), recheck("cup", "yes", "No", "No")),
-    ]
-    records = recheck_records(story("A dog", ["A dog"], []).with_follow_ups(replies), VopeJudge())
-    assert [o.flips for o in records] == [False, True, None, None, False]
-    assert [o.kind for o in records][3] is None
-    assert value("recheck_flips", [records]) == 1 / 3
-    assert value("recheck_flips", [[]]).startswith("undefined: no recheck has two replies")
-
-
 SCORES = {"se": 0.1, "radflag": 0.2, "vase": 0.3}
 
 
@@ -344,7 +328,6 @@ def test_what_arithmetic_demands_of_models_that_deny_or_affirm_everything() -> N
     # Section 3.5: where nothing is imagined, CHAIR_i is Hal-D.
     assert value("hal_d", affirmer) == value("chair_i", affirmer) == 2 / 6
     assert value("exp", affirmer) == 0.0
-    assert value("hal_d_low", denier) == "undefined: the model affirms no object"
     assert value("chair_i", []).startswith("undefined")
 
 
@@ -363,30 +346,16 @@ def test_errors_and_intervals_are_those_of_images_resampled_whole() -> None:
         chosen = [record for i in generator.integers(0, len(images), len(images)) for record in images[i]]
         drawn.append(sum(r["part"] for r in chosen) / sum(r["whole"] for r in chosen))
     assert metric.stderr(made) == pytest.approx(np.std(drawn), rel=0.1)
-    low, high = (METRICS[f"hal_d_{bound}"](made) for bound in ("low", "high"))
-    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.02)
+    assert metric.measure.estimate(made).interval == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.02)
     assert metric.stderr(made) == pytest.approx(metric.stderr(made[::-1]), rel=1e-9)
-    assert METRICS["hal_d_low"].stderr(made) == "N/A"
-
-
-def test_an_interval_without_variation_is_no_point() -> None:
-    stories = [[entry("true_description")] for _ in range(10)]
-    assert value("hal_d_low", stories) == 0.0
-    assert value("hal_d_high", stories) == pytest.approx(0.2775, abs=1e-4)  # Wilson, 0 of 10
-    assert value("hal_d_low", stories[:1]) == "undefined: an interval needs objects in two images"
 
 
 def test_object_aurocs_equal_scikit_learns() -> None:
     stories = random_stories(3)
-    for suffix, kept in (("", tuple(SETS.values())), ("_described", ("true_description", "hallucinated_description"))):
-        objects = [o for mine in stories for o in mine if o.kind in kept]
-        labels = [o.kind in ("hallucinated_description", "hallucinated_imagination") for o in objects]
-        assert value(f"object_radflag_auroc{suffix}", stories) == pytest.approx(
-            roc_auc_score(labels, [o.scores["radflag"] for o in objects])
-        )
-        assert value(f"object_noisy_auroc{suffix}", stories) == pytest.approx(
-            roc_auc_score(labels, [1 - (o.noisy or 0) for o in objects])
-        )
+    objects = [o for mine in stories for o in mine if o.kind]
+    labels = [o.kind in ("hallucinated_description", "hallucinated_imagination") for o in objects]
+    expected = roc_auc_score(labels, [o.scores["radflag"] for o in objects])
+    assert value("object_radflag_auroc", stories) == pytest.approx(expected)
     metric = METRICS["object_radflag_auroc"]
     assert isinstance(metric.stderr(records(metric, stories)), float)
     one_class = [[entry("true_description")], [entry("true_description")]]
@@ -659,5 +628,5 @@ def test_the_yamls_list_every_metric_once() -> None:
         return [name for name in found if name not in claims]
 
     claims = [f"{name}_claim_auroc{kind}" for name in ("radflag", "blind") for kind in ("", "_within")]
-    assert listed("_hedge_vope_yaml") == [m.name for m in measures.MEASURES]
-    assert listed("_hedge_vope_relevance_yaml") == list(METRICS)
+    assert sorted(listed("_hedge_vope_yaml")) == sorted(m.name for m in measures.MEASURES)
+    assert sorted(listed("_hedge_vope_relevance_yaml")) == sorted(METRICS)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
+from hedge_tasks.data.answers import AnswerSet, option_logprobs
 from hedge_tasks.detectors import Evidence, get, names
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import Case, Verdict
@@ -32,8 +32,6 @@ class ObjectRecord:
         kind_soft: the set where readings that are only soft count as well; None where nothing was read.
         readings_differ: whether the ways to read the reply disagree.
         reply: to the recheck.
-        flips: whether the second reply to the recheck, drawn at the plan's temperature, is read otherwise; None where
-            one of the two says neither yes nor no, or there is no second one.
         clean, noisy: share of the clean and the noisy stories that mention the category; None where there are none.
         scores: by detector that serves objects, with two clusters of stories, those that mention the category and those
             that do not, every story weighing the same; None where it is undefined, as vase without noisy stories.
@@ -53,7 +51,6 @@ class ObjectRecord:
     noisy: float | None
     scores: Mapping[str, float | None] = field(default_factory=dict)
     relevance: tuple[int | None, ...] = ()
-    flips: bool | None = None
     kind_official: str | None = None
     kind_soft: str | None = None
     by_model: bool = False
@@ -80,25 +77,23 @@ def recheck_records(answers: AnswerSet, judge: VopeJudge) -> list[ObjectRecord]:
     words = [word_of(answers, recheck) for recheck in answers.follow_ups]
     objects = [(word, coco().category(word, answers.id)) for word in words]
     references = [recheck.reference or "" for recheck in answers.follow_ups]
-    first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
-    second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
-    records = object_records(answers, objects, [reference == "yes" for reference in references], judge.judge(first))
-    softly = [judge.reading(judge.parsing, case).value for case in first]
-    second_kinds = [verdict.category for verdict in judge.judge(second)]
+    cases = [_case(recheck) for recheck in answers.follow_ups]
+    records = object_records(answers, objects, [reference == "yes" for reference in references], judge.judge(cases))
+    softly = [judge.reading(judge.parsing, case).value for case in cases]
     shares = [option_shares(option_logprobs(recheck.forced)) for recheck in answers.follow_ups]
     return [
         replace(
             entry,
             kind_soft=entry.kind or (None if read is None else SETS[entry.present, read == "yes"]),
-            flips=None if None in (entry.kind, kind) else entry.kind != kind,
             kind_forced=None if p is None or p["Yes"] == p["No"] else SETS[entry.present, p["Yes"] > p["No"]],
             p_yes=None if p is None else p["Yes"],
         )
-        for entry, read, kind, p in zip(records, softly, second_kinds, shares, strict=True)
+        for entry, read, p in zip(records, softly, shares, strict=True)
     ]
 
 
-def _case(recheck: AnswerSet, reply: Answer) -> Case:
+def _case(recheck: AnswerSet) -> Case:
+    reply = recheck.baseline
     cut = reply.finish == "length"
     return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text, cut=cut)
 
