@@ -34,7 +34,7 @@ from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.suites.medhallmark import wording
 from hedge_tasks.suites.medhallmark.building import DATASET, build_items
 from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
-from hedge_tasks.suites.medhallmark.released import PARTS, oddities, read_part, split_prefix
+from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
 from hedge_tasks.suites.medhallmark.task import process_docs
 
 METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
@@ -126,15 +126,9 @@ def pictures(tmp_path: Path) -> Path:
 def test_the_released_files_are_read_with_their_oddities(real: Path) -> None:
     items = {part: read_part(real, part) for part in PARTS}
     assert [len(items[part]) for part in PARTS] == [499, 140, 111, 359]
-    found = {part: oddities(part, items[part]) for part in PARTS}
-    assert found["conventional"] == [
-        "135 of 499 have no reference",
-        "no item has the id 365",
-        "labelled correct although answer and reference differ: conventional-126, conventional-250, conventional-316",
-    ]
+    assert sum(not item.reference for item in items["conventional"]) == 135
     assert all(not item.reference for item in items["conventional"] if int(item.id.partition("-")[2]) > 365)
-    assert found["counterfactual"] == []
-    assert found["confidence"][0] == found["irg"][0] == "no human labels"
+    assert not any(item.category for part in ("confidence", "irg") for item in items[part])
     prefixes = load_templates("confidence_weakening")
     assert {item.prefix for item in items["confidence"]} == set(prefixes)
     assert not [item for item in items["confidence"] if any(item.question[:9] == p[:9] for p in prefixes)]
@@ -209,7 +203,6 @@ def test_a_local_data_set_is_built_of_what_is_there(
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "out"))
     rows = load_split(DATASET, "conventional", "test")
     assert rows["id"][:] == ["conventional-1", "conventional-2", "conventional-4"]
-    assert rows["suspect"][:] == [False, True, False]
     assert [image.getpixel((0, 0))[0] for image in rows["image"]] == [1, 2, 1]
     assert load_split(DATASET, "counterfactual", "test")[0]["image"].getpixel((0, 0))[0] == 3
     assert load_split(DATASET, "confidence", "test")[1]["question"] == "Is it 1?"

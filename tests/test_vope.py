@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +34,7 @@ from hedge_tasks.suites.vope.building import build, image_reader, read_items
 from hedge_tasks.suites.vope.documents import objects_of, process_docs
 from hedge_tasks.suites.vope.extraction import mentions, objects_in
 from hedge_tasks.suites.vope.judge import SETS, VopeJudge, relevance_judges
-from hedge_tasks.suites.vope.objects import ObjectRecord, object_records, recheck_records, story_facts, story_verdict
+from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_facts, story_verdict
 from hedge_tasks.suites.vope.paper import PAPER
 from hedge_tasks.suites.vope.relevance import rate
 from hedge_tasks.suites.vope.vocabulary import coco, object_phrase
@@ -123,7 +124,6 @@ def test_objects_are_counted_once_by_word_or_by_category() -> None:
     assert objects_in(text) == [
         *(("man", "person"), ("woman", "person"), ("puppy", "dog"), ("hound", "dog"), ("dog", "dog")),
     ]
-    assert objects_in(text, unit="categories") == [("person", "person"), ("dog", "dog")]
 
 
 @given(st.text(max_size=80))
@@ -188,7 +188,6 @@ def test_the_judge_sorts_rechecks_into_the_four_sets() -> None:
     ("options", "message"),
     [
         ({"parsing": "offical"}, "did you mean 'official'"),
-        ({"unit": "word"}, "did you mean 'words'"),
         ({"relevance": "rule"}, "does not rate relevance.*prompt=vope_relevance"),
         ({"relevance": "llm:model=x"}, "does not rate relevance"),
         ({"parsng": "hedge"}, "did you mean 'parsing'"),
@@ -209,15 +208,17 @@ def test_one_or_two_judges_of_relevance() -> None:
     assert len(relevance_judges("llm:model=a,prompt=vope_relevance")) == 1
 
 
-def story(baseline: str, clean: list[str], noisy: list[str]) -> AnswerSet:
-    return AnswerSet("s", Answer(baseline), tuple(map(Answer, clean)), tuple(map(Answer, noisy)))
+def story(baseline: str, clean: Iterable[str] = (), noisy: Iterable[str] = (), **replies: tuple[str, str]) -> AnswerSet:
+    """Stories, with the reference and the reply of each recheck by its word."""
+    answers = AnswerSet("s", Answer(baseline), tuple(map(Answer, clean)), tuple(map(Answer, noisy)))
+    rechecks = [AnswerSet(f"s/{w}", Answer(reply), (), reference=truth) for w, (truth, reply) in replies.items()]
+    return answers.with_follow_ups(rechecks)
 
 
 def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
-    answers = story("A dog and a car.", ["A puppy.", "A dog.", "Trees.", "A hound and a taxi"], ["A dog", "Rain"])
-    objects = objects_in(answers.baseline.text)
-    verdicts = VopeJudge().judge([Case("s/dog", "a dog", "yes", "Yes"), Case("s/car", "a car", "no", "No.")])
-    dog, car = object_records(answers, objects, [True, False], verdicts)
+    clean, noisy = ("A puppy.", "A dog.", "Trees.", "A hound and a taxi"), ("A dog", "Rain")
+    answers = story("A dog and a car.", clean, noisy, dog=("yes", "Yes"), car=("no", "No."))
+    dog, car = recheck_records(answers, VopeJudge())
     assert (dog.clean, dog.noisy, car.clean, car.noisy) == (0.75, 0.5, 0.25, 0.0)
     assert (dog.scores["radflag"], car.scores["radflag"]) == (0.25, 0.75)
     entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
@@ -233,8 +234,8 @@ def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
     assert car.scores["vase"] == pytest.approx(vase(0.25, 0.0))
     assert (dog.kind, car.kind) == ("true_description", "true_imagination")
     assert (dog.readings_differ, car.readings_differ) == (False, True)
-    bare = object_records(story("A dog", ["A dog"], []), [("dog", "dog")], [True], verdicts[:1])
-    assert (bare[0].noisy, bare[0].scores["vase"]) == (None, None)
+    [bare] = recheck_records(story("A dog", ["A dog"], dog=("yes", "Yes")), VopeJudge())
+    assert (bare.noisy, bare.scores["vase"]) == (None, None)
 
 
 SCORES = {"se": 0.1, "radflag": 0.2, "vase": 0.3}
@@ -388,12 +389,11 @@ def test_parity_with_the_reference_code_on_the_official_items(official: Path, ta
         truth = set(process_docs(rows([item["truth"]]))["truth"][0].split(", ")) - {""}
         safe = set(item["truth"]) | {word for name in item["truth"] for word in relation[name]}
         said = [choice.choice(replies) for _ in found]
-        cases = [
-            Case(word, "", "yes" if category in truth else "no", reply)
+        replies_of = {
+            word: ("yes" if category in truth else "no", reply)
             for (word, category), reply in zip(found, said, strict=True)
-        ]
-        answers = story(text, [text], [])
-        stories.append(object_records(answers, found, [category in truth for _, category in found], judge.judge(cases)))
+        }
+        stories.append(recheck_records(story(text, [text], **replies_of), judge))
         for (word, _), reply in zip(found, said, strict=True):
             label, pred = word in {w.lower() for w in safe}, vope_rechecked(reply)
             name = {(1, "yes"): "des_true", (0, "yes"): "des_hal", (1, "no"): "ima_hal", (0, "no"): "ima_true"}

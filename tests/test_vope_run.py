@@ -87,8 +87,8 @@ def test_an_oracle_and_a_model_that_denies_everything(tmp_path: Path) -> None:
         assert cells["object_vase_auroc,objects"].startswith("undefined")
     assert len({run.results["configs"][task]["hedge"]["prompt"]["user"] for task in tasks}) == 3
     assert "Is there a wine glass in the image?" in asked
-    # The same recheck of the same image is one draw for all three tasks; the second reply is a draw of its own.
-    assert len(asked) == 2 * (PRESENT + ABSENT)
+    # The same recheck of the same image is one draw for all three tasks.
+    assert len(asked) == PRESENT + ABSENT
     denied = run.values("hedge_vope_official_writing")
     assert denied["hal_d,objects"] == "undefined: the model affirms no object"
     assert denied["hal_i,objects"] == pytest.approx(PRESENT / (PRESENT + ABSENT))
@@ -127,7 +127,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Run:
             f"include: {task_folder()}/hedge_vope/_hedge_vope_relevance_yaml\ntask: mine\n"
             "reasoning_tags: [['<think>', '</think>']]\n"
             f"hedge_overrides:\n  prompt: vope/writing\n"
-            f"  judge: {{name: vope, parsing: official, unit: categories, relevance: [{judges}]}}\n",
+            f"  judge: {{name: vope, parsing: official, relevance: [{judges}]}}\n",
             "utf-8",
         )
         plan = "n=3,baseline_temperature=0.1"
@@ -174,7 +174,7 @@ def test_two_judges_rate_absent_objects_with_the_image(rich: Run) -> None:
     # One judge says 3 four times, the other once 2: chance would do as well.
     assert cells["relevance_kappa_linear,objects"] == pytest.approx(0.0)
     settings = rich.results["configs"]["mine"]["hedge"]["documents"]["judge"]
-    assert (settings["parsing"], settings["unit"]) == ("official", "categories")
+    assert settings["parsing"] == "official"
     assert [judge["model"] for judge in settings["relevance"]] == ["first", "second"]
 
 
