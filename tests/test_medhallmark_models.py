@@ -51,7 +51,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
         patch.delenv("HEDGE_JUDGE", raising=False)
         tasks = write_tasks(root / "own", url)
         model = ("--model", "hedge_openai", "--model_args", f"model=scripted,base_url={url}")
-        return evaluate(root / "out", *model, "--tasks", ",".join(tasks), "--include_path", str(root / "own"))
+        own = ("--include_path", str(root / "own"), "--gen_kwargs", "n=0")
+        return evaluate(root / "out", *model, "--tasks", ",".join(tasks), *own)
 
 
 @pytest.fixture(scope="module")

@@ -629,4 +629,3 @@ def test_the_yamls_list_every_metric_once() -> None:
 
     claims = [f"{name}_claim_auroc{kind}" for name in ("radflag", "blind") for kind in ("", "_within")]
     assert sorted(listed("_hedge_vope_yaml")) == sorted(m.name for m in measures.MEASURES)
-    assert sorted(listed("_hedge_vope_relevance_yaml")) == sorted(METRICS)

@@ -124,7 +124,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Run:
             for name in ("first", "second")
         )
         (own / "mine.yaml").write_text(
-            f"include: {task_folder()}/hedge_vope/_hedge_vope_relevance_yaml\ntask: mine\n"
+            f"include: {task_folder()}/hedge_vope/_hedge_vope_yaml\ntask: mine\n"
             "reasoning_tags: [['<think>', '</think>']]\n"
             f"hedge_overrides:\n  prompt: vope/writing\n"
             f"  judge: {{name: vope, parsing: official, relevance: [{judges}]}}\n",
@@ -166,13 +166,6 @@ def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.framework
 def test_two_judges_rate_absent_objects_with_the_image(rich: Run) -> None:
-    cells = rich.values("mine")
-    assert [cells[f"relevance_hallucinated_{score},objects"] for score in (1, 2, 3)] == [0.0, 0.0, 4.0]
-    assert cells["relevance_hallucinated,objects"] == 3.0
-    assert cells["relevance_imagined,objects"].startswith("undefined: no imagined object was rated")
-    assert cells["relevance_unrated,objects"] == 0.0
-    # One judge says 3 four times, the other once 2: chance would do as well.
-    assert cells["relevance_kappa_linear,objects"] == pytest.approx(0.0)
     settings = rich.results["configs"]["mine"]["hedge"]["documents"]["judge"]
     assert settings["parsing"] == "official"
     assert [judge["model"] for judge in settings["relevance"]] == ["first", "second"]
@@ -191,6 +184,9 @@ def test_the_command_lays_out_tables(rich: Run, capsys: pytest.CaptureFixture[st
     assert cells["hal_d"] == pytest.approx(4 / 13)
     assert cells["parsers_differ"] == 0
     assert [cells[f"relevance_hallucinated_{score}"] for score in (1, 2, 3)] == [0, 0, 4]
+    assert (cells["relevance_hallucinated"], cells["relevance_imagined"], cells["relevance_unrated"]) == (3, None, 0)
+    # One judge says 3 four times, the other once 2: chance would do as well.
+    assert cells["relevance_kappa_linear"] == pytest.approx(0.0)
 
 
 SCANS = Vocabulary({"ct": "ct", "mri": "mri", "x ray": "x ray"}, {"x ray": "x ray"})
