@@ -250,10 +250,9 @@ def built_rows(part: str, released: Path, pictures: Path, out: Path) -> Dataset:
     return Dataset.from_parquet(str(file))
 
 
-def test_items_without_a_reference_are_left_out_or_kept(released: Path, pictures: Path, tmp_path: Path) -> None:
+def test_items_without_a_reference_are_left_out(released: Path, pictures: Path, tmp_path: Path) -> None:
     rows = built_rows("conventional", released, pictures, tmp_path)
     assert process_docs(rows)["id"][:] == ["conventional-1", "conventional-2"]
-    assert len(process_docs(rows, keep_without_reference=True)) == 3
     with pytest.raises(DataError, match="no item has a reference"):
         process_docs(rows.select([2]))
 
@@ -273,7 +272,6 @@ def test_every_question_is_asked_without_and_with_its_prefix(released: Path, pic
     [
         ({"prefix": "both"}, "did you mean 'prefixes'"),
         ({"prefixes": "bot"}, "did you mean 'both'"),
-        ({"keep_without_reference": 1}, "true or false"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], message: str) -> None:

@@ -131,9 +131,9 @@ def _with_forced(record: ObjectRecord, recheck: AnswerSet) -> ObjectRecord:
 
 def _with_stories(record: ObjectRecord, clean: Sequence[bool], noisy: Sequence[bool]) -> ObjectRecord:
     """Return it with what the sampled stories say: whether each mentions the object, as the baseline does."""
-    shares = (sum(draws) / len(draws) if draws else None for draws in (clean, noisy))
+    in_clean, in_noisy = (sum(draws) / len(draws) if draws else None for draws in (clean, noisy))
     scores = _scores("object", [True, *clean, *noisy], len(clean))
-    return replace(record, **dict(zip(("clean", "noisy"), shares, strict=True)), scores=scores)
+    return replace(record, clean=in_clean, noisy=in_noisy, scores=scores)
 
 
 def _scores(level: str, meanings: Sequence[Hashable], n_clean: int) -> dict[str, float | None]:
