@@ -96,7 +96,7 @@ def story_run(items: Path, name: str) -> Run:
             item.id, Answer(f"{text} A zebra dreams of a kite."), (Answer(text),), reference=", ".join(item.objects)
         )
         rechecks = []
-        for word, _ in story_objects(told, "words"):
+        for word, _ in story_objects(told):
             right = "yes" if coco().category(word) in item.objects else "no"
             wrong = {"yes": "no", "no": "yes"}[right]
             said = Answer(ALWAYS[name][0]) if name in ALWAYS else MODELS[name](right, wrong, chance)

@@ -121,7 +121,7 @@ def write_tasks(folder: Path, url: str) -> list[str]:
             judging = "medhallmark_report" if part == "irg" else "medhallmark"
             judge = f"{{name: llm, model: judge, prompt: {judging}, url: '{url}'}}"
             (folder / f"{names[-1]}.yaml").write_text(
-                f"include: {task_folder()}/hedge_medhallmark/hedge_medhallmark_{part}_single.yaml\n"
+                f"include: {task_folder()}/hedge_medhallmark/hedge_medhallmark_{part}.yaml\n"
                 f"task: {names[-1]}\nhedge_overrides:\n"
                 f"  prompt: {folder}/{model}.json/plain\n  context: id\n  judge: {judge}\n",
                 "utf-8",

@@ -105,7 +105,7 @@ def write_tasks(folder: Path, models: dict[str, tuple[str, ...]]) -> list[str]:
             prompts[variant.strip("_") or "plain"] = {"user": f"MODEL {model} {variant}\n{context}{{question}}"}
             names.append(f"own_{model}{variant}")
             (folder / f"{names[-1]}.yaml").write_text(
-                f"include: {task_folder()}/hedge_medhallu/hedge_medhallu{variant}_single.yaml\n"
+                f"include: {task_folder()}/hedge_medhallu/hedge_medhallu{variant}.yaml\n"
                 f"task: {names[-1]}\ndataset_kwargs: {{show: both}}\n"
                 "hedge_overrides:\n"
                 f"  prompt: {folder}/{model}.json/{variant.strip('_') or 'plain'}\n"

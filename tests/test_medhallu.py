@@ -89,30 +89,23 @@ def test_the_coin_depends_on_seed_and_question_and_not_on_the_order() -> None:
 def test_the_columns_that_the_tables_need_are_there() -> None:
     document = process_docs(rows(), show="hallucinated")[3]
     assert document["knowledge"] == "Fact 3.\nAnother. And one more."
-    listed = process_docs(rows(), show="hallucinated", knowledge="list")[3]["knowledge"]
-    assert listed == "['Fact 3.', 'Another. And one more.']"  # as Python prints it
     assert (document["difficulty"], document["kind"], document["mesh"]) == ("easy", "evidence", None)
     assert [short_category(name) for name in KINDS] == list(CATEGORIES)
     assert short_category(" Other Kind ") == "other kind"
 
 
-@pytest.mark.parametrize("name", ["groups.json", "groups.csv"])
-def test_mesh_groups_come_from_a_file(tmp_path: Path, name: str) -> None:
-    groups = {"Does drug 0 work?": "c", "Does drug 1 work?": "Technology, Industry, and Agriculture"}
-    lines = "\ufeffquestion,group\n" + "".join(f'{q},"{g}"\n' for q, g in groups.items())
-    (tmp_path / name).write_text(json.dumps(groups) if name.endswith("json") else lines, "utf-8")
-    assert list(read_groups(tmp_path / name).values()) == ["C", "J"]
-    assert process_docs(rows(3), mesh=str(tmp_path / name))["mesh"][:] == ["C", "J", None]
+def test_mesh_groups_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "groups.json"
+    file.write_text(json.dumps({"Does drug 0 work?": "C", "Does drug 1 work?": "J"}), "utf-8")
+    assert process_docs(rows(3), mesh=str(file))["mesh"][:] == ["C", "J", None]
 
 
-@pytest.mark.parametrize("content", ["[1]", "{", '{"q": 1}', '{"q": "Q"}', "a,b\n1,2\n"])
+@pytest.mark.parametrize("content", ["[1]", '{"q": 1}', '{"q": "Q"}', '{"q": ["C"]}'])
 def test_a_damaged_file_of_mesh_groups_is_an_error(tmp_path: Path, content: str) -> None:
-    file = tmp_path / ("g.csv" if content.startswith("a") else "g.json")
+    file = tmp_path / "g.json"
     file.write_text(content, "utf-8")
     with pytest.raises(DataError, match="MeSH groups"):
         read_groups(file)
-    with pytest.raises(DataError, match="cannot read"):
-        read_groups(tmp_path / "nothing.json")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +114,6 @@ def test_a_damaged_file_of_mesh_groups_is_an_error(tmp_path: Path, content: str)
         ({"shown": 1}, "did you mean 'show'"),
         ({"show": "bot"}, "did you mean 'both'"),
         ({"seed": "1"}, "an integer"),
-        ({"knowledge": "lsit"}, "did you mean 'list'"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
@@ -380,9 +372,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     own = root / "own"
     own.mkdir()
     (own / "mine.yaml").write_text(
-        f"include: {task_folder()}/hedge_medhallu/_hedge_medhallu_mesh_yaml\ntask: mine\n"
+        f"include: {task_folder()}/hedge_medhallu/_hedge_medhallu_yaml\ntask: mine\n"
         f"dataset_kwargs: {{show: both, mesh: {root}/mesh.json}}\n"
-        "hedge_overrides: {judge: {name: medhallu, parsing: official}}\n",
+        "hedge_overrides: {judge: {name: medhallu, parsing: official}}\n"
+        "metric_list: [{metric: accuracy}, {metric: accuracy_mesh_diseases}, {metric: accuracy_mesh_chemicals}]\n",
         "utf-8",
     )
     (root / "mesh.json").write_text(json.dumps({f"Does drug {i} work?": "C" for i in range(8)}), "utf-8")

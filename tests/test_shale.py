@@ -28,7 +28,6 @@ from hedge_tasks.replies.official import shale_choice, shale_yes_no
 from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.suites.shale.building import build, image_folder, scene_groups
 from hedge_tasks.suites.shale.items import (
-    ASPECTS,
     DATASET,
     NOISY_SCENARIOS,
     SCENARIOS,
@@ -162,19 +161,19 @@ def folder_with(root: Path, **files: Any) -> Path:
     return root
 
 
-def test_perturbed_items_belong_to_their_clean_ones_by_id_or_by_order(tmp_path: Path) -> None:
+def test_perturbed_items_belong_to_their_clean_ones_by_id(tmp_path: Path) -> None:
     folder = folder_with(
         tmp_path,
         Clean=[row(1), row(2, evaluation_dimension="color")],
         Style=[row(2, evaluation_dimension="color"), row(1)],
-        Corruption=[row(101), row(102, evaluation_dimension="color")],
+        Corruption=[row(2, evaluation_dimension="color")],
         Adversarial=[row(9, clean_id=2, evaluation_dimension="color")],
         SceneText=[row(1, evaluation_dimension="count"), row(77)],
         notes=[],
     )
     found = read_released(folder)
     ids = {s: [item.id for item in found.items if item.scenario == s] for s in SCENARIOS}
-    assert (ids["clean"], ids["sty"], ids["crp"], ids["adv"]) == (["1", "2"], ["2", "1"], ["1", "2"], ["2"])
+    assert (ids["clean"], ids["sty"], ids["crp"], ids["adv"]) == (["1", "2"], ["2", "1"], ["2"], ["2"])
     # Another aspect is another question, and an id that no clean item has is nobody's: neither may count as a pair.
     assert dict(found.unpaired) == {"txt": ("1", "77")}
     assert ids["txt"] == ["1-unpaired", "77-unpaired"]
@@ -188,10 +187,6 @@ def test_the_layout_of_the_readme_is_read(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, Clean=[row(1)], Style=[row(1)])
     (folder / "query_json").rename(folder / "Query")
     assert [item.scenario for item in read_released(folder).items] == ["clean", "sty"]
-    (folder / "queries").mkdir()
-    with pytest.raises(DataError, match="query files may be in Query, queries; leave one"):
-        read_released(folder)
-    (folder / "queries").rmdir()
     (folder / "Query" / "Clean.json").rename(folder / "Query" / "questions.json")
     with pytest.raises(DataError, match=r"expected query_json/Clean.json or Query/Clean.json; there is questions.json"):
         read_released(folder)
@@ -354,10 +349,8 @@ def test_shares_count_their_own_scenario_or_clean_aspect_only() -> None:
 
     assert value("accuracy_clean") == pytest.approx(2 / 3)
     assert value("accuracy_crp") == 0
-    assert value("accuracy_color") == value("accuracy_perception") == 0.5
-    assert value("accuracy_knowledge") == value("accuracy_sports") == 1
-    assert value("accuracy_txt") == "undefined: no judged document is of the scenario 'txt'"
-    assert value("accuracy_politics").startswith("undefined: no judged document is of the aspect 'politics'")
+    assert (value("accuracy_perception"), value("accuracy_knowledge")) == (0.5, 1)
+    assert value("accuracy_txt") == "undefined: no judged document is of scenario txt"
 
 
 def test_unclear_is_not_free_of_hallucination_and_no_verdict_is_nothing() -> None:
@@ -378,11 +371,8 @@ def test_the_average_weighs_both_types_of_questions_the_same() -> None:
     made = [record("accuracy_average", r, task=t) for t, r in (("ynq", 1), ("ynq", 1), ("ynq", 1), ("mcq", 0))]
     assert METRICS["accuracy_average"](made) == 0.5
     only = [record("accuracy_average", 1, task="ynq")]
-    assert METRICS["accuracy_average"](only) == "undefined: no judged document is of type 'mcq' in 'clean'"
+    assert METRICS["accuracy_average"](only) == "undefined: no judged document is of scenario clean, task mcq"
     assert METRICS["accuracy_average"].stderr(only) == "N/A"
-    assert (
-        METRICS["accuracy_average_crp"]([record("accuracy_average_crp", 1, "crp", task=t) for t in ("ynq", "mcq")]) == 1
-    )
 
 
 def test_the_standard_error_of_the_average_keeps_a_picture_together() -> None:
@@ -421,7 +411,7 @@ def test_gain_and_leakage_are_those_of_mmstar() -> None:
 
 def test_every_metric_of_the_yamls_exists_once() -> None:
     assert len(METRICS) == len(MEASURES)
-    assert {f"accuracy_{name}" for name in (*SCENARIOS, *ASPECTS)} <= METRICS.keys()
+    assert {f"accuracy_{name}" for name in SCENARIOS} <= METRICS.keys()
     assert {f"resistance_{name}" for name in NOISY_SCENARIOS} <= METRICS.keys()
 
 

@@ -154,8 +154,6 @@ def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
         assert cells["resistance_image,exact"] == pytest.approx((1 + 0 + 1 + 0.5) / 4)
         assert cells["resistance_instruction,exact"] == pytest.approx((1 + 0) / 2)
         assert cells["resistance_combination,exact"] == 1.0
-        # Who does not follow a lie and does not follow the truth either has no resistance to lies.
-        assert (laid_out["rr_pfx_true"].value, laid_out["rr_pfx_neutral"].value) == (1.0, 1.0)
         assert (laid_out["rr_pfx_controlled"].value, laid_out["rr_sty_p_controlled"].value) == (0.0, 1.0)
 
 
@@ -166,7 +164,7 @@ def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) 
         assert cells["accuracy_clean,exact"] == pytest.approx(2 / 3)
         found = tables(failing_in_some, task)
         assert (found[6]["color"].value, found[7]["geography"].value) == (1.0, 0.0)
-        assert found[7]["politics"].reason == "no judged document is of the aspect 'politics' (clean)"
+        assert found[7]["politics"].reason == "no judged document is of scenario clean, aspect politics"
         assert found[5][task[-3:]].value == cells["accuracy_clean,exact"]
         assert cells["unreadable_rate,exact"] == cells["parsers_differ,exact"] == 0.0
         answered = [
@@ -242,7 +240,7 @@ def test_open_questions_have_three_outcomes(judged: tuple[Run, list[str]]) -> No
     assert cells["hallucination_rate,embed"] == pytest.approx(1 / 2)
     found = tables(run, "hedge_shale_ffq")
     assert (found[6]["color"].value, found[6]["count"].value) == (1.0, 0.0)
-    assert found[3]["clean"].reason == "no judged document is of type 'ic' in 'clean'"
+    assert found[3]["clean"].reason == "no judged document is of scenario clean, task ic"
     assert cells["resistance_image,embed"] == found[3]["rr"].value == 1.0
     assert all(shown)
     assert any("The capital of the country with the flag of" in text for text in shown)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 from sklearn.metrics import f1_score
 
 from hedge_tasks.statistics import compare_sums, estimate_mean, estimate_of_sums, estimate_rate, jackknife, ratio
-from hedge_tasks.suites.medhallu.measures import f1
+from hedge_tasks.suites.medhallu.measures import of_confusion
+
+F1 = partial(of_confusion, "f1")
 
 
 def confusions(said: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -36,30 +40,30 @@ def test_a_mean_has_the_error_of_the_clustered_mean() -> None:
 def test_an_f1_has_the_error_of_leaving_groups_out() -> None:
     groups, said, truth = noisy_verdicts(np.random.default_rng(2), 300, 0.1)
     parts = confusions(said, truth)
-    found = estimate_of_sums(parts, list(groups), f1)
+    found = estimate_of_sums(parts, list(groups), F1)
     assert found.value == pytest.approx(f1_score(truth, said))
-    left_out = jackknife(lambda weights: float(f1((weights @ parts)[None])[0]), list(groups))
+    left_out = jackknife(lambda weights: float(F1((weights @ parts)[None])[0]), list(groups))
     assert (left_out.value, left_out.stderr) == pytest.approx((found.value, found.stderr), rel=0.01)
 
 
 def test_documents_that_do_not_count_change_nothing() -> None:
     groups, said, truth = noisy_verdicts(np.random.default_rng(3), 40, 0.2)
     parts = confusions(said, truth)
-    more = estimate_of_sums(np.vstack([parts, np.zeros((5, 4))]), [*groups, *"abcde"], f1)
-    assert more == estimate_of_sums(parts, list(groups), f1)
+    more = estimate_of_sums(np.vstack([parts, np.zeros((5, 4))]), [*groups, *"abcde"], F1)
+    assert more == estimate_of_sums(parts, list(groups), F1)
 
 
 def test_neither_order_nor_names_of_groups_matter() -> None:
     groups, said, truth = noisy_verdicts(np.random.default_rng(4), 40, 0.2)
     parts, order = confusions(said, truth), np.random.default_rng(5).permutation(80)
-    one = estimate_of_sums(parts, list(groups), f1)
-    other = estimate_of_sums(parts[order], [f"g{g}" for g in groups[order]], f1)
+    one = estimate_of_sums(parts, list(groups), F1)
+    other = estimate_of_sums(parts[order], [f"g{g}" for g in groups[order]], F1)
     assert other.stderr == pytest.approx(one.stderr, rel=1e-9)
     assert other.interval == pytest.approx(one.interval, rel=1e-9)
 
 
 def test_where_nothing_varies_every_group_counts_once() -> None:
-    perfect = estimate_of_sums(np.eye(4)[[0, 3] * 20], list(np.repeat(range(20), 2)), f1)
+    perfect = estimate_of_sums(np.eye(4)[[0, 3] * 20], list(np.repeat(range(20), 2)), F1)
     assert (perfect.value, perfect.stderr) == (1.0, 0.0)
     assert perfect.interval == estimate_rate([1] * 20).interval
 
@@ -92,11 +96,11 @@ def test_what_is_undefined_says_why(parts: np.ndarray, groups: list[int], reason
 def test_the_intervals_cover(n_groups: int) -> None:
     rng = np.random.default_rng(7)
     groups, said, truth = noisy_verdicts(rng, 200_000, 0.1)
-    expected = float(f1(confusions(said, truth).sum(0)[None])[0])
+    expected = float(F1(confusions(said, truth).sum(0)[None])[0])
     hits = np.zeros(600)
     for i in range(len(hits)):
         groups, said, truth = noisy_verdicts(rng, n_groups, 0.1)
-        low, high = estimate_of_sums(confusions(said, truth), list(groups), f1).interval or (0.0, 0.0)
+        low, high = estimate_of_sums(confusions(said, truth), list(groups), F1).interval or (0.0, 0.0)
         hits[i] = low <= expected <= high
     assert 0.92 <= hits.mean() <= 0.985
 
@@ -109,7 +113,7 @@ def test_the_paired_test_keeps_its_level_and_finds_differences() -> None:
         for _ in range(400):
             groups, one, truth = noisy_verdicts(rng, 80, 0.1)
             said = truth ^ (rng.random(len(truth)) < other + 0.12 * (other == 0.1))
-            difference = compare_sums(confusions(one, truth), confusions(said, truth), list(groups), f1)
+            difference = compare_sums(confusions(one, truth), confusions(said, truth), list(groups), F1)
             found.append(difference.p_value or 0.0)
     # 0.3 * 0.5 + 0.7 * 0.1 = 0.22 of the first model's verdicts are wrong.
     assert 0.02 <= np.mean(np.array(p_values[0.1]) < 0.05) <= 0.09
@@ -127,7 +131,7 @@ def test_a_difference_of_means_is_students_paired_test() -> None:
 
 def test_the_same_twice_and_one_side_without_documents() -> None:
     same = np.eye(4)[[0, 1, 2, 3]]
-    assert compare_sums(same, same, range(4), f1).p_value == 1.0
+    assert compare_sums(same, same, range(4), F1).p_value == 1.0
     one = np.ones((4, 2))
     nothing = compare_sums(one, np.zeros((4, 2)), range(4), ratio)
     assert (nothing.a, nothing.b, nothing.difference) == (1.0, None, None)

@@ -143,10 +143,16 @@ def resistance(scenario: str) -> Formula:
     return value
 
 
+def mean_of_shares(shares: list[Ratio]) -> Ratio:
+    parts = [part / whole if whole else 0 for part, whole in shares]
+    return sum(parts), len(parts) if all(whole for _, whole in shares) else 0
+
+
 SHALE: dict[str, Formula] = {
     "accuracy_clean": share(scenario=CLEAN),
     **{f"accuracy_{s}": share(scenario=s) for s in SCENARIOS[1:]},
-    **{f"accuracy_{a}": share(scenario=CLEAN, aspect=a) for a in ASPECTS},
+    "accuracy_average": lambda rows: mean_of_shares([share(scenario=CLEAN, task=t)(rows) for t in DISCRIMINATIVE]),
+    "accuracy_perception": share(scenario=CLEAN),
     **{f"resistance_{s}": resistance(s) for s in NOISY_SCENARIOS},
 }
 

@@ -43,4 +43,4 @@ def test_answers_are_compared_without_thoughts_and_plain_ones_are_left_alone() -
 @pytest.mark.slow
 def test_objects_that_a_model_only_thought_of_are_not_in_its_story() -> None:
     story = AnswerSet("1", Answer("<think>A cat? No.</think>A dog sleeps."), (Answer("A dog."),))
-    assert story_objects(story, "words") == [("dog", "dog")]
+    assert story_objects(story) == [("dog", "dog")]

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +34,7 @@ from hedge_tasks.suites.vope.building import build, image_reader, read_items
 from hedge_tasks.suites.vope.documents import objects_of, process_docs
 from hedge_tasks.suites.vope.extraction import mentions, objects_in
 from hedge_tasks.suites.vope.judge import SETS, VopeJudge, relevance_judges
-from hedge_tasks.suites.vope.objects import ObjectRecord, object_records, recheck_records, story_facts, story_verdict
+from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_facts, story_verdict
 from hedge_tasks.suites.vope.paper import PAPER
 from hedge_tasks.suites.vope.relevance import rate
 from hedge_tasks.suites.vope.vocabulary import coco, object_phrase
@@ -123,7 +124,6 @@ def test_objects_are_counted_once_by_word_or_by_category() -> None:
     assert objects_in(text) == [
         *(("man", "person"), ("woman", "person"), ("puppy", "dog"), ("hound", "dog"), ("dog", "dog")),
     ]
-    assert objects_in(text, unit="categories") == [("person", "person"), ("dog", "dog")]
 
 
 @given(st.text(max_size=80))
@@ -188,7 +188,6 @@ def test_the_judge_sorts_rechecks_into_the_four_sets() -> None:
     ("options", "message"),
     [
         ({"parsing": "offical"}, "did you mean 'official'"),
-        ({"unit": "word"}, "did you mean 'words'"),
         ({"relevance": "rule"}, "does not rate relevance.*prompt=vope_relevance"),
         ({"relevance": "llm:model=x"}, "does not rate relevance"),
         ({"parsng": "hedge"}, "did you mean 'parsing'"),
@@ -209,15 +208,17 @@ def test_one_or_two_judges_of_relevance() -> None:
     assert len(relevance_judges("llm:model=a,prompt=vope_relevance")) == 1
 
 
-def story(baseline: str, clean: list[str], noisy: list[str]) -> AnswerSet:
-    return AnswerSet("s", Answer(baseline), tuple(map(Answer, clean)), tuple(map(Answer, noisy)))
+def story(baseline: str, clean: Iterable[str] = (), noisy: Iterable[str] = (), **replies: tuple[str, str]) -> AnswerSet:
+    """Stories, with the reference and the reply of each recheck by its word."""
+    answers = AnswerSet("s", Answer(baseline), tuple(map(Answer, clean)), tuple(map(Answer, noisy)))
+    rechecks = [AnswerSet(f"s/{w}", Answer(reply), (), reference=truth) for w, (truth, reply) in replies.items()]
+    return answers.with_follow_ups(rechecks)
 
 
 def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
-    answers = story("A dog and a car.", ["A puppy.", "A dog.", "Trees.", "A hound and a taxi"], ["A dog", "Rain"])
-    objects = objects_in(answers.baseline.text)
-    verdicts = VopeJudge().judge([Case("s/dog", "a dog", "yes", "Yes"), Case("s/car", "a car", "no", "No.")])
-    dog, car = object_records(answers, objects, [True, False], verdicts)
+    clean, noisy = ("A puppy.", "A dog.", "Trees.", "A hound and a taxi"), ("A dog", "Rain")
+    answers = story("A dog and a car.", clean, noisy, dog=("yes", "Yes"), car=("no", "No."))
+    dog, car = recheck_records(answers, VopeJudge())
     assert (dog.clean, dog.noisy, car.clean, car.noisy) == (0.75, 0.5, 0.25, 0.0)
     assert (dog.scores["radflag"], car.scores["radflag"]) == (0.25, 0.75)
     entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
@@ -233,24 +234,8 @@ def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
     assert car.scores["vase"] == pytest.approx(vase(0.25, 0.0))
     assert (dog.kind, car.kind) == ("true_description", "true_imagination")
     assert (dog.readings_differ, car.readings_differ) == (False, True)
-    bare = object_records(story("A dog", ["A dog"], []), [("dog", "dog")], [True], verdicts[:1])
-    assert (bare[0].noisy, bare[0].scores["vase"]) == (None, None)
-
-
-def recheck(word: str, reference: str, first: str, second: str) -> AnswerSet:
-    return AnswerSet(f"s/{word}", Answer(first), (Answer(second),), reference=reference)
-
-
-def test_a_second_reply_tells_how_firm_the_first_is() -> None:
-    replies = [
-        *(recheck("dog", "yes", "Yes", "yes."), recheck("car", "no", "No", "Yes"), recheck("cat", "no", "No", "Hm")),
-        *(recheck("bus", "no", "Hm", "Hm"), recheck("cup", "yes", "No", "No")),
-    ]
-    records = recheck_records(story("A dog", ["A dog"], []).with_follow_ups(replies), VopeJudge())
-    assert [o.flips for o in records] == [False, True, None, None, False]
-    assert [o.kind for o in records][3] is None
-    assert value("recheck_flips", [records]) == 1 / 3
-    assert value("recheck_flips", [[]]).startswith("undefined: no recheck has two replies")
+    [bare] = recheck_records(story("A dog", ["A dog"], dog=("yes", "Yes")), VopeJudge())
+    assert (bare.noisy, bare.scores["vase"]) == (None, None)
 
 
 SCORES = {"se": 0.1, "radflag": 0.2, "vase": 0.3}
@@ -344,7 +329,6 @@ def test_what_arithmetic_demands_of_models_that_deny_or_affirm_everything() -> N
     # Section 3.5: where nothing is imagined, CHAIR_i is Hal-D.
     assert value("hal_d", affirmer) == value("chair_i", affirmer) == 2 / 6
     assert value("exp", affirmer) == 0.0
-    assert value("hal_d_low", denier) == "undefined: the model affirms no object"
     assert value("chair_i", []).startswith("undefined")
 
 
@@ -363,30 +347,16 @@ def test_errors_and_intervals_are_those_of_images_resampled_whole() -> None:
         chosen = [record for i in generator.integers(0, len(images), len(images)) for record in images[i]]
         drawn.append(sum(r["part"] for r in chosen) / sum(r["whole"] for r in chosen))
     assert metric.stderr(made) == pytest.approx(np.std(drawn), rel=0.1)
-    low, high = (METRICS[f"hal_d_{bound}"](made) for bound in ("low", "high"))
-    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.02)
+    assert metric.measure.estimate(made).interval == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.02)
     assert metric.stderr(made) == pytest.approx(metric.stderr(made[::-1]), rel=1e-9)
-    assert METRICS["hal_d_low"].stderr(made) == "N/A"
-
-
-def test_an_interval_without_variation_is_no_point() -> None:
-    stories = [[entry("true_description")] for _ in range(10)]
-    assert value("hal_d_low", stories) == 0.0
-    assert value("hal_d_high", stories) == pytest.approx(0.2775, abs=1e-4)  # Wilson, 0 of 10
-    assert value("hal_d_low", stories[:1]) == "undefined: an interval needs objects in two images"
 
 
 def test_object_aurocs_equal_scikit_learns() -> None:
     stories = random_stories(3)
-    for suffix, kept in (("", tuple(SETS.values())), ("_described", ("true_description", "hallucinated_description"))):
-        objects = [o for mine in stories for o in mine if o.kind in kept]
-        labels = [o.kind in ("hallucinated_description", "hallucinated_imagination") for o in objects]
-        assert value(f"object_radflag_auroc{suffix}", stories) == pytest.approx(
-            roc_auc_score(labels, [o.scores["radflag"] for o in objects])
-        )
-        assert value(f"object_noisy_auroc{suffix}", stories) == pytest.approx(
-            roc_auc_score(labels, [1 - (o.noisy or 0) for o in objects])
-        )
+    objects = [o for mine in stories for o in mine if o.kind]
+    labels = [o.kind in ("hallucinated_description", "hallucinated_imagination") for o in objects]
+    expected = roc_auc_score(labels, [o.scores["radflag"] for o in objects])
+    assert value("object_radflag_auroc", stories) == pytest.approx(expected)
     metric = METRICS["object_radflag_auroc"]
     assert isinstance(metric.stderr(records(metric, stories)), float)
     one_class = [[entry("true_description")], [entry("true_description")]]
@@ -419,12 +389,11 @@ def test_parity_with_the_reference_code_on_the_official_items(official: Path, ta
         truth = set(process_docs(rows([item["truth"]]))["truth"][0].split(", ")) - {""}
         safe = set(item["truth"]) | {word for name in item["truth"] for word in relation[name]}
         said = [choice.choice(replies) for _ in found]
-        cases = [
-            Case(word, "", "yes" if category in truth else "no", reply)
+        replies_of = {
+            word: ("yes" if category in truth else "no", reply)
             for (word, category), reply in zip(found, said, strict=True)
-        ]
-        answers = story(text, [text], [])
-        stories.append(object_records(answers, found, [category in truth for _, category in found], judge.judge(cases)))
+        }
+        stories.append(recheck_records(story(text, [text], **replies_of), judge))
         for (word, _), reply in zip(found, said, strict=True):
             label, pred = word in {w.lower() for w in safe}, vope_rechecked(reply)
             name = {(1, "yes"): "des_true", (0, "yes"): "des_hal", (1, "no"): "ima_hal", (0, "no"): "ima_true"}
@@ -659,5 +628,4 @@ def test_the_yamls_list_every_metric_once() -> None:
         return [name for name in found if name not in claims]
 
     claims = [f"{name}_claim_auroc{kind}" for name in ("radflag", "blind") for kind in ("", "_within")]
-    assert listed("_hedge_vope_yaml") == [m.name for m in measures.MEASURES]
-    assert listed("_hedge_vope_relevance_yaml") == list(METRICS)
+    assert sorted(listed("_hedge_vope_yaml")) == sorted(m.name for m in measures.MEASURES)

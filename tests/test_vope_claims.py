@@ -14,11 +14,11 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.judging.base import Verdict
 from hedge_tasks.runs.claims import inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.suites.vope.extraction import objects_in
-from hedge_tasks.suites.vope.objects import object_records
+from hedge_tasks.suites.vope.judge import VopeJudge
+from hedge_tasks.suites.vope.objects import recheck_records
 
 
 def objects(text: str) -> tuple[list[tuple[str, str]], int]:
@@ -63,9 +63,8 @@ def test_support_is_the_radflag_of_object_records() -> None:
     asked = inquiry([stories], unit)
     run = Run("stories", "m", (stories,))
     [scored] = score_claims(run, asked.ask(engine), engine, asked.price(engine), {}).answers
-    said = [(claim.text, category) for claim, category in zip(scored.claims, ("dog", "couch", "bicycle"), strict=True)]
-    verdicts = [Verdict(0, "", "x", "1", "correct_present") for _ in said]
-    records = object_records(stories, said, [category == "dog" for _, category in said], verdicts)
+    rechecks = [AnswerSet(f"{stories.id}/{claim.text}", Answer("Yes"), (), reference="yes") for claim in scored.claims]
+    records = recheck_records(stories.with_follow_ups(rechecks), VopeJudge())
     assert [claim.text for claim in scored.claims] == ["puppy", "couch", "bicycle"]
     assert scored.scores["claim_radflag"].tolist() == pytest.approx([record.scores["radflag"] for record in records])
     assert scored.scores["claim_luq_noisy"].tolist() == pytest.approx([1 - record.noisy for record in records])

@@ -87,8 +87,8 @@ def test_an_oracle_and_a_model_that_denies_everything(tmp_path: Path) -> None:
         assert cells["object_vase_auroc,objects"].startswith("undefined")
     assert len({run.results["configs"][task]["hedge"]["prompt"]["user"] for task in tasks}) == 3
     assert "Is there a wine glass in the image?" in asked
-    # The same recheck of the same image is one draw for all three tasks; the second reply is a draw of its own.
-    assert len(asked) == 2 * (PRESENT + ABSENT)
+    # The same recheck of the same image is one draw for all three tasks.
+    assert len(asked) == PRESENT + ABSENT
     denied = run.values("hedge_vope_official_writing")
     assert denied["hal_d,objects"] == "undefined: the model affirms no object"
     assert denied["hal_i,objects"] == pytest.approx(PRESENT / (PRESENT + ABSENT))
@@ -123,10 +123,10 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Run:
             f"{{name: llm, model: {name}, prompt: vope_relevance, url: '{url}'}}" for name in ("first", "second")
         )
         (own / "mine.yaml").write_text(
-            f"include: {task_folder()}/hedge_vope/_hedge_vope_relevance_yaml\ntask: mine\n"
+            f"include: {task_folder()}/hedge_vope/_hedge_vope_yaml\ntask: mine\n"
             "reasoning_tags: [['<think>', '</think>']]\n"
             f"hedge_overrides:\n  prompt: vope/writing\n"
-            f"  judge: {{name: vope, parsing: official, unit: categories, relevance: [{judges}]}}\n",
+            f"  judge: {{name: vope, parsing: official, relevance: [{judges}]}}\n",
             "utf-8",
         )
         plan = "n=3,baseline_temperature=0.1"
@@ -142,7 +142,7 @@ def test_the_share_of_stories_tells_hallucinated_objects(rich: Run) -> None:
     assert cells["hal_i,objects"] == "undefined: the model denies no object"
     assert cells["exp,objects"] == 0.0
     few = "undefined: only 4 of 13 objects are hallucinated; an AUROC needs 5 of each class"
-    for score in ("radflag", "noisy", "vase"):
+    for score in ("radflag", "vase"):
         assert cells[f"object_{score}_auroc,objects"] == few
     # All stories agree, with the object or without it: entropy cannot tell.
     assert cells["object_se_auroc,objects"] == "undefined: every object has the same score"
@@ -165,15 +165,8 @@ def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.framework
 def test_two_judges_rate_absent_objects_with_the_image(rich: Run) -> None:
-    cells = rich.values("mine")
-    assert [cells[f"relevance_hallucinated_{score},objects"] for score in (1, 2, 3)] == [0.0, 0.0, 4.0]
-    assert cells["relevance_hallucinated,objects"] == 3.0
-    assert cells["relevance_imagined,objects"].startswith("undefined: no imagined object was rated")
-    assert cells["relevance_unrated,objects"] == 0.0
-    # One judge says 3 four times, the other once 2: chance would do as well.
-    assert cells["relevance_kappa_linear,objects"] == pytest.approx(0.0)
     settings = rich.results["configs"]["mine"]["hedge"]["documents"]["judge"]
-    assert (settings["parsing"], settings["unit"]) == ("official", "categories")
+    assert settings["parsing"] == "official"
     assert [judge["model"] for judge in settings["relevance"]] == ["first", "second"]
 
 
@@ -190,6 +183,9 @@ def test_the_command_lays_out_tables(rich: Run, capsys: pytest.CaptureFixture[st
     assert cells["hal_d"] == pytest.approx(4 / 13)
     assert cells["parsers_differ"] == 0
     assert [cells[f"relevance_hallucinated_{score}"] for score in (1, 2, 3)] == [0, 0, 4]
+    assert (cells["relevance_hallucinated"], cells["relevance_imagined"], cells["relevance_unrated"]) == (3, None, 0)
+    # One judge says 3 four times, the other once 2: chance would do as well.
+    assert cells["relevance_kappa_linear"] == pytest.approx(0.0)
 
 
 SCANS = Vocabulary({"ct": "ct", "mri": "mri", "x ray": "x ray"}, {"x ray": "x ray"})

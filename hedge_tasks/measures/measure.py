@@ -345,42 +345,6 @@ class Auroc(Measure):
         return groups
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Bound(Measure):
-    """An end of the 95 % interval of another measure, as a row of its own.
-
-    Attributes:
-        measure: the other measure.
-        end: "low" or "high".
-        needs: why there is none, where the measure has no interval.
-    """
-
-    measure: Measure
-    end: str
-    needs: str
-
-    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return self.measure.record(scores, verdict, document)
-
-    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        number = self.measure.estimate(records, groups)
-        if not number.defined:
-            return number
-        counts: dict[str, Any] = {"n": number.n, "n_groups": number.n_groups, "unit": number.unit}
-        end = number.low if self.end == "low" else number.high
-        return Number.undefined(self.needs, **counts) if end is None else Number(end, **counts)
-
-
-def bounds_of(measure: Measure, needs: str) -> list[Measure]:
-    """Return a measure with both ends of its interval."""
-    higher = measure.higher_is_better
-    ends = [
-        Bound(name=f"{measure.name}_{end}", higher_is_better=higher, measure=measure, end=end, needs=needs)
-        for end in ("low", "high")
-    ]
-    return [measure, *ends]
-
-
 def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:
     """Return measures by their names.
 

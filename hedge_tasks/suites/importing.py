@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hedge_tasks.data.local_data import BuiltSet, HasImage, Images, ReadImage, listed, look_at_images
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 from hedge_tasks.numbers import Cell, Table
-from hedge_tasks.registry import OWN, Registration
-
-if TYPE_CHECKING:
-    from hedge_tasks.data.local_data import BuiltSet, HasImage, ReadImage
 
 
 @dataclass(frozen=True)
@@ -26,29 +23,27 @@ class ReleasedPart:
         items: each with the name of its image.
         build: writes items below a folder, given what reads an image.
         faults: what is not as it should be, a line each.
-        remarks: what a user should know besides, a line each.
         judged: answers that people judged, a row each, as `hedge judge --check` reads them.
     """
 
     items: Sequence[HasImage]
     build: Callable[[ReadImage, Path], BuiltSet]
     faults: Sequence[str] = ()
-    remarks: Sequence[str] = ()
     judged: Sequence[Mapping[str, Any]] = ()
 
 
-Release = tuple[Mapping[str, ReleasedPart], "ReadImage"]
+Release = tuple[Mapping[str, ReleasedPart], ReadImage]
 """Parts of a benchmark by name, and what reads an image."""
 
 
-def add_release(name: str, text: str, files: str, read: str, commands: Parser) -> None:
+def add_release(name: str, text: str, files: str, read: Callable[[Path, Path], Release], commands: Parser) -> None:
     """Add the command that imports a benchmark.
 
     Args:
         name: of the suite.
         text: what the command does, one line that begins in lower case.
         files: the released file or folder, for its help.
-        read: `"module:function"`: from the released files and a folder of images to a `Release`.
+        read: from the released files and a folder of images to a `Release`.
     """
     parser = command(commands, name, partial(_import, read), text)
     parser.add_argument("files", type=Path, metavar="FILES", help=files)
@@ -57,34 +52,38 @@ def add_release(name: str, text: str, files: str, read: str, commands: Parser) -
     add_out(parser, "folder that HEDGE_DATA_DIR will name; without it there is only the check")
 
 
-def _import(read: str, arguments: argparse.Namespace) -> int:
-    from hedge_tasks.data.local_data import listed, look_at_images
-    from hedge_tasks.io.files import write_whole
-
-    folder = arguments.files if arguments.files.is_dir() else arguments.files.parent
-    parts, read_image = Registration(read, OWN).load()(arguments.files, arguments.images or folder)
+def _import(read: Callable[[Path, Path], Release], arguments: argparse.Namespace) -> int:
+    files, out = arguments.files, arguments.out
+    parts, read_image = read(files, arguments.images or (files if files.is_dir() else files.parent))
     rows: list[dict[str, Cell]] = []
     lines: list[str] = []
     facts: dict[str, Any] = {}
     for name, part in parts.items():
-        if arguments.out is None:
-            images = look_at_images(part.items, read_image)
-            usable, files = len(images.usable), {}
-        else:
-            images = part.build(read_image, arguments.out)
-            usable, files = images.built, dict(images.files)
-        unseen = {"images missing": images.missing, "images unreadable": images.unreadable}
+        images = look_at_images(part.items, read_image) if out is None else part.build(read_image, out)
+        usable = images.built if isinstance(images, BuiltSet) else len(images.usable)
         rows.append({"part": name, "items": len(part.items), "with an image": usable})
-        facts[name] = {**rows[-1], **asdict(images), "files": files, "faults": part.faults, "remarks": part.remarks}
-        lines += [f"{name}: {kind}: {listed(names)}" for kind, names in unseen.items() if names]
-        lines += [f"{name}: {line}" for line in (*part.faults, *part.remarks)]
-    if arguments.out is not None:
-        if judged := [row for part in parts.values() for row in part.judged]:
-            file = arguments.out / "judged.jsonl"
-            write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in judged))
-            lines.append(f"{len(judged)} answers that people judged: {file}")
+        facts[name] = {**rows[-1], **asdict(images), "faults": part.faults}
+        lines += [f"{name}: {line}" for line in (*_unseen(images), *part.faults)]
+    if out is not None:
         built = any(fact["files"] for fact in facts.values())
-        lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}" if built else "No data set was written.")
+        lines += _judged(parts.values(), out)
+        lines.append(f"Now set HEDGE_DATA_DIR={out}" if built else "No data set was written.")
     show(arguments, facts, Table.of(list(rows[0]), [list(row.values()) for row in rows]), "\n".join(lines))
     complete = all(row["items"] == row["with an image"] for row in rows)
     return PROBLEMS_FOUND if not complete or any(part.faults for part in parts.values()) else 0
+
+
+def _unseen(images: BuiltSet | Images[Any]) -> list[str]:
+    by_kind = {"images missing": images.missing, "images unreadable": images.unreadable}
+    return [f"{kind}: {listed(names)}" for kind, names in by_kind.items() if names]
+
+
+def _judged(parts: Iterable[ReleasedPart], out: Path) -> list[str]:
+    """Write the answers that people judged, and say where."""
+    from hedge_tasks.io.files import write_whole
+
+    judged = [row for part in parts for row in part.judged]
+    if not judged:
+        return []
+    write_whole(out / "judged.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in judged))
+    return [f"{len(judged)} answers that people judged: {out / 'judged.jsonl'}"]

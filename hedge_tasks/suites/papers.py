@@ -83,8 +83,6 @@ class TableLayout:
         columns: names of measures.
         settings: of the rows that belong here; empty for all.
         needs: measure without which a row is left out; empty where any of the columns will do.
-        tall: whether each number is a line, with its interval, rather than each row.
-        units, groups: what is counted, in a tall table; empty for no such column.
         notes: below it.
     """
 
@@ -92,9 +90,6 @@ class TableLayout:
     columns: tuple[str, ...]
     settings: tuple[str, ...] = ()
     needs: str = ""
-    tall: bool = False
-    units: str = ""
-    groups: str = ""
     notes: tuple[str, ...] = ()
 
     def holds(self, row: PaperRow) -> bool:
@@ -182,10 +177,9 @@ class Paper:
         for layout in self.layouts:
             held = [(replace(row, model=short[row.model]), model) for row, model in rows if layout.holds(row)]
             if held:
-                lay_out = self._tall if layout.tall else self._wide
                 notes = {f"{row.model}: {note}": None for row, _ in held for note in row.notes}
                 new = [*layout.notes, *(note for note in notes if note not in noted)]
-                tables.append(replace(lay_out(layout, held), title=layout.title, notes=new))
+                tables.append(replace(self._table(layout, held), title=layout.title, notes=new))
                 noted |= notes
         return tables
 
@@ -201,7 +195,7 @@ class Paper:
                 lines.append({**cells, "paper": paper, "difference": less, "paper_model": model or ""})
         return Table([], lines)
 
-    def _wide(self, layout: TableLayout, rows: Sequence[tuple[PaperRow, str | None]]) -> Table:
+    def _table(self, layout: TableLayout, rows: Sequence[tuple[PaperRow, str | None]]) -> Table:
         """A line a row; below, the paper's numbers of the same model, or those of all its models in that setting."""
         texts = list(dict.fromkeys(key for row, _ in rows for key in row.texts))
         measures = [self._measure(name) for name in layout.columns]
@@ -235,26 +229,6 @@ class Paper:
             if shown := {name: values[name] for name in names if name in values}:
                 yield {"model": f"paper: {model}", **shown}
 
-    def _tall(self, layout: TableLayout, rows: Sequence[tuple[PaperRow, str | None]]) -> Table:
-        """A line a number: ours, its interval, what it rests on, the paper's (the mean of its models for others)."""
-        texts = list(dict.fromkeys(key for row, _ in rows for key in row.texts))
-        fmt = self._measure(layout.columns[0]).format
-        columns = [Column("measure", " "), *map(Column, texts), Column("ours", format=fmt)]
-        columns += [Column("interval", "95 %", fmt, show="interval", of="ours")]
-        columns += [Column("n", layout.units, show="n", of="ours")] if layout.units else []
-        columns += [Column("n_groups", layout.groups, show="n_groups", of="ours")] if layout.groups else []
-        columns += [Column("paper", format=fmt), Column("difference"), Column("of", "paper's model")]
-        lines: list[dict[str, Cell]] = []
-        for row, model in rows:
-            theirs = self._theirs(row.setting, model) if model else self._mean(row.setting)
-            for measure in (self._measure(name) for name in layout.columns if _has(row, name)):
-                number, paper = row.numbers[measure.name], theirs.get(measure.name)
-                beside: dict[str, Cell] = {"paper": "", "difference": "", "of": ""}
-                if paper is not None:
-                    beside = {"paper": paper, "difference": _less(number, paper, measure), "of": model or "mean"}
-                lines.append({"measure": measure.title, **row.texts, "ours": number, **beside})
-        return Table(columns, lines)
-
     def _theirs(self, setting: str, model: str | None) -> dict[str, float]:
         """Return the paper's numbers of a model in a setting; where two of its tables have one, the first counts."""
         values: dict[str, float] = {}
@@ -262,14 +236,6 @@ class Paper:
             if (entry.setting, entry.model) == (setting, model):
                 values = {**entry.values, **values}
         return values
-
-    def _mean(self, setting: str) -> dict[str, float]:
-        """Return the means of the paper's models in a setting."""
-        by_measure: dict[str, list[float]] = {}
-        for model in dict.fromkeys(entry.model for entry in self.published if entry.setting == setting):
-            for name, value in self._theirs(setting, model).items():
-                by_measure.setdefault(name, []).append(value)
-        return {name: sum(values) / len(values) for name, values in by_measure.items()}
 
     def _model_of(self, model: str, names: Mapping[str, str]) -> str | None:
         """Return the paper's model that a run's model is; None where it is none, or may be several."""

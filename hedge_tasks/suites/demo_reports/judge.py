@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from loguru import logger
-
 from hedge_tasks.judging.base import HALLUCINATED, SUPPORTED, Case, Verdict
 from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.suites.demo_reports.statements import StatementRelation, relation, statement_of
@@ -35,14 +33,7 @@ class StatementJudge:
         return {"judge": self.name, "version": self.version}
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        verdicts = [self._verdict(case) for case in cases]
-        if cases and not any(statement_of(case.answer) for case in cases):
-            logger.warning(
-                "{}: none of {} sentences is one of a report on a drawn scan, so nothing has a label. The demo model "
-                "writes reports with --model hedge_tiny --model_args writes=reports",
-                *(self.name, len(cases)),
-            )
-        return verdicts
+        return [self._verdict(case) for case in cases]
 
     def _verdict(self, case: Case) -> Verdict:
         statement = statement_of(case.answer)

@@ -1,12 +1,11 @@
 """Med-HallMark (ICLR 2025 submission): medical hallucinations by clinical weight.
 
-    released    the released JSON files: questions, references, human labels, and what is odd about them
-    building    a local data set out of them and of the images, which a user has under their own licences
+    released    the released JSON files: questions, references, human labels
+    building    a local data set out of them and of a user's images, `hedge data medhallmark`
     measures    MediHall Score and the distribution of categories
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
     paper       the rows of the paper's tables out of finished runs, for `hedge paper medhallmark`
-    release       `hedge data medhallmark`
 
 Importing this package loads none of them.
 """
@@ -22,7 +21,7 @@ EVALUATION = Evaluation(
     ),
     papers={"medhallmark": "hedge_tasks.suites.medhallmark.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.medhallmark.release:add",),
+        "data": ("hedge_tasks.suites.medhallmark.building:add",),
         "make": ("hedge_tasks.making.medhallmark.command:add",),
     },
 )

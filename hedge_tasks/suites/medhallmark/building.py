@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import local_data
 from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
-from hedge_tasks.suites.importing import Release, ReleasedPart
-from hedge_tasks.suites.medhallmark.released import PARTS, MedHallMarkItem, oddities, read_part
+from hedge_tasks.suites.importing import Release, ReleasedPart, add_release
+from hedge_tasks.suites.medhallmark.released import PARTS, MedHallMarkItem, read_part
 
 DATASET = "ydk122024/Med-HallMark"
 """Name of the data set in task YAMLs: that of its repository on GitHub. It is not on the hub."""
-
-SOURCES = {
-    "conventional": "VQA-RAD",
-    "confidence": "VQA-RAD",
-    "counterfactual": "SLAKE",
-    "irg": "MIMIC-CXR-JPG (credentialed access on PhysioNet) and OpenI",
-}
-"""Where the images come from, each under a licence of its own."""
 
 
 def released(folder: Path, images: Path) -> Release:
@@ -44,12 +37,11 @@ def _part(part: str, items: Sequence[MedHallMarkItem]) -> ReleasedPart:
             "reference": item.reference or None,
             "answer": item.answer,
             "label": item.category,
-            "suspect": item.suspect,
         }
         for item in items
         if item.category is not None
     ]
-    return ReleasedPart(items, build, remarks=[f"images from {SOURCES[part]}", *oddities(part, items)], judged=judged)
+    return ReleasedPart(items, build, judged=judged)
 
 
 def build_items(
@@ -69,7 +61,7 @@ def build_items(
         def rows(usable: Sequence[MedHallMarkItem]) -> dict[str, list[dict[str, Any]]]:
             return {f"{part}/test": [_row(item) for item in usable]}
 
-        return local_data.build(DATASET, items[part], rows, read_image, out, {"suspect": "bool"})
+        return local_data.build(DATASET, items[part], rows, read_image, out)
 
     return {part: built(part) for part in items}
 
@@ -83,6 +75,15 @@ def _row(item: MedHallMarkItem) -> dict[str, Any]:
         "image_name": item.image,
         "judged_answer": item.answer,
         "judged_category": item.category,
-        "suspect": item.suspect,
         "image": item.image,
     }
+
+
+add = partial(
+    add_release,
+    "medhallmark",
+    "build Med-HallMark from its JSON files and your copies of its images",
+    "folder with Conventional..json, Counterfactual..json, Confidence_weakening.json and Irg.json",
+    released,
+)
+"""Adds `hedge data medhallmark`."""

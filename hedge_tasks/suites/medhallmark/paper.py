@@ -6,25 +6,25 @@ libraries and models of whoever asks (`wording.settings_by_measure`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_measures import documents_of, estimate_of, evaluation_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_mean
 from hedge_tasks.suites.medhallmark import measures, wording
-from hedge_tasks.suites.medhallmark.measures import AnswerMean
 from hedge_tasks.suites.medhallmark.released import PARTS
-from hedge_tasks.suites.medhallmark.wording import BertScore, InCommon, settings_by_measure
+from hedge_tasks.suites.medhallmark.wording import InCommon, settings_by_measure
 from hedge_tasks.suites.papers import Paper, PaperRow
 
 OTHER = "other"
 """Questions whose id names none of the data set's parts, as in a set of one's own: beside none of the paper's rows."""
 
-_MEANS = [m for m in (*measures.MEASURES, *wording.MEASURES) if isinstance(m, AnswerMean)]
+_MEASURES = (*measures.MEASURES, *wording.MEASURES)
 
 
 def rows_of(runs: Sequence[Run]) -> Iterator[PaperRow]:
@@ -44,7 +44,7 @@ def rows_of(runs: Sequence[Run]) -> Iterator[PaperRow]:
             if sets:
                 about = {"parts": "+".join(part for part in (*PARTS, OTHER) if any(_part(a) == part for a in sets))}
                 of_setting = replace(merged, answer_sets=tuple(sets))
-                numbers = {measure.name: _number(of_setting, measure) for measure in _MEANS}
+                numbers = {measure.name: _number(of_setting, measure) for measure in _MEASURES}
                 yield PaperRow(model, setting, numbers, about, {"answers": len(sets)}, notes)
 
 
@@ -78,17 +78,15 @@ def _weakened(answers: AnswerSet) -> bool:
     return answers.id.endswith("-weakened") and _part(answers) != OTHER
 
 
-def _number(run: Run, measure: AnswerMean) -> Number:
+def _number(run: Run, measure: Measure) -> Number:
     """Return the number: of verdicts in [0, 1], with the interval that reports have; of wording, with Student's."""
     documents = documents_of(run, measure)
     number = estimate_of(measure, documents)
     if not isinstance(measure, InCommon) or not number.defined:
         return number
-    records: Sequence[Mapping[str, object]] = [document.record for document in documents]
-    if isinstance(measure, BertScore):
-        records = measure.scored(records)
+    records = measure.scored([document.record for document in documents])
     valued = [(r["value"], d.group) for r, d in zip(records, documents, strict=True) if r["value"] is not None]
-    return estimate_mean([float(str(value)) for value, _ in valued], [group for _, group in valued])
+    return estimate_mean([float(value) for value, _ in valued], [group for _, group in valued])
 
 
-PAPER = Paper("medhallmark", __package__, rows_of, (*measures.MEASURES, *wording.MEASURES))
+PAPER = Paper("medhallmark", __package__, rows_of, _MEASURES)

@@ -4,7 +4,7 @@ What is odd about them, and what is made of it:
 
 - The questions with human labels stand inside the prompt of the paper's detector; they are cut out of it.
 - Conventional items 366 to 500 have no reference, and another prompt around them; item 365 is not there.
-- Three conventional items are labelled correct although answer and reference differ (bladder, intestines): `suspect`.
+- Conventional items 126, 250 and 316 are labelled correct although answer (bladder) and reference (intestines) differ.
 - Confidence items have a prefix, a question and one answer, and nothing says whose. By the paper (section 3.4) the
   questions are those that LLaVA-Med answered correctly, with the corrected answers as references, so it is taken as the
   reference. They carry no label.
@@ -14,7 +14,7 @@ What is odd about them, and what is made of it:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,6 @@ _JUDGED = re.compile(
     r"(?:\nground-truth: (?P<reference>.*?))?\n\nPlease judge",
     re.DOTALL,
 )
-_SUSPECT = "bladder"
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,6 @@ class MedHallMarkItem:
         image: its name in the file, such as "rad/synpic49914.jpg".
         answer: of the Med-VLM that was judged by people; None where nothing was.
         category: what people called that answer, one of `CATEGORIES`; None without a label.
-        suspect: whether that label looks wrong.
     """
 
     id: str
@@ -72,7 +70,6 @@ class MedHallMarkItem:
     prefix: str = ""
     answer: str | None = None
     category: str | None = None
-    suspect: bool = False
 
 
 def read_part(folder: Path, part: str) -> list[MedHallMarkItem]:
@@ -106,27 +103,6 @@ def find_file(folder: Path, part: str) -> Path:
     return matches[0]
 
 
-def oddities(part: str, items: Sequence[MedHallMarkItem]) -> list[str]:
-    """Remarks on a part for its user, a line each."""
-    lines = []
-    if count := sum(not item.reference for item in items):
-        lines.append(f"{count} of {len(items)} have no reference")
-    if part == "conventional" and (missing := _missing_ids(items)):
-        lines.append(f"no item has the id {', '.join(map(str, missing))}")
-    if suspects := [item.id for item in items if item.suspect]:
-        lines.append(f"labelled correct although answer and reference differ: {', '.join(suspects)}")
-    if not any(item.category for item in items):
-        lines.append("no human labels")
-    if part == "confidence":
-        lines.append("the one answer of an item is taken as its reference (paper, section 3.4)")
-    return lines
-
-
-def _missing_ids(items: Sequence[MedHallMarkItem]) -> list[int]:
-    numbers = {int(item.id.rpartition("-")[2]) for item in items}
-    return sorted(set(range(min(numbers), max(numbers) + 1)) - numbers)
-
-
 def _judged(part: str) -> Callable[[Mapping[str, Any], int], MedHallMarkItem]:
     def read(row: Mapping[str, Any], number: int) -> MedHallMarkItem:
         prompt, label = (turn["value"] for turn in row["conversations"])
@@ -135,9 +111,8 @@ def _judged(part: str) -> Callable[[Mapping[str, Any], int], MedHallMarkItem]:
             raise ValueError("no question and answer in the prompt")
         answer, reference = match["answer"].strip(), (match["reference"] or "").strip()
         category = _LABELS[label.strip()]
-        suspect = category == "correct" and _SUSPECT in answer.lower() and _SUSPECT not in reference.lower()
         item = (f"{part}-{int(row['id'])}", _text(match["question"]), reference, _text(row["image"]))
-        return MedHallMarkItem(*item, answer=answer, category=category, suspect=suspect)
+        return MedHallMarkItem(*item, answer=answer, category=category)
 
     return read
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
@@ -19,7 +19,6 @@ from hedge_tasks.suites.medhallmark.wording import settings_by_measure
 if TYPE_CHECKING:
     from datasets import Dataset
 
-_OPTIONS = ("keep_without_reference", "prefixes")
 _PREFIXES = ("none", "both")
 
 
@@ -28,8 +27,7 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
 
     Args:
         dataset: as `building.build` makes it.
-        options: `keep_without_reference` (false): keep items without a reference, for judges that look at the image;
-            `prefixes` ("none"): "both" asks each question twice, without and with its confidence-weakening prefix.
+        options: `prefixes` ("none"): "both" asks each question twice, without and with its confidence-weakening prefix.
 
     Returns:
         The data set with the columns asked, pair (id of the item) and weakened (whether with the prefix).
@@ -40,14 +38,11 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
     """
     from datasets import concatenate_datasets
 
-    check_options("Med-HallMark", options, _OPTIONS)
-    keep, prefixes = options.get("keep_without_reference", False), options.get("prefixes", "none")
-    if not isinstance(keep, bool):
-        raise ConfigError(f"Med-HallMark: keep_without_reference must be true or false, got {keep!r}")
+    check_options("Med-HallMark", options, ("prefixes",))
+    prefixes = options.get("prefixes", "none")
     if prefixes not in _PREFIXES:
         raise unknown("value of 'prefixes'", str(prefixes), _PREFIXES)
-    if not keep:
-        dataset = _with_reference(dataset)
+    dataset = _with_reference(dataset)
     plain = _with_questions(dataset, dataset["question"][:], weakened=False)
     if prefixes == "none":
         return plain
@@ -66,10 +61,8 @@ def _with_reference(dataset: Dataset) -> Dataset:
     if not rows:
         raise DataError("Med-HallMark: no item has a reference")
     if len(rows) < len(dataset):
-        logger.warning(
-            "Med-HallMark: {} of {} items have no reference and are left out; keep_without_reference keeps them",
-            *(len(dataset) - len(rows), len(dataset)),
-        )
+        left_out = len(dataset) - len(rows)
+        logger.warning("Med-HallMark: {} of {} items have no reference and are left out", left_out, len(dataset))
     return dataset.select(rows)
 
 

@@ -7,33 +7,28 @@ its ROUGE counts punctuation ("Lung." and "lung" have nothing in common there, i
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import metadata
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.io.sources import hub_or_cache
-from hedge_tasks.measures.measure import Measure, Record
+from hedge_tasks.measures.measure import Mean, Measure, Record
 from hedge_tasks.numbers import Format, Number
 from hedge_tasks.numbers.number import Interval
-from hedge_tasks.suites.medhallmark.measures import AnswerMean, prefix_rows
 
 BERTSCORE_MODEL = "HEDGE_BERTSCORE_MODEL"
 """Environment variable: name or folder of the model of BERTScore."""
 
-BERTSCORE_RESCALED = "HEDGE_BERTSCORE_RESCALED"
-"""Environment variable: "1" rescales BERTScore with the library's baseline for English, which only some models have."""
-
 # The paper names no model. Its numbers are from 0.28 to 0.67, and unrelated English sentences get 0.35 with this model
-# and 0.83 with roberta-large, by the library's own baselines: the paper's cannot be roberta-large's without rescaling.
+# and 0.83 with roberta-large, by the library's own baselines: the paper's cannot be roberta-large's.
 DEFAULT_BERTSCORE = "bert-base-uncased"
 
 _PARTS = ("precision", "recall", "f1")
@@ -49,18 +44,13 @@ class NotHere(HedgeError):
     """A library or a file that a metric needs is missing."""
 
 
-@lru_cache(maxsize=1)
-def _rouge_scorer() -> Any:
+@lru_cache(maxsize=4096)
+def _rouge(answer: str, reference: str) -> Mapping[str, Any]:
     try:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError:
         raise NotHere("ROUGE needs the package rouge-score (pip install rouge-score)") from None
-    return RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=False)
-
-
-@lru_cache(maxsize=4096)
-def _rouge(answer: str, reference: str) -> Mapping[str, Any]:
-    scores: Mapping[str, Any] = _rouge_scorer().score(reference, answer)
+    scores: Mapping[str, Any] = RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=False).score(reference, answer)
     return scores
 
 
@@ -122,40 +112,15 @@ def _wordnet_missing() -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class BertScoreSettings:
-    """Settings of BERTScore. The paper names none; numbers of other models, or rescaled ones, cannot be compared.
-
-    Attributes:
-        model: name on the hub, or a folder.
-        rescaled: whether the library's baseline for English is subtracted (Zhang et al. 2020, section 5): 0 is then
-            what unrelated sentences get.
-    """
-
-    model: str
-    rescaled: bool
-
-    def __str__(self) -> str:
-        version = _version("bert-score")
-        return f"{self.model}, {'rescaled' if self.rescaled else 'not rescaled'} (bert-score {version})"
-
-
-def bertscore_settings() -> BertScoreSettings:
-    """Return the settings that the environment gives.
-
-    Raises:
-        ConfigError: `HEDGE_BERTSCORE_RESCALED` is neither "0" nor "1".
-    """
-    rescaled = os.environ.get(BERTSCORE_RESCALED) or "0"
-    if rescaled not in ("0", "1"):
-        raise ConfigError(f"{BERTSCORE_RESCALED}: expected 0 or 1, got {rescaled!r}")
-    return BertScoreSettings(os.environ.get(BERTSCORE_MODEL) or DEFAULT_BERTSCORE, rescaled == "1")
+def bertscore_name() -> str:
+    """Return the name or the folder of BERTScore's model. Numbers of two models cannot be compared."""
+    return os.environ.get(BERTSCORE_MODEL) or DEFAULT_BERTSCORE
 
 
 def settings_by_measure() -> dict[str, str]:
     """Say what the numbers of this module are made with, by measure."""
     return {
-        "bertscore": str(bertscore_settings()),
+        "bertscore": f"{bertscore_name()}, not rescaled (bert-score {_version('bert-score')})",
         "meteor": f"nltk {_version('nltk')}, alpha 0.9, beta 3, gamma 0.5 (its own), lower-cased Treebank tokens",
         "rouge": f"rouge-score {_version('rouge-score')}, lower-cased words, no stemming",
         "bleu": f"mean of sentence BLEU, sacrebleu {_version('sacrebleu')}",
@@ -169,15 +134,16 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def bertscore(
-    pairs: tuple[tuple[str, str], ...], settings: BertScoreSettings
-) -> tuple[tuple[float, float, float], ...]:
-    """Precision, recall and F1 of BERTScore for each (answer, reference).
+def bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[float, float, float], ...]:
+    """Precision, recall and F1 of BERTScore for each (answer, reference), not rescaled.
+
+    Args:
+        model: name on the hub, or a folder.
 
     Raises:
-        NotHere: the package bert-score, the model's files or its baseline are missing.
+        NotHere: the package bert-score or the model's files are missing.
     """
-    scores = _bertscore(pairs, settings)
+    scores = _bertscore(pairs, model)
     if isinstance(scores, str):
         raise NotHere(scores)
     return scores
@@ -186,10 +152,7 @@ def bertscore(
 # The same answers are asked about for every part of the score and every filter. A failure is kept, too: looking for a
 # model that cannot be had takes long.
 @lru_cache(maxsize=8)
-def _bertscore(
-    pairs: tuple[tuple[str, str], ...], settings: BertScoreSettings
-) -> tuple[tuple[float, float, float], ...] | str:
-    model = settings.model
+def _bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[float, float, float], ...] | str:
     try:
         from bert_score import BERTScorer
     except ImportError:
@@ -197,31 +160,11 @@ def _bertscore(
     try:
         folder, layers = bertscore_model(model)
         scorer = BERTScorer(model_type=folder, num_layers=layers, rescale_with_baseline=False)
-        baseline = _baseline(model, layers) if settings.rescaled else None
     except (OSError, ValueError) as error:
         logger.warning("BERTScore: {} cannot be loaded: {}", model, error)
         return f"BERTScore's model {model} is not here ({BERTSCORE_MODEL} names another one)"
     answers, references = (list(texts) for texts in zip(*pairs, strict=True))
-    parts = [part.tolist() for part in scorer.score(answers, references)]
-    if baseline is not None:
-        parts = [[(x - b) / (1 - b) for x in part] for part, b in zip(parts, baseline, strict=True)]
-    return tuple(zip(*parts, strict=True))
-
-
-def _baseline(model: str, layers: int) -> tuple[float, float, float]:
-    """Return the library's baseline of precision, recall and F1 for English, by the model's name on the hub.
-
-    Raises:
-        OSError: it has none.
-    """
-    import bert_score
-
-    file = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / f"{Path(model).name}.tsv"
-    if not file.is_file():
-        raise OSError(f"bert-score has no baseline for {model}")
-    rows = list(csv.DictReader(file.read_text("utf-8").splitlines()))
-    [row] = [row for row in rows if int(row["LAYER"]) == layers]
-    return float(row["P"]), float(row["R"]), float(row["F"])
+    return tuple(zip(*(part.tolist() for part in scorer.score(answers, references)), strict=True))
 
 
 def bertscore_model(model: str) -> tuple[str, int]:
@@ -231,31 +174,41 @@ def bertscore_model(model: str) -> tuple[str, int]:
         OSError, ValueError: its files are not here.
     """
     from bert_score.utils import model2layers
+    from huggingface_hub import snapshot_download
     from transformers import AutoConfig
 
-    folder = _model_folder(model)
+    folder = model
+    if not os.path.isdir(model):
+        with hub_or_cache():
+            folder = snapshot_download(model, ignore_patterns=["*.h5", "*.msgpack", "*.ot", "onnx/*", "openvino/*"])
     return folder, model2layers.get(model) or AutoConfig.from_pretrained(folder).num_hidden_layers
-
-
-def _model_folder(model: str) -> str:
-    """Return the files of a model: a folder as it is, a name from the hub or its cache."""
-    from huggingface_hub import snapshot_download
-
-    if os.path.isdir(model):
-        return model
-    with hub_or_cache():
-        return snapshot_download(model, ignore_patterns=["*.h5", "*.msgpack", "*.ot", "onnx/*", "openvino/*"])
 
 
 _TIMES_100 = Format(digits=2, percent=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class InCommon(AnswerMean):
+class InCommon(Mean):
     """Mean of how much answers have in common with their references, over those that have one."""
 
     nothing: str = "no document has a reference"
     format: Format = _TIMES_100
+
+    def scored(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Return the records with their numbers.
+
+        Raises:
+            NotHere: a library or a file is missing.
+        """
+        if missing := [record["missing"] for record in records if "missing" in record]:
+            raise NotHere(missing[0])
+        return records
+
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        try:
+            return super().by_judge(self.scored(records), groups)
+        except NotHere as missing:
+            return Number.undefined(str(missing))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -268,19 +221,13 @@ class WordingMean(InCommon):
 
     wording: Wording
 
-    def record(self, scores: Any, verdict: Record, document: Record) -> dict[str, Any]:
-        record = super().record(scores, verdict, document)
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         answer, reference = str(document["baseline_answer"]), str(document["reference"])
-        if not reference.strip():
-            return record
+        record: dict[str, Any] = {"value": None, "group": scores.group}
         try:
-            return {**record, "value": self.wording(answer, reference)}
+            return {**record, "value": self.wording(answer, reference)} if reference.strip() else record
         except NotHere as missing:
             return {**record, "missing": str(missing)}
-
-    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        missing = next((record["missing"] for record in records if "missing" in record), None)
-        return Number.undefined(missing) if missing else super().by_judge(records, groups)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -294,34 +241,25 @@ class BertScore(InCommon):
     part: str
     bounds: Interval = (-1.0, 1.0)
 
-    def record(self, scores: Any, verdict: Record, document: Record) -> dict[str, Any]:
-        record = super().record(scores, verdict, document)
-        return {**record, "answer": str(document["baseline_answer"]), "reference": str(document["reference"])}
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        texts = {"answer": str(document["baseline_answer"]), "reference": str(document["reference"])}
+        return {"value": None, "group": scores.group, **texts}
 
-    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        try:
-            return super().by_judge(self.scored(records), groups)
-        except NotHere as missing:
-            return Number.undefined(str(missing))
-
-    def scored(self, records: Sequence[Record]) -> list[dict[str, Any]]:
-        """Return the records with their numbers.
-
-        Raises:
-            NotHere: the package bert-score, the model's files or its baseline are missing.
-        """
+    def scored(self, records: Sequence[Record]) -> list[Record]:
         with_reference = [record for record in records if record["reference"].strip()]
         pairs = tuple((record["answer"], record["reference"]) for record in with_reference)
-        scores = iter(bertscore(pairs, bertscore_settings()) if pairs else ())
+        scores = iter(bertscore(pairs, bertscore_name()) if pairs else ())
         column = _PARTS.index(self.part)
         return [{**r, "value": next(scores)[column] if r["reference"].strip() else None} for r in records]
 
 
-_ABOUT = {
+_KEPT = {
     ("rouge1", "f1"): "Mean F1 of the words that an answer and its reference share.",
     ("rougeL", "f1"): "Mean F1 of the longest sequence of words that an answer and its reference share.",
 }
-"""The parts of ROUGE that reports and submissions have."""
+"""The parts of ROUGE that reports have."""
+
+_TITLES = {"f1": "BERTScore", "recall": "BS R", "precision": "BS P"}
 
 
 def _rouge_mean(kind: str, part: str) -> WordingMean:
@@ -329,39 +267,25 @@ def _rouge_mean(kind: str, part: str) -> WordingMean:
     return WordingMean(
         name=f"{kind.lower()}_{part}",
         title=f"ROUGE-{number}" if part == "f1" else f"{number} {part[0].upper()}",
-        about=_ABOUT.get((kind, part), ""),
+        about=_KEPT.get((kind, part), ""),
         wording=partial(rouge, kind, part),
-        kept=(kind, part) in _ABOUT,
+        kept=(kind, part) in _KEPT,
     )
 
 
-_TITLES = {"f1": "BERTScore", "recall": "BS R", "precision": "BS P"}
-
-_ROUGE_1, _ROUGE_L = (_rouge_mean(*named) for named in _ABOUT)
-_BLEU = WordingMean(
-    name="bleu", title="BLEU", about="Mean of sentence BLEU against the reference.", wording=bleu, kept=True
-)
-_METEOR = WordingMean(
-    name="meteor",
-    title="METEOR",
-    about="Words, stems and synonyms that an answer shares with its reference, less for their order.",
-    wording=meteor,
-    kept=True,
-)
-
 MEASURES: tuple[Measure, ...] = (
-    _ROUGE_1,
-    _ROUGE_L,
-    _BLEU,
-    _METEOR,
-    *(BertScore(name=f"bertscore_{part}", title=_TITLES[part], part=part) for part in _PARTS),
-    *(
-        _rouge_mean(kind, part)
-        for kind in ("rouge1", "rouge2", "rougeL")
-        for part in _PARTS
-        if (kind, part) not in _ABOUT
+    *(_rouge_mean(*named) for named in _KEPT),
+    WordingMean(
+        name="bleu", title="BLEU", about="Mean of sentence BLEU against the reference.", wording=bleu, kept=True
     ),
-    *prefix_rows(_ROUGE_L),
-    *prefix_rows(_BLEU),
+    WordingMean(
+        name="meteor",
+        title="METEOR",
+        about="Words, stems and synonyms that an answer shares with its reference, less for their order.",
+        wording=meteor,
+        kept=True,
+    ),
+    *(BertScore(name=f"bertscore_{part}", title=_TITLES[part], part=part) for part in _PARTS),
+    *(_rouge_mean(k, p) for k in ("rouge1", "rouge2", "rougeL") for p in _PARTS if (k, p) not in _KEPT),
 )
-"""Measures of the wording. BERTScore needs a model for all answers together, so that no submission has it."""
+"""Measures of the wording. BERTScore needs a model for all answers together, so that no report has it."""

@@ -1,8 +1,7 @@
 """MedHallu (Pandit et al. 2025): does a model notice that an answer to a medical question is hallucinated?
 
     documents   which answer of a row is shown, and what else is known of the row
-    mesh        groups of questions by the MeSH terms of their abstracts
-    official    the reference code's prompts, out of a user's copy of it; both are made by `hedge data medhallu`
+    mesh        groups of questions by the MeSH terms of their abstracts, made by `hedge data medhallu`
     judge       from a reply to a verdict, and whether it is right: the hallucination label of HEDGE
     measures    the rows of the paper's tables, and what a guess from the length would get
     task        the lmms-eval task

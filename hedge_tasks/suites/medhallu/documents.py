@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,17 +11,14 @@ from loguru import logger
 
 from hedge_tasks.data.answers import AnswerSet, option_logprobs
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.io.outside import parse_json, read_text, shown
+from hedge_tasks.io.outside import read_json, shown
 from hedge_tasks.suites.documents import check_columns, check_options
-from hedge_tasks.suites.medhallu.mesh import letter_of
+from hedge_tasks.suites.medhallu.mesh import TREES
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-OPTIONS: Mapping[str, Any] = {"show": "random", "seed": 0, "mesh": None, "knowledge": "lines"}
-
-KNOWLEDGE = ("lines", "list")
-"""How the paragraphs of an abstract are shown: a line each, or as Python prints a list, as the reference code does."""
+OPTIONS: Mapping[str, Any] = {"show": "random", "seed": 0, "mesh": None}
 
 SHOWN = ("random", "both", "true", "hallucinated")
 
@@ -49,7 +44,7 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
         dataset: with the columns of `UTAustin-AIHealth/MedHallu`.
         options: `show`: which answer of a row: "random" (the paper's protocol; a coin that only the seed and the
             question decide), "both" (two documents a row), "true" or "hallucinated". `seed` of the coin. `mesh`: a file
-            with the MeSH group of each question, see `read_groups`. `knowledge`: see `KNOWLEDGE`.
+            with the MeSH group of each question, see `read_groups`.
 
     Returns:
         Columns: id (row number and `-t` or `-h`), row, asked (question and shown answer), knowledge (text), truth ("1"
@@ -62,10 +57,10 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
     """
     from datasets import Dataset
 
-    show, seed, groups, knowledge = _checked(options)
+    show, seed, groups = _checked(options)
     check_columns("MedHallu", dataset, _NEEDED)
     rows = [
-        _document(number, row, truth, groups, knowledge)
+        _document(number, row, truth, groups)
         for number, row in enumerate(dataset)
         for truth in _truths(show, seed, str(row[_QUESTION]))
     ]
@@ -87,32 +82,15 @@ def short_category(name: str) -> str:
 
 
 def read_groups(path: str | Path) -> dict[str, str]:
-    """Return the MeSH group of each question, from a JSON object `{question: group}` or a CSV file (`question,group`).
-
-    A group is the first letter of MeSH tree numbers, or its name ("Diseases", "psychiatry"); see `mesh.letter_of`.
-    `hedge data medhallu` makes such a file.
-
-    Returns:
-        question -> letter.
+    """Return the MeSH group of each question, from `{question: letter}` (JSON) as `hedge data medhallu` makes it.
 
     Raises:
         DataError: the file cannot be read or is of another form, or a group is none of MeSH's.
     """
-    path = Path(path)
-    text = read_text(path)
-    try:
-        if path.suffix.lower() == ".csv":
-            pairs = [(row["question"], row["group"]) for row in csv.DictReader(io.StringIO(text, newline=""))]
-        else:
-            pairs = list(parse_json(text, str(path)).items())
-    except (ValueError, KeyError, AttributeError, csv.Error):
-        raise DataError(f"MeSH groups: {path} is neither a JSON object nor CSV with question,group") from None
-    if not all(isinstance(question, str) and isinstance(group, str) and group.strip() for question, group in pairs):
-        raise DataError(f"MeSH groups: {path}: every question needs a group, as text")
-    try:
-        return {question.strip(): letter_of(group) for question, group in pairs}
-    except DataError as error:
-        raise DataError(f"MeSH groups: {path}: {error}") from None
+    groups = read_json(Path(path))
+    if not isinstance(groups, dict) or any(str(letter) not in TREES for letter in groups.values()):
+        raise DataError(f"MeSH groups: {path}: expected a JSON object of questions and letters ({', '.join(TREES)})")
+    return {question.strip(): letter for question, letter in groups.items()}
 
 
 def verdict_columns(answers: AnswerSet) -> dict[str, Any]:
@@ -128,26 +106,22 @@ def verdict_columns(answers: AnswerSet) -> dict[str, Any]:
     }
 
 
-def _checked(options: Mapping[str, Any]) -> tuple[str, int, dict[str, str], str]:
+def _checked(options: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
     check_options("MedHallu", options, OPTIONS)
     settings = {**OPTIONS, **options}
     if settings["show"] not in SHOWN:
         raise unknown("value of 'show'", str(settings["show"]), SHOWN)
     if isinstance(settings["seed"], bool) or not isinstance(settings["seed"], int):
         raise ConfigError(f"MedHallu: seed must be an integer, got {settings['seed']!r}")
-    if settings["knowledge"] not in KNOWLEDGE:
-        raise unknown("value of 'knowledge'", str(settings["knowledge"]), KNOWLEDGE)
     groups = read_groups(settings["mesh"]) if settings["mesh"] else {}
-    return settings["show"], settings["seed"], groups, settings["knowledge"]
+    return settings["show"], settings["seed"], groups
 
 
 def _truths(show: str, seed: int, question: str) -> Sequence[int]:
     return {"both": (0, 1), "true": (0,), "hallucinated": (1,)}.get(show) or (coin(seed, question),)
 
 
-def _document(
-    number: int, row: Mapping[str, Any], truth: int, groups: Mapping[str, str], knowledge: str
-) -> dict[str, Any]:
+def _document(number: int, row: Mapping[str, Any], truth: int, groups: Mapping[str, str]) -> dict[str, Any]:
     question, answer = row[_QUESTION], row[_HALLUCINATED if truth else _TRUE]
     if not all(isinstance(text, str) and text.strip() for text in (question, answer)):
         raise DataError(f"MedHallu: row {number} has no question or no answer")
@@ -155,7 +129,7 @@ def _document(
         "id": f"{number}-{'h' if truth else 't'}",
         "row": str(number),
         "asked": f"Question: {question}\nAnswer: {answer}",
-        "knowledge": _knowledge(row["Knowledge"], knowledge, number),
+        "knowledge": _knowledge(row["Knowledge"], number),
         "truth": str(truth),
         "difficulty": str(row["Difficulty Level"]).strip().lower(),
         "kind": short_category(str(row["Category of Hallucination"])),
@@ -163,9 +137,9 @@ def _document(
     }
 
 
-def _knowledge(value: object, form: str, number: int) -> str:
+def _knowledge(value: object, number: int) -> str:
     if isinstance(value, str) and value.strip():
         return value
     if not isinstance(value, Sequence) or not value or not all(isinstance(paragraph, str) for paragraph in value):
         raise DataError(f"MedHallu: row {number}: Knowledge is {shown(value)}; expected a text or a list of texts")
-    return "\n".join(value) if form == "lines" else str(list(value))
+    return "\n".join(value)

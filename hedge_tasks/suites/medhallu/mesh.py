@@ -1,4 +1,4 @@
-"""MeSH groups of MedHallu's questions, out of NLM's descriptor file and PubMedQA's terms: a user's own copies of both.
+"""MeSH groups of MedHallu's questions, out of NLM's tree numbers and PubMedQA's terms: a user's own copies of both.
 
 A group is the first letter of MeSH tree numbers. Every tree number of every term of an abstract counts once, and a
 question belongs to the group that comes most often; of several that come as often, to the one that comes first.
@@ -6,16 +6,13 @@ question belongs to the group that comes most often; of several that come as oft
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
 
-from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.io.outside import read_json, read_text
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.outside import read_text
 
 TREES: Mapping[str, str] = {
     "A": "Anatomy",
@@ -49,151 +46,62 @@ MESH: Mapping[str, str] = {
 PAPER_SHARES: Mapping[str, float] = {"C": 0.259, "E": 0.201, "D": 0.158, "N": 0.097, "F": 0.067}
 """Shares of the samples that the paper names (section 5.5)."""
 
-_TREE_NUMBER = re.compile(r"[A-Z]\d\d(?:\.\d+)*")
+_TREE_LINE = re.compile(r"(?m)^(.+);([A-Z])\d\d(?:\.\d+)*\s*$")
 
 
-def letter_of(group: str) -> str:
-    """Return the letter of a group that is named by its letter, a tree number, NLM's name or the name of our row.
-
-    Raises:
-        DataError: it is none of these; names the nearest one.
-
-    Example:
-        >>> letter_of("c"), letter_of("Health Care"), letter_of("psychiatry"), letter_of("C14.280")
-        ('C', 'N', 'F', 'C')
-    """
-    name = " ".join(group.split())
-    if name.upper() in TREES:
-        return name.upper()
-    if _TREE_NUMBER.fullmatch(name):
-        return name[0]
-    names = {text.lower(): letter for groups in (TREES, MESH) for letter, text in groups.items()}
-    if name.lower() in names:
-        return names[name.lower()]
-    raise DataError(str(unknown("MeSH group", group[:100], [*TREES, *names])))
-
-
-def read_trees(path: Path) -> dict[str, tuple[str, ...]]:
-    """Tree numbers of every descriptor, by its name in lower case.
+def read_trees(path: Path) -> dict[str, str]:
+    """Letters of the tree numbers of every descriptor, by its name in lower case, such as "CC" of asthma.
 
     Args:
-        path: NLM's `desc2025.xml` (or `.gz`) of any year, or its `mtrees2025.bin`.
+        path: NLM's `mtrees2025.bin` of any year, with lines such as "Asthma;C08.127.108".
 
     Raises:
-        DataError: the file cannot be read, or is neither.
+        DataError: the file cannot be read, or has no such line.
     """
-    if path.suffix.lower() == ".bin":
-        pairs = [line.rpartition(";")[::2] for line in read_text(path).splitlines() if line.strip()]
-        trees: dict[str, list[str]] = {}
-        for name, number in pairs:
-            trees.setdefault(name.strip().lower(), []).append(number.strip())
-    else:
-        trees = {name.lower(): numbers for name, numbers in _descriptors(path)}
-    valid = {name: tuple(numbers) for name, numbers in trees.items() if all(map(_TREE_NUMBER.fullmatch, numbers))}
-    if not any(valid.values()):
-        raise DataError(
-            f"{path}: no MeSH descriptors with tree numbers in it (desc2025.xml or mtrees2025.bin has them)"
-        )
-    return valid
+    trees: dict[str, str] = {}
+    for name, letter in _TREE_LINE.findall(read_text(path)):
+        trees[name.lower()] = trees.get(name.lower(), "") + letter
+    if not trees:
+        raise DataError(f"{path}: no MeSH descriptors with tree numbers in it (mtrees2025.bin has them)")
+    return trees
 
 
-def _descriptors(path: Path) -> Iterator[tuple[str, list[str]]]:
-    from xml.etree.ElementTree import ParseError, iterparse
-
-    try:
-        with _opened(path) as file:
-            for _, element in iterparse(file):  # expat bounds what entities may grow to
-                if element.tag == "DescriptorRecord":
-                    numbers = [number.text or "" for number in element.findall("TreeNumberList/TreeNumber")]
-                    yield element.findtext("DescriptorName/String", ""), [number.strip() for number in numbers]
-                    element.clear()
-    except (OSError, ParseError, EOFError) as error:
-        raise DataError(f"{path}: no MeSH descriptor file ({error})") from None
-
-
-def _opened(path: Path) -> IO[bytes]:
-    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
-
-
-def read_terms(path: Path) -> dict[str, tuple[str, ...]]:
+def read_terms(path: Path) -> dict[str, list[str]]:
     """MeSH terms of every question of PubMedQA.
 
     Args:
-        path: its `ori_pqal.json` or `ori_pqaa.json`, or a parquet file of `qiaojin/PubMedQA`.
+        path: a parquet file of `qiaojin/PubMedQA`.
 
     Raises:
-        DataError: the file cannot be read or has another form.
+        DataError: the file cannot be read, or has other columns.
     """
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_table
+
     try:
-        rows = _parquet_rows(path) if path.suffix.lower() == ".parquet" else _json_rows(path)
-        by_question = {question.strip(): tuple(map(str, terms)) for question, terms in rows}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DataError(f"{path}: no questions with MeSH terms of PubMedQA ({type(error).__name__}: {error})") from None
-    if not by_question:
-        raise DataError(f"{path}: no question in it")
-    return by_question
+        rows = read_table(path, columns=["question", "context"]).to_pylist()
+        return {row["question"].strip(): row["context"]["meshes"] for row in rows}
+    except (OSError, ArrowException, KeyError, TypeError) as error:
+        raise DataError(f"{path}: no parquet file of PubMedQA with question and context.meshes ({error})") from None
 
 
-def _json_rows(path: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    entries: Any = read_json(path)
-    for entry in entries.values():
-        yield entry["QUESTION"], entry["MESHES"]
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    from datasets import Dataset
-
-    for row in Dataset.from_parquet(str(path)):
-        yield row["question"], row["context"]["meshes"]
-
-
-@dataclass(frozen=True)
-class Groups:
-    """The result of a mapping.
-
-    Attributes:
-        letters: question -> letter of its group.
-        without: questions of which no term has a tree number that counts.
-        unknown_terms: terms that the descriptor file has not (it is of another year), with how often they come.
-    """
-
-    letters: Mapping[str, str]
-    without: tuple[str, ...]
-    unknown_terms: Mapping[str, int]
-
-    def shares(self) -> dict[str, float]:
-        """Share of each group among the questions that have one, the largest first."""
-        counts = Counter(self.letters.values())
-        return {letter: count / len(self.letters) for letter, count in counts.most_common()}
-
-
-def group_questions(
-    terms: Mapping[str, Sequence[str]], trees: Mapping[str, Sequence[str]], among: Collection[str] = tuple(TREES)
-) -> Groups:
-    """Return the group of every question.
+def group_questions(terms: Mapping[str, Sequence[str]], trees: Mapping[str, str], among: str) -> dict[str, str]:
+    """Return the letter of the group of every question that has one.
 
     Args:
         terms: question -> MeSH terms of its abstract, in their order.
-        trees: descriptor in lower case -> tree numbers.
+        trees: descriptor in lower case -> letters of its tree numbers.
         among: letters that count. Most abstracts are about humans of some age, so that with all of them named groups
             and organisms are the most frequent.
 
     Example:
-        >>> trees = {"asthma": ["C08.127", "C20.543"], "adult": ["M01.060"], "drug therapy": ["E02.319"]}
-        >>> group_questions({"Does it help?": ["Adult", "Asthma", "Drug Therapy"]}, trees).letters
+        >>> trees = {"asthma": "CC", "adult": "M", "drug therapy": "E"}
+        >>> group_questions({"Does it help?": ["Adult", "Asthma", "Drug Therapy"]}, trees, "CEM")
         {'Does it help?': 'C'}
     """
-    letters: dict[str, str] = {}
-    without, unknown = [], Counter[str]()
+    letters = {}
     for question, names in terms.items():
-        counts = Counter[str]()
-        for name in names:
-            numbers = trees.get(name.strip().lower())
-            if numbers is None:
-                unknown[name] += 1
-            counts.update(number[0] for number in numbers or () if number[0] in among)
+        counts = Counter(x for name in names for x in trees.get(name.strip().lower(), "") if x in among)
         if counts:
             letters[question] = counts.most_common(1)[0][0]
-        else:
-            without.append(question)
-    return Groups(letters, tuple(without), dict(unknown.most_common()))
+    return letters

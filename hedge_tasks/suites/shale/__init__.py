@@ -2,13 +2,12 @@
 
     items         its items: an image and an instruction, in one of the scenarios
     released      the authors' query files, read into items
-    building      a local data set out of items and images
+    building      a local data set out of items and images, `hedge data shale`
     judge         reads the reply to a closed question and compares it with the right answer
     blind         the second stage of the multimodal gain: the question without its image
     measures      the rows of the paper's tables
     task          the lmms-eval tasks
     paper         the rows of the paper's tables out of finished runs, for `hedge paper shale`
-    release       `hedge data shale`
 
 `hedge make shale` is in `hedge_tasks.making.shale`.
 
@@ -25,7 +24,7 @@ EVALUATION = Evaluation(
     second_stages={"shale_blind": "hedge_tasks.suites.shale.blind:without_image"},
     papers={"shale": "hedge_tasks.suites.shale.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.shale.release:add",),
+        "data": ("hedge_tasks.suites.shale.building:add",),
         "make": ("hedge_tasks.making.shale.command:add",),
     },
 )

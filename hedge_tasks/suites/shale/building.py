@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 from hedge_tasks.data import local_data
 from hedge_tasks.data.local_data import BuiltSet, ReadImage, listed
+from hedge_tasks.data.union_find import UnionFind
 from hedge_tasks.errors import DataError
-from hedge_tasks.suites.importing import Release, ReleasedPart
+from hedge_tasks.suites.importing import Release, ReleasedPart, add_release
 from hedge_tasks.suites.shale.items import ALL_SCENARIOS, ASPECTS, CLEAN, DATASET, DISCRIMINATIVE, TASKS, ShaleItem
 from hedge_tasks.suites.shale.released import read_released
 
@@ -22,7 +24,7 @@ def build(
     items: Sequence[ShaleItem],
     read_image: ReadImage,
     out: Path,
-    columns: Mapping[str, Callable[[ShaleItem], str]] | None = None,
+    columns: Mapping[str, Callable[[ShaleItem], str]] = {},
 ) -> BuiltSet:
     """Write `OUT/BeiiiY__SHALE/<PARTS>.parquet`; see `local_data.build`.
 
@@ -41,7 +43,7 @@ def build(
         groups = scene_groups(usable)
         of_task = {part: _in_order([item for item in usable if item.task == task]) for part, task in PARTS.items()}
         return {
-            part: [_row(item, groups) | _more(item, columns) for item in task_items]
+            part: [_row(item, groups) | {name: value(item) for name, value in columns.items()} for item in task_items]
             for part, task_items in of_task.items()
         }
 
@@ -57,16 +59,15 @@ def build(
 def released(folder: Path, images: Path) -> Release:
     """Read SHALE's download: a folder with Query/*.json (or query_json/) and Image/."""
     read = read_released(folder)
-    unknown = sorted({item.aspect for item in read.items} - {*ASPECTS})
     lines = {
         "no query file for": read.missing,
         "files whose name is no scenario's": read.other_files,
         "left out": read.problems,
+        "aspects that are in no row of the table": sorted({item.aspect for item in read.items} - {*ASPECTS}),
         **{f"{scenario}: no clean item for": ids for scenario, ids in read.unpaired.items()},
     }
     faults = [f"{text}: {listed(names)}" for text, names in lines.items() if names]
-    remarks = [f"aspects that are in no row of the table: {listed(unknown)}"] if unknown else []
-    return {"SHALE": ReleasedPart(read.items, partial(build, read.items), faults, remarks)}, image_folder(images)
+    return {"SHALE": ReleasedPart(read.items, partial(build, read.items), faults)}, image_folder(images)
 
 
 def image_folder(folder: Path) -> ReadImage:
@@ -74,13 +75,10 @@ def image_folder(folder: Path) -> ReadImage:
     root = folder.resolve()
 
     def read(name: str) -> bytes | None:
-        try:
+        with suppress(OSError, ValueError):  # a name that cannot be one: with a null byte, or too long
             path = (root / name).resolve()
-            if not (path.is_relative_to(root) and path.is_file()):
-                return None
-        except (OSError, ValueError):  # a name that cannot be one: with a null byte, or too long
-            return None
-        return path.read_bytes()
+            return path.read_bytes() if path.is_relative_to(root) and path.is_file() else None
+        return None
 
     return read
 
@@ -99,25 +97,14 @@ def scene_groups(items: Sequence[ShaleItem]) -> dict[str, str]:
     """
     images = {item.id: item.image for item in items}
     images |= {item.id: item.image for item in items if item.scenario == CLEAN}
-    first: dict[str, str] = {image: image for image in images.values()}
-    place = {image: i for i, image in enumerate(first)}
-
-    def root(image: str) -> str:
-        while first[image] != image:
-            image = first[image]
-        return image
-
-    described: dict[str, str] = {}
+    place = {image: i for i, image in enumerate(dict.fromkeys(images.values()))}
+    scenes, names = UnionFind(len(place)), list(place)
+    described: dict[str, int] = {}
     for item in items:
-        image, text = root(images[item.id]), " ".join(item.description.lower().split())
+        here, text = place[images[item.id]], " ".join(item.description.lower().split())
         if text:
-            first_image, later_image = sorted((image, root(described.setdefault(text, image))), key=place.__getitem__)
-            first[later_image] = first_image
-    return {id: root(image) for id, image in images.items()}
-
-
-def _more(item: ShaleItem, columns: Mapping[str, Callable[[ShaleItem], str]] | None) -> dict[str, str]:
-    return {name: value(item) for name, value in (columns or {}).items()}
+            scenes.union(here, described.setdefault(text, here))
+    return {id: names[scenes.find(place[image])] for id, image in images.items()}
 
 
 def _row(item: ShaleItem, groups: Mapping[str, str]) -> dict[str, str]:
@@ -130,3 +117,13 @@ def _row(item: ShaleItem, groups: Mapping[str, str]) -> dict[str, str]:
         # The paper's judge reads both ("Image Information" and "Related Facts", Figure 4).
         "known": " ".join(filter(None, (item.description, item.facts))),
     }
+
+
+add = partial(
+    add_release,
+    "shale",
+    "check your download of SHALE, and build the data set from it",
+    "folder with Query/*.json (or query_json/) and Image/",
+    released,
+)
+"""Adds `hedge data shale`."""

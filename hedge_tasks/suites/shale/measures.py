@@ -7,7 +7,7 @@ ones so is an "unclear" one (appendix A.3), and one that the judge could not dec
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,9 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.measures.forced_options import forced_measures
 from hedge_tasks.measures.measure import Mean, Measure, Rate, Record, SumsMeasure
 from hedge_tasks.numbers import Number
-from hedge_tasks.numbers.number import Interval
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.statistics.base import FloatArray
-from hedge_tasks.statistics.sums import of_values
 from hedge_tasks.suites.readings import readings_differ, vote_of
 from hedge_tasks.suites.shale.items import (
     CLEAN,
@@ -32,9 +30,10 @@ from hedge_tasks.suites.shale.items import (
     KNOWLEDGE,
     NOISY_SCENARIOS,
     PERCEPTION,
-    SCENARIOS,
+    TASKS,
     controls_of,
 )
+from hedge_tasks.suites.shares import MeanOf
 
 
 def is_right(verdict: Record) -> int | None:
@@ -44,22 +43,16 @@ def is_right(verdict: Record) -> int | None:
     return None if verdict.get("category") is None else 0
 
 
-def _decided(verdict: Record) -> bool:
-    return verdict["label"] is not None or verdict.get("category") is not None
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RightShare(SumsMeasure):
+class RightShare(Mean):
     """Share of right answers: accuracy of closed questions, non-hallucination rate of open ones.
 
     Attributes:
-        among: columns of the documents and the values that they must have.
-        population: what these documents are called where there are none.
+        among: columns of the documents and the values that they may have.
         read: verdict -> as it counts; None leaves the document out.
     """
 
-    population: str
-    among: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    among: Mapping[str, Sequence[str]]
     read: Callable[[Record], Record | None] = lambda verdict: verdict
     columns: tuple[str, ...] = ("scenario", "group")
     beyond_experts: str = "of another reading of the replies"
@@ -68,19 +61,18 @@ class RightShare(SumsMeasure):
         """Return the record under another label; an answer in which experts find none is wrong, as an unread one is."""
         if self.read is not RightShare.read:
             raise LookupError(self.name)
-        return record if record["right"] is None else {**record, "right": int(label == 0)}
+        return record if record["value"] is None else {**record, "value": int(label == 0)}
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         counts_here = all(document[column] in values for column, values in self.among.items())
         counts = self.read(verdict) if counts_here else None
-        return {"right": None if counts is None else is_right(counts), "group": document["group"]}
-
-    def counts(self, records: Sequence[Record]) -> FloatArray:
-        """Right, and judged, shape (n, 2)."""
-        return of_values([record["right"] for record in records])
+        return {"value": None if counts is None else is_right(counts), "group": document["group"]}
 
     def why_undefined(self, records: Sequence[Record]) -> str:
-        return f"no judged document is of {self.population}"
+        where = ", ".join(
+            f"{column} {self.name if len(values) > 1 else values[0]}" for column, values in self.among.items()
+        )
+        return f"no judged document is of {where}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,18 +86,21 @@ class ResistanceRate(SumsMeasure):
 
     Attributes:
         scenarios: perturbed ones.
+        tasks: types of questions that count.
         controlled: whether the controls count with them: an item is still right where it is in all of its forms, the
             scenario's own and its controls'. Who believes every prefix has no resistance then, nor who believes none.
     """
 
     scenarios: tuple[str, ...]
+    tasks: tuple[str, ...] = TASKS
     controlled: bool = False
-    columns: tuple[str, ...] = ("scenario", "pair", "group")
+    columns: tuple[str, ...] = ("scenario", "task", "pair", "group")
     also: tuple[str, ...] = ("resistance",)
     beyond_experts: str = "made of pairs of answers, which are not drawn together"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        right = is_right(verdict) if document["scenario"] in (CLEAN, *self._forms) else None
+        counts = document["scenario"] in (CLEAN, *self._forms) and document["task"] in self.tasks
+        right = is_right(verdict) if counts else None
         return {"right": right, "scenario": document["scenario"], "pair": document["pair"], "group": document["group"]}
 
     def counts(self, records: Sequence[Record]) -> FloatArray:
@@ -198,24 +193,7 @@ class VerdictRate(Rate):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MultiModalGain(Mean):
-    """Share of right answers with the image less that without, on the same questions (Chen et al. 2024, MMStar, MG).
-
-    .. math:: MG = S_v - S_{wv}
-    """
-
-    bounds: Interval = (-1.0, 1.0)
-    nothing: str = "nothing was judged"
-
-    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"with": is_right(verdict), "without": document["blind_right"], "group": document["group"]}
-
-    def counts(self, records: Sequence[Record]) -> FloatArray:
-        return of_values([None if r["with"] is None else r["with"] - r["without"] for r in records])
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Leakage(Mean):
+class Leakage(MeanOf):
     """Share that the model gets right without the image beyond its language model alone, at least 0 (MMStar, ML).
 
     .. math:: ML = max(0, S_{wv} - S_t)
@@ -223,15 +201,6 @@ class Leakage(Mean):
     :math:`S_t` is the share that the language model without any visual training gets right on the same questions. The
     standard error is that of the difference, before it is cut off at 0.
     """
-
-    bounds: Interval = (-1.0, 1.0)
-    nothing: str = "HEDGE_SHALE_BASE names no run of the language model on these questions"
-
-    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"without": document["blind_right"], "base": document["base_right"], "group": document["group"]}
-
-    def counts(self, records: Sequence[Record]) -> FloatArray:
-        return of_values([None if r["base"] is None else r["without"] - r["base"] for r in records])
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         number = super().by_judge(records, groups)
@@ -242,72 +211,40 @@ CONTROLLED = tuple(name for name in NOISY_SCENARIOS if controls_of(name))
 """Scenarios that have controls."""
 
 
-def clean_or(scenario: str) -> str:
-    """Ending of a name that stands for a scenario: none for the clean one."""
-    return "" if scenario == CLEAN else f"_{scenario}"
-
-
-def _shares(name: str) -> list[RightShare]:
-    """Shares of right answers by scenario; by aspect and pooled aspects of the clean items."""
-    pooled = {"perception": PERCEPTION, "knowledge": KNOWLEDGE}
-    parts = {**{aspect: (aspect,) for aspect in (*PERCEPTION, *KNOWLEDGE)}, **pooled}
-    return [
-        *(
-            RightShare(name=f"{name}_{s}", population=f"the scenario {s!r}", among={"scenario": (s,)})
-            for s in SCENARIOS
-            if s != CLEAN
-        ),
-        *(
-            RightShare(
-                name=f"{name}_{part}",
-                population=f"the aspect {part!r} (clean)",
-                among={"aspect": aspects, "scenario": (CLEAN,)},
-            )
-            for part, aspects in parts.items()
-        ),
-    ]
-
-
 def _clean_share(name: str, title: str, about: str, **declared: Any) -> RightShare:
-    declared = {"population": f"the scenario {CLEAN!r}", "among": {"scenario": (CLEAN,)}, **declared}
-    return RightShare(name=name, title=title, about=about, **declared)
-
-
-def _average(scenario: str, **declared: Any) -> Average:
-    ending = clean_or(scenario)
-    parts = (
-        RightShare(
-            name=f"accuracy_{task}{ending}",
-            population=f"type {task!r} in {scenario!r}",
-            among={"scenario": (scenario,), "task": (task,)},
-        )
-        for task in DISCRIMINATIVE
-    )
-    return Average(name=f"accuracy_average{ending}", parts=tuple(parts), **declared)
+    return RightShare(name=name, title=title, about=about, among={"scenario": (CLEAN,)}, **declared)
 
 
 def _resistance(name: str, scenarios: Sequence[str], title: str, when: str, **declared: Any) -> ResistanceRate:
     right = "Of the items answered rightly when clean, the share still answered rightly when"
-    return ResistanceRate(
-        name=name,
-        scenarios=tuple(scenarios),
-        title=title,
-        about=f"{right} {when}; mean over scenarios.",
-        kept=True,
-        **declared,
-    )
+    about = f"{right} {when}; mean over scenarios."
+    return ResistanceRate(name=name, scenarios=tuple(scenarios), title=title, about=about, kept=True, **declared)
 
 
-_CLEAN_AVERAGE = _average(
-    CLEAN,
-    title="accuracy, clean",
-    about="Mean of the shares of right answers to yes-or-no and to multiple-choice questions, unperturbed.",
-    kept=True,
-    leads=True,
-)
+def _gain(verdict: Record, document: Record) -> float | None:
+    """Right with the image less right without, of one question (Chen et al. 2024, MMStar: MG = S_v - S_wv)."""
+    right = is_right(verdict)
+    return None if right is None else right - document["blind_right"]
+
+
+def _leakage(verdict: Record, document: Record) -> float | None:
+    base = document["base_right"]
+    return None if base is None else document["blind_right"] - base
+
+
+_TYPES = {
+    task: RightShare(name=f"accuracy_{task}", among={"scenario": (CLEAN,), "task": (task,)}) for task in DISCRIMINATIVE
+}
 
 MEASURES: tuple[Measure, ...] = (
-    _CLEAN_AVERAGE,
+    Average(
+        name="accuracy_average",
+        parts=tuple(_TYPES.values()),
+        title="accuracy, clean",
+        about="Mean of the shares of right answers to yes-or-no and to multiple-choice questions, unperturbed.",
+        kept=True,
+        leads=True,
+    ),
     _clean_share(
         "accuracy_clean",
         "accuracy, clean",
@@ -330,7 +267,7 @@ MEASURES: tuple[Measure, ...] = (
     _resistance(
         "resistance_combination", COMBINED_SCENARIOS, "resistance, both", "image and instruction are perturbed"
     ),
-    *(ResistanceRate(name=f"resistance_{name}", scenarios=(name,)) for name in (*NOISY_SCENARIOS, *CONTROLS)),
+    *(ResistanceRate(name=f"resistance_{name}", scenarios=(name,)) for name in NOISY_SCENARIOS),
     _resistance(
         "resistance_controlled",
         CONTROLLED,
@@ -338,16 +275,16 @@ MEASURES: tuple[Measure, ...] = (
         "a wrong option is nearer or a prefix lies, and in the controls of these, too",
         controlled=True,
     ),
-    *(ResistanceRate(name=f"resistance_{name}_controlled", scenarios=(name,), controlled=True) for name in CONTROLLED),
-    *_shares("accuracy"),
-    *_shares("non_hallucination"),
-    *_CLEAN_AVERAGE.parts,
-    *(_average(scenario) for scenario in NOISY_SCENARIOS),
+    *(RightShare(name=f"accuracy_{name}", among={"scenario": (name,)}) for name in NOISY_SCENARIOS),
+    *(
+        RightShare(name=f"accuracy_{name}", among={"scenario": (CLEAN,), "aspect": aspects})
+        for name, aspects in (("perception", PERCEPTION), ("knowledge", KNOWLEDGE))
+    ),
+    *_TYPES.values(),
     _clean_share(
         "accuracy_clean_read",
         "accuracy, clean and readable",
         "Share of right answers among the replies that can be read.",
-        population="the scenario 'clean' and readable",
         read=lambda verdict: None if verdict.get("category") == UNREADABLE else verdict,
     ),
     _clean_share(
@@ -374,7 +311,7 @@ MEASURES: tuple[Measure, ...] = (
     VerdictRate(
         name="unclear_rate",
         about="Share of open questions whose answer the judge calls unclear. They count as not free of hallucination.",
-        has=lambda verdict, document: int(verdict["label"] is None) if _decided(verdict) else None,
+        has=lambda verdict, document: None if is_right(verdict) is None else int(verdict["label"] is None),
     ),
     VerdictRate(
         name="accuracy_blind",
@@ -382,8 +319,21 @@ MEASURES: tuple[Measure, ...] = (
         has=lambda verdict, document: document["blind_right"],
         higher_is_better=True,
     ),
-    MultiModalGain(name="multimodal_gain"),
-    Leakage(name="multimodal_leakage", higher_is_better=False),
+    MeanOf(
+        name="multimodal_gain",
+        value_of=_gain,
+        group_by="group",
+        bounds=(-1.0, 1.0),
+        nothing="nothing was judged",
+    ),
+    Leakage(
+        name="multimodal_leakage",
+        value_of=_leakage,
+        group_by="group",
+        bounds=(-1.0, 1.0),
+        nothing="HEDGE_SHALE_BASE names no run of the language model on these questions",
+        higher_is_better=False,
+    ),
     *forced_measures(reply_is_right=is_right),
 )
 """Every measure of this benchmark; what holds under noise comes second."""

@@ -59,8 +59,7 @@ class Released:
 def read_released(folder: Path) -> Released:
     """Read `FOLDER/query_json/*.json`, `FOLDER/Query/*.json` or `FOLDER/*.json`, one file a scenario.
 
-    A perturbed item belongs to the clean one with the same `clean_id`, or else the same `id`. Where a file has no id in
-    common with the clean file and as many items, the order pairs them. Task and aspect must agree in any case.
+    A perturbed item belongs to the clean one with the same `clean_id`, or else the same `id`, of its task and aspect.
 
     Raises:
         DataError: there is no clean query file, or a file is damaged.
@@ -77,7 +76,7 @@ def read_released(folder: Path) -> Released:
     items, unpaired = [*clean], {}
     for scenario in ALL_SCENARIOS[1:]:
         if scenario in files:
-            noisy = _paired(_read_file(files[scenario], scenario, problems), clean)
+            noisy = _read_file(files[scenario], scenario, problems)
             without_clean = {item.id for item in noisy if not _fits(item, clean_by_id.get(item.id))}
             # Of another id, or the item of another question would be taken for the perturbed form of this one.
             items += [replace(item, id=f"{item.id}-unpaired") if item.id in without_clean else item for item in noisy]
@@ -126,10 +125,7 @@ def _place(folder: Path) -> Path:
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder")
     folders = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name.lower() in _FOLDERS]
-    if len(folders) > 1:
-        names = ", ".join(path.name for path in folders)
-        raise DataError(f"{folder}: query files may be in {names}; leave one of them there")
-    return folders[0] if folders else folder
+    return folders[0] if len(folders) == 1 else folder
 
 
 def _read_file(path: Path, scenario: str, problems: list[str]) -> list[ShaleItem]:
@@ -149,13 +145,6 @@ def _read_file(path: Path, scenario: str, problems: list[str]) -> list[ShaleItem
         else:
             items[item.id] = item
     return list(items.values())
-
-
-def _paired(noisy: list[ShaleItem], clean: list[ShaleItem]) -> list[ShaleItem]:
-    clean_ids = {item.id for item in clean}
-    if len(noisy) == len(clean) and not any(item.id in clean_ids for item in noisy):
-        return [replace(item, id=first.id) for item, first in zip(noisy, clean, strict=True)]
-    return noisy
 
 
 def _fits(item: ShaleItem, clean: ShaleItem | None) -> bool:

@@ -15,7 +15,7 @@ from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Items, OpenRecord
 from hedge_tasks.suites import documents
-from hedge_tasks.suites.importing import Release, ReleasedPart
+from hedge_tasks.suites.importing import Release, ReleasedPart, add_release
 from hedge_tasks.suites.vope.documents import truth_of
 
 DATASET = "qqwsad5/VOPE"
@@ -85,3 +85,13 @@ class _Item(OpenRecord):
     id: int | str
     images: Annotated[Items[str], Field(min_length=1, max_length=1)]
     truth: Any = None
+
+
+add = partial(
+    add_release,
+    "vope",
+    "build VOPE from its JSON file and your copies of COCO's images",
+    "coco_captioning.json (all three have the same items)",
+    released,
+)
+"""Adds `hedge data vope`."""

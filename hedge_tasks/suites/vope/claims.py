@@ -69,12 +69,10 @@ def labelled_objects(answers: AnswerSet, records: Sequence[ObjectRecord]) -> lis
 
     One whose recheck cannot be read has none. One that cannot be located is left out.
     """
-    # With the unit "categories" the word of a record is its category.
     kinds = {record.word: record.kind for record in records}
     spans = []
     for piece in _objects(spoken_text(answers.baseline.text)).pieces:
-        category = coco().category(piece.text, answers.id)
-        kind = kinds[piece.text] if piece.text in kinds else kinds.get(category)
+        kind = kinds.get(piece.text)
         spans.append(LabelledSpan(piece.start, piece.end, None if kind is None else int(kind in HALLUCINATED)))
     return spans
 

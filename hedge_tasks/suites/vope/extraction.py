@@ -70,16 +70,12 @@ def mentions(text: str, vocabulary: Vocabulary | None = None) -> list[Mention]:
     return all_mentions
 
 
-def objects_in(text: str, *, unit: str = "words", vocabulary: Vocabulary | None = None) -> list[tuple[str, str]]:
+def objects_in(text: str) -> list[tuple[str, str]]:
     """Return the different objects that a text mentions, as (word, category) in the order of their first mention.
 
-    Args:
-        unit: "words" (the reference code's: a man and a woman are two objects) or "categories" (both are one person).
+    As in the reference code, a man and a woman are two objects.
     """
-    all_mentions = mentions(text, vocabulary)
-    if unit == "categories":
-        return list(dict.fromkeys((mention.category, mention.category) for mention in all_mentions))
-    return list(dict.fromkeys((mention.word, mention.category) for mention in all_mentions))
+    return list(dict.fromkeys((mention.word, mention.category) for mention in mentions(text)))
 
 
 def places(text: str, in_text: Sequence[Mention]) -> list[tuple[int, int] | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.judging.base import Case, Judge, Verdict, build_judge
 from hedge_tasks.judging.config import Spec, parse_spec
@@ -29,8 +29,6 @@ SETS = {
 
 HALLUCINATED = (FALSE_DESCRIPTION, FALSE_IMAGINATION)
 
-UNITS = ("words", "categories")
-
 
 class VopeJudge(ReplyJudge):
     """Label 1 where the model is wrong about an object's presence, 0 where it is right, None where it says neither.
@@ -41,7 +39,6 @@ class VopeJudge(ReplyJudge):
 
     Args:
         parsing, fallback: see `ReplyJudge`.
-        unit: what an object is: "words" (as in the reference code) or "categories"; see `extraction.objects_in`.
         relevance: judge or judges of the relevance of absent objects, with the prompt `vope_relevance`; None for none.
         recheck_temperature: of the rechecks that count; None for that of the baseline story.
 
@@ -57,7 +54,6 @@ class VopeJudge(ReplyJudge):
     def __init__(
         self,
         parsing: str = HEDGE,
-        unit: str = "words",
         relevance: Spec | None = None,
         fallback: Spec | None = None,
         recheck_temperature: float | None = None,
@@ -66,14 +62,11 @@ class VopeJudge(ReplyJudge):
         self.recheck_temperature = None
         if recheck_temperature is not None:
             self.recheck_temperature = options.number("VOPE: recheck_temperature", recheck_temperature)
-        if unit not in UNITS:
-            raise unknown("VOPE unit", str(unit), UNITS)
-        self.unit = unit
         self.relevance = relevance_judges(relevance) if relevance is not None else []
 
     def settings(self) -> dict[str, Any]:
-        own = {"unit": self.unit, "recheck_temperature": self.recheck_temperature}
-        return {**super().settings(), **own, "relevance": [judge.settings() for judge in self.relevance]}
+        relevance = [judge.settings() for judge in self.relevance]
+        return {**super().settings(), "recheck_temperature": self.recheck_temperature, "relevance": relevance}
 
     @property
     def parts(self) -> Sequence[Judge]:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
+from hedge_tasks.data.answers import AnswerSet, option_logprobs
 from hedge_tasks.detectors import Evidence, get, names
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import Case, Verdict
@@ -32,8 +32,6 @@ class ObjectRecord:
         kind_soft: the set where readings that are only soft count as well; None where nothing was read.
         readings_differ: whether the ways to read the reply disagree.
         reply: to the recheck.
-        flips: whether the second reply to the recheck, drawn at the plan's temperature, is read otherwise; None where
-            one of the two says neither yes nor no, or there is no second one.
         clean, noisy: share of the clean and the noisy stories that mention the category; None where there are none.
         scores: by detector that serves objects, with two clusters of stories, those that mention the category and those
             that do not, every story weighing the same; None where it is undefined, as vase without noisy stories.
@@ -49,11 +47,10 @@ class ObjectRecord:
     kind: str | None
     readings_differ: bool
     reply: str
-    clean: float | None
-    noisy: float | None
+    clean: float | None = None
+    noisy: float | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict)
     relevance: tuple[int | None, ...] = ()
-    flips: bool | None = None
     kind_official: str | None = None
     kind_soft: str | None = None
     by_model: bool = False
@@ -77,28 +74,31 @@ def recheck_records(answers: AnswerSet, judge: VopeJudge) -> list[ObjectRecord]:
     Raises:
         DataError: a follow-up is no recheck of an object; names it.
     """
-    words = [word_of(answers, recheck) for recheck in answers.follow_ups]
-    objects = [(word, coco().category(word, answers.id)) for word in words]
-    references = [recheck.reference or "" for recheck in answers.follow_ups]
-    first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
-    second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
-    records = object_records(answers, objects, [reference == "yes" for reference in references], judge.judge(first))
-    softly = [judge.reading(judge.parsing, case).value for case in first]
-    second_kinds = [verdict.category for verdict in judge.judge(second)]
-    shares = [option_shares(option_logprobs(recheck.forced)) for recheck in answers.follow_ups]
-    return [
-        replace(
-            entry,
-            kind_soft=entry.kind or (None if read is None else SETS[entry.present, read == "yes"]),
-            flips=None if None in (entry.kind, kind) else entry.kind != kind,
-            kind_forced=None if p is None or p["Yes"] == p["No"] else SETS[entry.present, p["Yes"] > p["No"]],
-            p_yes=None if p is None else p["Yes"],
+    cases = [_case(recheck) for recheck in answers.follow_ups]
+    clean, noisy = ([_categories(answer.text) for answer in draws] for draws in (answers.clean, answers.noisy))
+    records = []
+    for recheck, case, verdict in zip(answers.follow_ups, cases, judge.judge(cases), strict=True):
+        word = word_of(answers, recheck)
+        category = coco().category(word, answers.id)
+        soft = judge.reading(judge.parsing, case).value
+        record = ObjectRecord(
+            word=word,
+            category=category,
+            present=recheck.reference == "yes",
+            kind=verdict.category,
+            kind_soft=verdict.category or _set(recheck, None if soft is None else soft == "yes"),
+            kind_official=next((v.category for v in verdict.votes if v.judge.endswith(f":{OFFICIAL}")), None),
+            by_model=verdict.reason.endswith(f"({MODEL})"),
+            readings_differ=len({vote.category for vote in verdict.votes}) > 1,
+            reply=verdict.raw or "",
         )
-        for entry, read, kind, p in zip(records, softly, second_kinds, shares, strict=True)
-    ]
+        stories = [[category in story for story in draws] for draws in (clean, noisy)]
+        records.append(_with_stories(_with_forced(record, recheck), *stories))
+    return records
 
 
-def _case(recheck: AnswerSet, reply: Answer) -> Case:
+def _case(recheck: AnswerSet) -> Case:
+    reply = recheck.baseline
     cut = reply.finish == "length"
     return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text, cut=cut)
 
@@ -115,46 +115,25 @@ def word_of(answers: AnswerSet, recheck: AnswerSet) -> str:
     return recheck.id.removeprefix(start)
 
 
-def object_records(
-    answers: AnswerSet,
-    objects: Sequence[tuple[str, str]],
-    present: Sequence[bool],
-    verdicts: Sequence[Verdict],
-) -> list[ObjectRecord]:
-    """Records of the objects of a baseline story.
-
-    Args:
-        answers: the stories.
-        objects: (word, category) of the baseline story.
-        present: which of them are in the image.
-        verdicts: of the rechecks, one an object.
-    """
-    clean = [_categories(answer.text) for answer in answers.clean]
-    noisy = [_categories(answer.text) for answer in answers.noisy]
-    return [
-        _record(word, category, is_present, verdict, clean, noisy)
-        for (word, category), is_present, verdict in zip(objects, present, verdicts, strict=True)
-    ]
+def _set(recheck: AnswerSet, affirmed: bool | None) -> str | None:
+    """Return the set of a rechecked object that the model says is in the image, or is not."""
+    return None if affirmed is None else SETS[recheck.reference == "yes", affirmed]
 
 
-def _record(
-    word: str, category: str, present: bool, verdict: Verdict, clean: list[set[str]], noisy: list[set[str]]
-) -> ObjectRecord:
-    clean_ids, noisy_ids = [category in story for story in clean], [category in story for story in noisy]
-    return ObjectRecord(
-        word=word,
-        category=category,
-        present=present,
-        kind=verdict.category,
-        by_model=verdict.reason.endswith(f"({MODEL})"),
-        kind_official=next((v.category for v in verdict.votes if v.judge.endswith(f":{OFFICIAL}")), None),
-        readings_differ=len({vote.category for vote in verdict.votes}) > 1,
-        reply=verdict.raw or "",
-        clean=sum(clean_ids) / len(clean_ids) if clean_ids else None,
-        noisy=sum(noisy_ids) / len(noisy_ids) if noisy_ids else None,
-        # The baseline story has the object.
-        scores=_scores("object", [True, *clean_ids, *noisy_ids], len(clean_ids)),
-    )
+def _with_forced(record: ObjectRecord, recheck: AnswerSet) -> ObjectRecord:
+    """Return it with the model's own distribution over Yes and No, where it tells."""
+    shares = option_shares(option_logprobs(recheck.forced))
+    if shares is None:
+        return record
+    yes, no = shares["Yes"], shares["No"]
+    return replace(record, kind_forced=_set(recheck, None if yes == no else yes > no), p_yes=yes)
+
+
+def _with_stories(record: ObjectRecord, clean: Sequence[bool], noisy: Sequence[bool]) -> ObjectRecord:
+    """Return it with what the sampled stories say: whether each mentions the object, as the baseline does."""
+    in_clean, in_noisy = (sum(draws) / len(draws) if draws else None for draws in (clean, noisy))
+    scores = _scores("object", [True, *clean, *noisy], len(clean))
+    return replace(record, clean=in_clean, noisy=in_noisy, scores=scores)
 
 
 def _scores(level: str, meanings: Sequence[Hashable], n_clean: int) -> dict[str, float | None]:

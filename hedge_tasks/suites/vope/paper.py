@@ -70,7 +70,7 @@ def setting_of(task: str, method: str) -> str:
         method: of mitigation; "" for none.
 
     Example:
-        >>> setting_of("hedge_vope_official_writing", ""), setting_of("hedge_vope_captioning_relevance", "vcd")
+        >>> setting_of("hedge_vope_official_writing", ""), setting_of("hedge_vope_captioning", "vcd")
         ('writing', 'captioning, vcd')
         >>> setting_of("mine", "")
         ''

@@ -1,8 +1,6 @@
 """The second stage of VOPE: the model is asked about every object of its story, each in a fresh turn.
 
-Rechecks are drawn at the judge's `recheck_temperature`, or else at the baseline's. A plan needs at least one clean
-answer, so each recheck has a second reply, at the plan's own temperature, which tells how firm the first one is
-(`recheck_flips`).
+Rechecks are drawn once, at the judge's `recheck_temperature`, or else at the baseline's.
 """
 
 from __future__ import annotations
@@ -29,19 +27,16 @@ def rechecks(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> 
     """One question for each object of the baseline story.
 
     Args:
-        stage: with the options `unit` (see `extraction.objects_in`) and `reasoning_tags` (see `HedgeTask`).
+        stage: with the option `reasoning_tags` (see `HedgeTask`).
     """
     story = without_reasoning(answers, stage.options["reasoning_tags"])
     truth = objects_of(request.reference or "")
-    return [
-        _recheck(request, stage, word, category in truth)
-        for word, category in story_objects(story, stage.options["unit"])
-    ]
+    return [_recheck(request, stage, word, category in truth) for word, category in story_objects(story)]
 
 
-def story_objects(answers: AnswerSet, unit: str) -> list[tuple[str, str]]:
+def story_objects(answers: AnswerSet) -> list[tuple[str, str]]:
     """(word, category) of every object of the baseline story."""
-    return objects_in(spoken_text(answers.baseline.text), unit=unit)
+    return objects_in(spoken_text(answers.baseline.text))
 
 
 def _recheck(request: SampleRequest, stage: SecondStage, word: str, present: bool) -> SampleRequest:

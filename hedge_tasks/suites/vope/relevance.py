@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from hedge_tasks.statistics import jackknife, weighted_kappa
 from hedge_tasks.statistics.agreement import WEIGHTS
 from hedge_tasks.statistics.base import FloatArray
 from hedge_tasks.suites.vope.judge import FALSE_DESCRIPTION, TRUE_IMAGINATION
-from hedge_tasks.suites.vope.measures import ObjectCount, ObjectNumber, ObjectShare, absent, counting
+from hedge_tasks.suites.vope.measures import ObjectCount, ObjectShare, ObjectTest, absent, counting
 from hedge_tasks.suites.vope.objects import ObjectRecord
 
 SCORES = (1, 2, 3)
@@ -91,30 +91,25 @@ class RelevanceKappa(Measure):
         return replace(number, unit=self.unit)
 
 
-def _rated(kind: str) -> Callable[[Mapping[str, Any]], int | None]:
+def _rated(kind: str) -> ObjectTest:
     """Return what gives the first judge's score of an object of a kind; None where there is none."""
     return lambda entry: entry["relevance"][0] if entry["kind"] == kind and entry["relevance"] else None
 
 
-def _with_score(kind: str, score: int) -> ObjectNumber:
-    """Count the objects of a kind with a score of the first judge."""
+def _rows(name: str, kind: str) -> Iterator[Measure]:
     rating = _rated(kind)
-    return counting(lambda entry: rating(entry) == score)
-
-
-def _rows(name: str, kind: str) -> list[Measure]:
-    rating = _rated(kind)
-    mean = ObjectShare(
+    yield ObjectShare(
         name=f"relevance_{name}",
-        part=lambda objects: sum(rating(entry) or 0 for entry in objects),
+        part=counting(rating),
         whole=counting(lambda entry: rating(entry) is not None),
         nothing=f"no {name} object was rated (a judge with the prompt vope_relevance rates them)",
         higher_is_better=True,
         bounds=(0.0, float(max(SCORES))),
         format=Format(),
     )
-    counts = (ObjectCount(name=f"relevance_{name}_{score}", count=_with_score(kind, score)) for score in SCORES)
-    return [mean, *counts]
+    for score in SCORES:
+        count = counting(lambda entry, score=score: rating(entry) == score)  # type: ignore[misc]
+        yield ObjectCount(name=f"relevance_{name}_{score}", count=count)
 
 
 MEASURES: tuple[Measure, ...] = (
@@ -122,7 +117,7 @@ MEASURES: tuple[Measure, ...] = (
     ObjectShare(
         name="relevance_unrated",
         part=counting(lambda entry: not entry["present"] and None in (entry["relevance"] or [None])),
-        whole=absent,
+        whole=counting(absent),
         nothing="every object that was mentioned is in the image",
     ),
     *(RelevanceKappa(name=f"relevance_kappa_{weights}", weights=weights) for weights in WEIGHTS),

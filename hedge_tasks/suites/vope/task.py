@@ -49,14 +49,10 @@ class VopeTask(HedgeTask):
         return ()
 
     def second_stage(self) -> SecondStage:
-        judge = self.judge
-        options = {
-            "unit": judge.unit,
-            "reasoning_tags": [list(pair) for pair in self.reasoning_tags],
-        }
-        plan = self.plan.replaced(n=1, n_noisy=0)
-        if judge.recheck_temperature is not None:
-            plan = plan.replaced(baseline_temperature=judge.recheck_temperature)
+        options = {"reasoning_tags": [list(pair) for pair in self.reasoning_tags]}
+        plan = self.plan.replaced(n=0, n_noisy=0)
+        if (temperature := self.judge.recheck_temperature) is not None:
+            plan = plan.replaced(baseline_temperature=temperature)
         return SecondStage("vope_rechecks", plan, options)
 
     def judge_cases(
@@ -76,7 +72,7 @@ class VopeTask(HedgeTask):
         ]
 
     def _records(self, answers: AnswerSet) -> list[ObjectRecord]:
-        objects = story_objects(answers, self.judge.unit)
+        objects = story_objects(answers)
         if [f"{answers.id}/{word}" for word, _ in objects] != [recheck.id for recheck in answers.follow_ups]:
             raise DataError(f"{answers.id}: the rechecks are not those of the story's objects")
         return recheck_records(answers, self.judge)
