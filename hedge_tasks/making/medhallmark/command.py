@@ -70,8 +70,6 @@ def add(commands: Parser) -> None:
         "--answerer", metavar=MODEL, help="answers first, with the image: what it gets wrong goes no further"
     )
     parser.add_argument("--judge", metavar=MODEL, help="says of which level a wrong answer is, with the image")
-    parser.add_argument("--no-rewrites", action="store_true", help="write no question anew")
-    parser.add_argument("--no-counterfactuals", action="store_true", help="make no counterfactual questions")
     add_floor(parser, "yes-no questions")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
     add_run(parser, "row", seed="of prefixes, instructions and samples", licence="of the sources, for the card")
@@ -82,11 +80,10 @@ def run_medhallmark(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.medhallmark.construction import MedHallMark, models_of, stages_of
-    from hedge_tasks.making.stages import make, worker_of
+    from hedge_tasks.making.stages import make
     from hedge_tasks.models.by_text import model_from
 
     check_counts(arguments, "limit")
-    worker = worker_of(arguments.worker)
     if not arguments.vqa and not arguments.reports:
         raise ConfigError("hedge make medhallmark needs VQA rows, --reports, or both")
     if arguments.answerer is not None and arguments.writer is None and not arguments.verifier:
@@ -97,22 +94,14 @@ def run_medhallmark(arguments: argparse.Namespace) -> int:
     writer, answerer, judge = (None if spec is None else model_from(spec) for spec in specs)
     models = models_of(writer, [model_from(verifier) for verifier in arguments.verifier], answerer, judge)
     judge_prompt = None if judge is None else load_judge_prompt("medhallmark")
-    build = MedHallMark(
-        ImageFolder(arguments.images).read,
-        judge_prompt,
-        not arguments.no_rewrites,
-        not arguments.no_counterfactuals,
-        arguments.seed,
-    )
+    build = MedHallMark(ImageFolder(arguments.images).read, judge_prompt, arguments.seed)
     rows, left_out = _rows(arguments, build.read_image, decode=answerer is not None)
     stages = stages_of(models, judge_prompt)
     if arguments.dry_run:
         return show_cost(arguments, stages, models, [row for row in rows if hasattr(row, "question")])
     out, jobs = arguments.out, arguments.concurrency
-    result = make(rows, build, stages, models, out, seed=arguments.seed, concurrency=jobs, worker=worker)
+    result = make(rows, build, stages, models, out, seed=arguments.seed, concurrency=jobs)
     result = result.with_left_out(left_out)
-    if worker is not None:
-        return show_result(arguments, result, "rows")
     return _set(arguments, result, models, build.read_image)
 
 
