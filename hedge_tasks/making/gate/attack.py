@@ -219,10 +219,6 @@ def _prior(items: Sequence[AttackedItem], groups: Sequence[str]) -> Guesses:
     return [commonest] * len(items)
 
 
-def _always_no(items: Sequence[AttackedItem], groups: Sequence[str]) -> Guesses:
-    return ["No"] * len(items) if {item.label for item in items} <= {"Yes", "No"} else None
-
-
 def _of_options(choose: Callable[[Mapping[str, str]], str]) -> Solver:
     def solve(items: Sequence[AttackedItem], groups: Sequence[str]) -> Guesses:
         return [choose(item.options) for item in items] if all(item.options for item in items) else None
@@ -254,7 +250,6 @@ def _text_of(item: AttackedItem) -> str:
 
 SOLVERS: Mapping[str, Solver] = {
     "prior": _prior,
-    "always no": _always_no,
     "length": _column(lambda item: len(item.answer or item.question), lambda item: True),
     "equals the reference": _column(
         lambda item: folded(item.answer) == folded(item.reference), lambda item: item.reference and item.answer

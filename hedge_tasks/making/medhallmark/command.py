@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.io.commands import Parser, add_out, command
 from hedge_tasks.making.commands import (
@@ -117,14 +117,12 @@ def _rows(
         why = "missing" if content is None else image_file_fault(content, decode=decode)
         return why and f"image {why}"
 
-    vqa, reports = [read_vqa(path) for path in arguments.vqa], [read_reports(path) for path in arguments.reports]
-    questions = [row for source in vqa for row in source.rows][: arguments.limit]
-    rows: list[VqaRow | ReportRow] = [*questions, *(row for source in reports for row in source.rows)]
+    vqa, reports = read_vqa(arguments.vqa), read_reports(arguments.reports)
+    rows: list[VqaRow | ReportRow] = [*vqa.rows[: arguments.limit], *reports.rows]
     check_ids(rows)
     faults = {name: fault(name) for name in dict.fromkeys(row.image for row in rows)}
     left_out = Counter(why for row in rows if (why := faults[row.image]) is not None)
-    empty = [where for lists in (*(s.left_out for s in vqa), *(s.left_out for s in reports)) for where in lists]
-    left_out["an empty cell in the source"] = len(empty)
+    left_out["an empty cell in the source"] = len(vqa.left_out) + len(reports.left_out)
     return [row for row in rows if faults[row.image] is None], dict(+left_out)
 
 
@@ -202,10 +200,6 @@ def _tables(accepted: AcceptedSet) -> dict[str, tuple[Sequence[str], list[list[s
     items: Sequence[MadeItem] = accepted.made.rows
     parts = Counter((entry.part, entry.dimension) for entry in items)
     levels = Counter(entry.item.category or "left to people" for entry in items if entry.item.answer is not None)
-    prefixes = Counter(entry.item.prefix for entry in items if entry.item.prefix)
-
-    def counted(counts: Counter[Any]) -> list[list[str]]:
-        return [[str(name), str(n)] for name, n in sorted(counts.items())]
 
     rows = [
         [part, dimension or "not told", str(n), f"{_PUBLISHED[part]:,}"]
@@ -213,8 +207,7 @@ def _tables(accepted: AcceptedSet) -> dict[str, tuple[Sequence[str], list[list[s
     ]
     return {
         "Items by part and dimension": (("part", "dimension", "items", "part in the paper"), rows),
-        "Answers of the model by level": (("level", "answers"), counted(levels)),
-        "Prefixes": (("prefix", "items"), counted(prefixes)),
+        "Answers of the model by level": (("level", "answers"), [[name, str(n)] for name, n in sorted(levels.items())]),
     }
 
 

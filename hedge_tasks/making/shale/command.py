@@ -165,12 +165,10 @@ def distributions(result: MadeScenes) -> dict[str, tuple[Sequence[str], Sequence
     clean = [item for item in result.items if item.scenario == CLEAN]
     verdicts = [(name, verdict.outcome) for scene in result.scenes for name, verdict in scene.verdicts.items()]
     sources = Counter((r.scene.source, r.scene.licence) for r in result.scenes if r.accepted)
-    right = Counter(item.answer if item.task == "ynq" else item.answer[1] for item in clean if item.task in TASKS[:2])
     return {
         "Items by aspect (clean)": _counted("aspect", [(item.aspect, item.task) for item in clean], TASKS),
         "Items by scenario": _counted("scenario", [(item.scenario, item.task) for item in result.items], TASKS),
         "Pictures by verdict": _counted("pictures", verdicts, ("accepted", "review", "rejected")),
-        "Right answers (clean)": ([*sorted(right)], [[str(right[key]) for key in sorted(right)]]),
         "Sources": (("source", "licence", "scenes"), [[*pair, str(n)] for pair, n in sorted(sources.items())]),
     }
 
