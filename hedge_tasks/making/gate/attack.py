@@ -262,7 +262,8 @@ SOLVERS: Mapping[str, Solver] = {
     "negation": _column(lambda item: len(_NEGATION.findall(item.answer or item.question)), lambda item: True),
     "blind text": _texts(_text_of, ngram_range=(1, 2)),
     "spelling": _texts(
-        lambda item: item.answer and f"\n{item.answer}\n", analyzer="char", ngram_range=(1, 3), lowercase=False
+        lambda item: item.answer and f"^{item.answer}$".replace(" ", "_"),
+        **{"analyzer": "char", "ngram_range": (1, 3), "lowercase": False},
     ),
     "wording of the question": _texts(lambda item: item.question, ngram_range=(1, 2)),
     "longest option": _of_options(lambda options: max(options, key=lambda letter: len(options[letter]))),
