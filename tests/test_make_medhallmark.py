@@ -124,9 +124,9 @@ def test_another_dimension_is_left_out_and_none_is_asked_for(tmp_path: Path, ima
 
 def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path, images: Path) -> None:
     roles = {**ROLES, "answerer": ["answerer"], "judge": ["judge"]}
-    made = made_by(play, tmp_path, images, vqa_rows(12), roles, rewrites=False, counterfactuals=False)
+    made = made_by(play, tmp_path, images, vqa_rows(12), roles)
     # By n % 4: right, wrong, beside the point, no answer.
-    assert {step: n for step, n in made.steps.items() if "answer" in step} == {
+    assert {step: n for step, n in made.steps.items() if step.startswith(("answer ", "no answer"))} == {
         "answer supported": 3,
         "answer contradicted": 3,
         "answer undecided": 3,
@@ -138,7 +138,8 @@ def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path,
         **{f"conventional-q-{n}": (f"agreed about organ {n}", "correct") for n in (0, 4, 8)},
         **{f"conventional-q-{n}": (f"Organ {n} lies right.", "attribute") for n in (1, 5, 9)},
     }
-    assert [e.item.id for e in made.rows if e.part == "confidence"] == [f"confidence-q-{n}" for n in (0, 4, 8)]
+    weakened = [entry.item.id for entry in made.rows if entry.part == "confidence" and not entry.written]
+    assert weakened == [f"confidence-q-{n}" for n in (0, 4, 8)]
 
 
 # --- adversaries ------------------------------------------------------------------------------------------------------
@@ -146,9 +147,10 @@ def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path,
 
 def test_verifiers_that_take_everything_for_the_same_end_the_making(tmp_path: Path, images: Path) -> None:
     def gullible(body: dict[str, Any]) -> str:
-        return '{"same": true}' if '"other_question"' in "\n".join(texts_of(body)) else play(body)
+        text = "\n".join(texts_of(body))
+        return '{"same": true}' if '"other_question"' in text else "none" if "misleading" in text else play(body)
 
-    made = made_by(gullible, tmp_path, images, vqa_rows(3), counterfactuals=False)
+    made = made_by(gullible, tmp_path, images, vqa_rows(3))
     assert "rewrite of conventional" not in made.steps
     with pytest.raises(DataError, match=r"takes (\d+) of \1 controls \(another question\)"):
         accepted(made)
@@ -162,16 +164,16 @@ def test_one_text_for_all_questions_is_refused_over_the_set(tmp_path: Path, imag
         if "other_question" in text:  # goes by the side alone
             fields = asked_of(body)
             return json.dumps({"same": ("left" in fields["question"]) == ("left" in fields["other_question"])})
-        return play(body)
+        return "none" if "misleading" in text else play(body)
 
-    made = made_by(reply, tmp_path, images, vqa_rows(12), counterfactuals=False)
+    made = made_by(reply, tmp_path, images, vqa_rows(12))
     assert made.steps["rewrite of conventional"] == 12
     assert made.steps["rewrite refused: written twice"] == 24
     found = accepted(made)
     assert found.rejected == {"stock phrase": 24}
     assert Counter(entry.part for entry in found.rows) == {"conventional": 12, "confidence": 12}
     same = [VqaRow(f"q-{n}", f"img{n}.png", "Is organ 1 on the left side?", "Yes, left.", "organ") for n in range(5)]
-    alike = made_by(play, tmp_path / "alike", images, same, counterfactuals=False)
+    alike = made_by(play, tmp_path / "alike", images, same)
     assert not accepted(alike).rejected  # the same question about another picture is rewritten alike
 
 
@@ -236,12 +238,12 @@ def test_types_of_vqa_rad_and_slake_are_dimensions(tmp_path: Path) -> None:
     types = ["PRES, POS", "MODALITY", "Position", "Color", "ABN", "COUNT", "Plane", None]
     lines = [{"image": "a.png", "question": "q?", "answer": "a", "question_type": kind} for kind in types]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = [row.dimension for row in read_vqa(path).rows]
+    found = [row.dimension for row in read_vqa([path]).rows]
     assert found == ["pathology", "modality", "location", "other", "pathology", "other", "plane", None]
     assert len(DIMENSIONS) == 7  # the paper counts six
     path.write_text(json.dumps({"image": "a.png", "question": "q?"}) + "\n")
     with pytest.raises(DataError, match=r"vqa\.jsonl:1: no column answer or"):
-        read_vqa(path)
+        read_vqa([path])
 
 
 @pytest.mark.parametrize(
@@ -289,7 +291,7 @@ def test_a_report_is_its_findings_and_impression_cleaned(tmp_path: Path) -> None
         + "\n"
         + json.dumps({"image": "b.png", "findings": "Clear.", "impression": None})
     )
-    assert read_reports(path).rows == [
+    assert read_reports([path]).rows == [
         ReportRow("reports-1", "a.png", **sections(text)),
         ReportRow("reports-2", "b.png", "Clear.", ""),
     ]
@@ -333,16 +335,14 @@ def test_the_command_writes_a_set_that_the_tasks_read(
     with serve(play) as url:
         assert main([*command(url, tmp_path, images, out), "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)
-        for worker in ("1/2", "2/2"):
-            assert main(command(url, tmp_path, images, tmp_path / "shared", "--worker", worker)) == 0
-        capsys.readouterr()
-        assert main([*command(url, tmp_path, images, tmp_path / "shared"), "--json"]) == 0
-        shared = json.loads(capsys.readouterr().out)
+        before = (out / part).read_bytes()
+        assert main([*command(url, tmp_path, images, out), "--json"]) == 0
+        again = json.loads(capsys.readouterr().out)
         labels = tmp_path / "labels.csv"  # somebody finds a premise of question 0 right
         labels.write_text("id,label\ncounterfactual-vqa-1-1,0\ncounterfactual-vqa-1-2,1\n")
-        assert main([*command(url, tmp_path, images, tmp_path / "shared"), "--labels", str(labels), "--json"]) == 0
+        assert main([*command(url, tmp_path, images, out), "--labels", str(labels), "--json"]) == 0
         looked_at = json.loads(capsys.readouterr().out)
-    assert shared["asked"]["requests"] == 0
+    assert again["asked"]["requests"] == 0
     assert facts["rejected"] == {
         "about none of the dimensions": 1,
         "nothing is left of the report": 1,
@@ -352,7 +352,7 @@ def test_the_command_writes_a_set_that_the_tasks_read(
     assert (facts["records"], facts["accepted"]) == (13 + 2 + 2 + 1, 14)
     assert looked_at["rejected"]["not wrong, people say"] == 1 + 3  # with what it was rewritten to
     assert len(facts["files"]) == 4
-    assert (out / part).read_bytes() == (tmp_path / "shared" / part).read_bytes()
+    assert (out / part).read_bytes() == before
     [report] = Dataset.from_parquet(str(out / part), keep_in_memory=True)
     assert report["reference"] == "The heart is normal. The impression suggests that No edema."
     assert report["question"] in WORDING["instructions"]
@@ -390,7 +390,6 @@ def test_a_dry_run_says_what_it_costs_and_asks_nothing(
     [
         (["--judge", "model=a"], "--judge goes with --answerer"),
         (["--review", "0"], "--review: expected an integer of at least 1"),
-        (["--worker", "3/2"], "--worker: expected K/N"),
     ],
 )
 def test_a_wrong_option_is_named(

@@ -23,8 +23,6 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.shale.construction import MadeScenes, ShaleMaking
 from hedge_tasks.making.shale.pictures import PictureMaking
-from hedge_tasks.making.shale.records import label_elements, read_facts
-from hedge_tasks.making.shale.scenes import prompted_scenes
 
 COLORS = ("red", "green", "blue", "yellow")
 SCENARIOS = ("sty", "txt", "pfx", "sty_p", "txt_p")
@@ -186,21 +184,6 @@ def test_what_cannot_be_checked_is_refused() -> None:
         ShaleMaking(PictureMaking(Plain(), CHECKERS), writer=Scripted("w", play))  # type: ignore[arg-type]
 
 
-def test_words_and_facts_of_ones_own(tmp_path: Path) -> None:
-    labels, facts = tmp_path / "labels.txt", tmp_path / "facts.jsonl"
-    labels.write_text("tench, Tinca tinca\ngreat_white_shark\nowl\n42\n")
-    assert [element.text for element in label_elements(labels)] == ["a tench", "a great white shark", "an owl"]
-    row = {"relation": "flag capital", "entity": "Peru", "value": "Lima", "source": "own", "licence": "cc0-1.0"}
-    facts.write_text(json.dumps(row) + "\n")
-    [fact] = read_facts(facts)
-    assert fact.entity == "the flag of Peru"
-    scenes = prompted_scenes("politics", 60, facts=[fact])
-    assert [(s.answer, s.licence) for s in scenes if s.source == "own"] == [("Lima", "cc0-1.0")]
-    facts.write_text(json.dumps({**row, "value": "{x}"}) + "\n")
-    with pytest.raises(Exception, match=r"facts\.jsonl:1: expected relation"):
-        read_facts(facts)
-
-
 @pytest.mark.slow
 def test_the_command_makes_a_set_that_hedge_shale_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from datasets import Dataset
@@ -210,8 +193,6 @@ def test_the_command_makes_a_set_that_hedge_shale_reads(tmp_path: Path, capsys: 
     command += ["--aspect", "color", "--aspect", "count", "--aspect", "culture", "--scenario", "pfx", "--json"]
     assert main([*command, "--dry-run"]) == 0
     assert not out.exists()
-    capsys.readouterr()
-    assert main([*command, "--worker", "1/2"]) == 0
     capsys.readouterr()
     assert main(command) == 0
     facts = json.loads(capsys.readouterr().out)

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.making.pictures.base import Order, PictureQuestion, checker_from, generator_from, verdict_of
+from hedge_tasks.making.pictures.base import CHECKERS, GENERATORS, Order, PictureQuestion, built, verdict_of
 from hedge_tasks.making.pictures.checking import likeness, p_yes
 from hedge_tasks.making.pictures.store import PictureStore
 from hedge_tasks.models.tiny import vlm_path
@@ -86,7 +86,7 @@ def test_scores_by_hand() -> None:
 
 @pytest.mark.slow
 def test_vqascore_is_the_models_own_probability() -> None:
-    checker = checker_from(f"vqascore:adapter=hedge_hf,pretrained={vlm_path()},device=cpu")
+    checker = built(CHECKERS, f"vqascore:adapter=hedge_hf,pretrained={vlm_path()},device=cpu")
     pictures = [Image.new("RGB", (64, 64), color) for color in ("red", "blue")]
     questions = [PictureQuestion("a red square", "statement", {})] * 2
     scores = checker.check(pictures, questions)
@@ -100,7 +100,7 @@ def test_rapidocr_reads_a_sign() -> None:
     from hedge_tasks.making.shale.drawing import draw
 
     sign = draw("sign", {"answer": "EXIT", "color": "blue"}, size=256)
-    checker = checker_from("ocr")
+    checker = built(CHECKERS, "ocr")
     asked = [PictureQuestion(word, "text", {"text": word}) for word in ("EXIT", "BANK")]
     right, wrong = checker.check([sign, sign], asked)
     assert right == 1
@@ -110,15 +110,15 @@ def test_rapidocr_reads_a_sign() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "spec", "complaint"),
+    ("registry", "spec", "complaint"),
     [
-        (generator_from, "difusers:x", "did you mean 'diffusers'"),
-        (generator_from, "diffusers:x,steps=0", "steps"),
-        (generator_from, ":x", "expected NAME:MODEL"),
-        (checker_from, "vqa", "unknown checker"),
-        (checker_from, "vqascore:api_key=x", "belongs into the environment"),
+        (GENERATORS, "difusers:x", "did you mean 'diffusers'"),
+        (GENERATORS, "diffusers:x,steps=0", "steps"),
+        (GENERATORS, ":x", "expected NAME:MODEL"),
+        (CHECKERS, "vqa", "unknown checker"),
+        (CHECKERS, "vqascore:api_key=x", "belongs into the environment"),
     ],
 )
-def test_a_wrong_word_is_named(build: Any, spec: str, complaint: str) -> None:
+def test_a_wrong_word_is_named(registry: Any, spec: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        build(spec)
+        built(registry, spec)

@@ -172,7 +172,7 @@ def test_a_drawing_is_told_from_others_through_noise_and_noise_is_no_drawing(all
 
 def test_the_drawing_of_another_answer_is_none() -> None:
     red, blue = (
-        next(s for s in drawn_scenes("color", 40) if s.prompt.startswith(f"a car in {c}")) for c in ("red", "blue")
+        next(s for s in drawn_scenes("color", 40) if s.prompt.startswith(f"a star in {c}")) for c in ("red", "blue")
     )
     generator, checker = DrawnGenerator(64), DrawnChecker()
     [picture] = generator.generate([Order("", 0, red.drawing)])
@@ -319,12 +319,12 @@ COLORS |= {"purple": (130, 50, 160), "brown": (120, 72, 36)}
 
 @pytest.mark.parametrize("style", PRESETS["shale_sty"].styles)
 def test_styles_leave_the_colours_that_are_asked_for(style: str) -> None:
-    """The mean colour of a painted car has its hue and is nearest to its own; a styled flag is most like itself."""
+    """The mean colour of a painted star has its hue and is nearest to its own; a styled flag is most like itself."""
     for name in COLORS:
-        clean = draw("object_in_color", {"object": "a car", "answer": name}, size=96)
-        car = np.abs(np.asarray(clean, int) - COLORS[name]).max(-1) < 12
+        clean = draw("shape_in_color", {"shape": "a star", "answer": name}, size=96)
+        star = np.abs(np.asarray(clean, int) - COLORS[name]).max(-1) < 12
         for seed in range(2):
-            mean = np.asarray(draw_style(clean, style=style, seed=seed), float)[car].mean(0)
+            mean = np.asarray(draw_style(clean, style=style, seed=seed), float)[star].mean(0)
             assert min(COLORS, key=lambda other: np.linalg.norm(mean - COLORS[other])) == name, (name, mean)
             (hue, saturation, _), (own_hue, own, _) = (
                 rgb_to_hsv(*(part / 255 for part in c)) for c in (mean, COLORS[name])
@@ -340,7 +340,8 @@ def test_styles_leave_the_colours_that_are_asked_for(style: str) -> None:
 
 def test_no_question_is_asked_twice_about_the_same_pixels() -> None:
     """Two aspects may show one picture: what differs is asked, the caption once. A whole double is left out."""
-    one, other = drawn_scenes("type", 1)[0], drawn_scenes("existence", 1)[0]
+    by_prompt = {scene.prompt: scene for scene in drawn_scenes("shape", 40)}
+    one, other = next((by_prompt[s.prompt], s) for s in drawn_scenes("color", 40) if s.prompt in by_prompt)
     items, doubles = all_items([shown(one, "same"), shown(other, "same"), shown(one, "same")], [CLEAN], {})
     # One caption, and all of the third scene, but where its coin fell otherwise than the first one's.
     assert doubles in (1 + 3, 1 + 4)
@@ -357,7 +358,7 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
     for options, complaint in (
         ({"per_aspect": 0}, "at least 1"),
         ({"aspects": ["colour"]}, "did you mean 'color'"),
-        ({"facts": [None]}, "need an image generator that takes prompts"),
+        ({"writer": object()}, "need an image generator that takes prompts"),
     ):
         with pytest.raises(ConfigError, match=complaint):
             drawn(**options)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def add_floor(parser: argparse._ActionsContainer, share_of: str = "the set") -> 
 
 
 def add_run(parser: argparse._ActionsContainer, unit: str, *, seed: str, licence: str) -> None:
-    """Add the options of every making: of labels, licence, workers, seed, concurrency, dry run and upload.
+    """Add the options of every making: of labels, licence, seed, concurrency and dry run.
 
     Args:
         unit: What is under way at a time, in the singular.
@@ -42,13 +42,9 @@ def add_run(parser: argparse._ActionsContainer, unit: str, *, seed: str, licence
     parser.add_argument("--labels", action="append", type=Path, default=[], metavar="LABELS", help=text)
     parser.add_argument("--review", type=int, default=100, metavar="N", help="rows that people look at (default: 100)")
     parser.add_argument("--licence", help=licence)
-    parser.add_argument(
-        "--worker", metavar="K/N", help=f"only every Nth {unit}, from the Kth on: one of several workers"
-    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)")
     parser.add_argument("--concurrency", type=int, default=16, metavar="N", help=f"{unit}s under way (default: 16)")
     parser.add_argument("--dry-run", action="store_true", help="say what it will cost, and make nothing")
-    parser.add_argument("--push", metavar="OWNER/NAME", help="upload the set to the Hugging Face hub in the end")
 
 
 def check_counts(arguments: argparse.Namespace, *names: str) -> None:
@@ -71,29 +67,27 @@ def settings_of(arguments: argparse.Namespace, models: Models, **others: Any) ->
 def show_cost(
     arguments: argparse.Namespace, stages: Mapping[str, MakingStage], models: Models, rows: Sequence[Any], *more: object
 ) -> int:
-    """Show what a making will cost, by the rows that this worker would go over."""
+    """Show what a making will cost."""
     from dataclasses import astuple
 
-    from hedge_tasks.making.stages import cost, share, worker_of
+    from hedge_tasks.making.stages import cost
 
-    mine = share(rows, worker_of(arguments.worker))
-    characters = sum(len(str(part)) for row in mine for part in astuple(row)) / max(1, len(mine))
-    table = cost(stages, models, len(mine), characters)
-    show(arguments, {"rows": len(mine), "stages": table}, table, *more)
+    characters = sum(len(str(part)) for row in rows for part in astuple(row)) / max(1, len(rows))
+    table = cost(stages, models, len(rows), characters)
+    show(arguments, {"rows": len(rows), "stages": table}, table, *more)
     return 0
 
 
 def show_result(
-    arguments: argparse.Namespace, result: Made, unit: str, files: Sequence[Path] = (), warnings: Sequence[str] = ()
+    arguments: argparse.Namespace, result: Made, unit: str, files: Sequence[Path], warnings: Sequence[str] = ()
 ) -> int:
-    """Show how much was accepted and what it cost, upload it where --push asks for it; the exit code.
+    """Show how much was accepted and what it cost; the exit code.
 
     Args:
         unit: What was accepted, in the plural.
-        files: Of the set; none of what one worker of several has made.
+        files: Of the set.
     """
     from hedge_tasks.io.commands import PROBLEMS_FOUND
-    from hedge_tasks.making.output import push_set
     from hedge_tasks.numbers import Table
 
     report = result.report()
@@ -102,10 +96,6 @@ def show_result(
         line += f"; PARTIAL: {report['unfinished']} are unfinished, run again"
     steps = {**report["steps"], **{f"rejected: {reason}": n for reason, n in report["rejected"].items()}}
     lines = [*(f"Warning: {warning}" for warning in warnings), *(f"Written: {file}" for file in files)]
-    if arguments.push and files:
-        lines.append(f"Uploaded: {push_set(arguments.out, arguments.push, files)}")
-    if not files:
-        lines.append("Once all workers are done, the same command without --worker writes the set.")
     costs = [f"asked, {stage}: {counts}" for stage, counts in sorted(result.account.stages.items())]
     table = Table.of(("step", "times"), [[name, str(n)] for name, n in steps.items()])
     facts = {**report, "warnings": list(warnings), "files": [str(file) for file in files]}

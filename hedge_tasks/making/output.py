@@ -146,39 +146,6 @@ def _card(
     return str(card)
 
 
-def push_set(folder: Path, repository: str, files: Sequence[Path]) -> str:
-    """Upload a written set to the Hugging Face hub, which makes Croissant metadata of it.
-
-    Args:
-        files: Of the set; card and report go with them.
-        repository: `owner/name`; made (private) where it is not there.
-
-    Returns:
-        Its address.
-
-    Raises:
-        DataError: There is no set in the folder, or the hub refuses.
-    """
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
-
-    if missing := [file for file in files if not file.is_file()]:
-        raise DataError(f"{folder}: there is no {missing[0].relative_to(folder)} to upload")
-    hub = HfApi()
-    try:
-        hub.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
-        hub.upload_folder(
-            folder_path=folder,
-            repo_id=repository,
-            repo_type="dataset",
-            allow_patterns=[*(str(file.relative_to(folder)) for file in files), REPORT, CARD],
-            commit_message="Upload a data set made by hedge make",
-        )
-    except (HfHubHTTPError, OSError, ValueError) as error:
-        raise DataError(f"the hub did not take {repository}: {error}") from error
-    return f"{hub.endpoint}/datasets/{repository}"
-
-
 # --- people -----------------------------------------------------------------------------------------------------------
 
 

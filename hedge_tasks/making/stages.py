@@ -1,8 +1,7 @@
 """Making records by stages of requests: every reply is kept, so that a making that was killed is simply run again.
 
 A construction is an ordinary function of one source row, which asks the models of its stages (`Asking.ask`). The same
-question is answered from what is kept: run again, the function goes the same way without a request to where it was, and
-several workers may go over one source into one folder.
+question is answered from what is kept: run again, the function goes the same way without a request to where it was.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.progress import progress
 from hedge_tasks.llm.account import Account
 from hedge_tasks.llm.asker import DEFAULT_TOKENS, Asker, Query
@@ -245,7 +244,6 @@ def make(
     *,
     seed: int = 0,
     concurrency: int = 16,
-    worker: tuple[int, int] | None = None,
 ) -> Made:
     """Make what a construction makes of each source row; what is kept in the folder is not asked again.
 
@@ -254,7 +252,6 @@ def make(
         build: The construction: the rows that one source row comes to. It depends on nothing but its row and replies.
             Raises Rejected.
         folder: Of the making.
-        worker: K of N, from 1: only every Nth source row, from the Kth on.
 
     Raises:
         DataError: Two source rows have one id.
@@ -263,21 +260,20 @@ def make(
     [(name, times)] = Counter(row.id for row in rows).most_common(1) or [("", 0)]
     if times > 1:
         raise DataError(f"the source names {name!r} more than once")
-    mine = share(rows, worker)
     account, results = Account(), dict[int, tuple[Asking, Sequence[Any] | Exception]]()
 
     def call(position: int, stop: threading.Event) -> tuple[Asking, Sequence[Any] | Exception]:
-        asking = Asking(mine[position].id, stages, models, log, account, seed, stop)
+        asking = Asking(rows[position].id, stages, models, log, account, seed, stop)
         try:
-            return asking, build(mine[position], asking)
+            return asking, build(rows[position], asking)
         except (Rejected, Unfinished) as reason:
             return asking, reason
 
-    workers = max(1, min(concurrency, len(mine)))
-    with ReplyLog(folder / LEDGER) as log, progress(total=len(mine), name="Making", unit="row") as bar:
+    workers = max(1, min(concurrency, len(rows)))
+    with ReplyLog(folder / LEDGER) as log, progress(total=len(rows), name="Making", unit="row") as bar:
         try:
             calls = in_threads(call, workers)
-            with closing(ask_each(calls, len(mine), workers, unreachable=_unreachable)) as batches:
+            with closing(ask_each(calls, len(rows), workers, unreachable=_unreachable)) as batches:
                 for batch in batches:
                     results.update(batch)
                     bar.update(len(batch))
@@ -285,7 +281,7 @@ def make(
             raise HedgeError(
                 f"nobody answers any more ({gone.last[1]}). Every reply is kept: the same command goes on from here"
             ) from None
-    return _collected(mine, [results[position] for position in range(len(mine))], account)
+    return _collected(rows, [results[position] for position in range(len(rows))], account)
 
 
 def _unreachable(result: tuple[Asking, Sequence[Any] | Exception]) -> bool:
@@ -315,25 +311,6 @@ def _collected(
         len(rows),
         len(lists),
     )
-
-
-def worker_of(spec: str | None) -> tuple[int, int] | None:
-    """The Kth of N workers of `K/N`; None for all the work.
-
-    Raises:
-        ConfigError: It is not of that form.
-    """
-    if spec is None:
-        return None
-    place, _, count = spec.partition("/")
-    if not (place.isdecimal() and count.isdecimal() and 1 <= int(place) <= int(count)):
-        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {spec!r}")
-    return int(place), int(count)
-
-
-def share(rows: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
-    """The part of one worker of several."""
-    return list(rows if worker is None else rows[worker[0] - 1 :: worker[1]])
 
 
 def cost(stages: Mapping[str, MakingStage], models: Models, n: int, characters: float) -> Table:

@@ -199,7 +199,7 @@ def _column(value: Callable[[AttackedItem], float], applies: Callable[[AttackedI
     return _learnt(features)
 
 
-def _texts(text_of: Callable[[AttackedItem], str]) -> Solver:
+def _texts(text_of: Callable[[AttackedItem], str], **units: Any) -> Solver:
     def features(items: Sequence[AttackedItem]) -> Any | None:
         texts = [text_of(item) for item in items]
         if len(set(texts)) < 2:
@@ -207,7 +207,7 @@ def _texts(text_of: Callable[[AttackedItem], str]) -> Solver:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         try:
-            return TfidfVectorizer(min_df=2, ngram_range=(1, 2), sublinear_tf=True).fit_transform(texts)
+            return TfidfVectorizer(min_df=2, sublinear_tf=True, **units).fit_transform(texts)
         except ValueError:  # no word stands in two of them
             return None
 
@@ -217,10 +217,6 @@ def _texts(text_of: Callable[[AttackedItem], str]) -> Solver:
 def _prior(items: Sequence[AttackedItem], groups: Sequence[str]) -> Guesses:
     [(commonest, _)] = Counter(item.label for item in items).most_common(1)
     return [commonest] * len(items)
-
-
-def _always_no(items: Sequence[AttackedItem], groups: Sequence[str]) -> Guesses:
-    return ["No"] * len(items) if {item.label for item in items} <= {"Yes", "No"} else None
 
 
 def _of_options(choose: Callable[[Mapping[str, str]], str]) -> Solver:
@@ -254,7 +250,6 @@ def _text_of(item: AttackedItem) -> str:
 
 SOLVERS: Mapping[str, Solver] = {
     "prior": _prior,
-    "always no": _always_no,
     "length": _column(lambda item: len(item.answer or item.question), lambda item: True),
     "equals the reference": _column(
         lambda item: folded(item.answer) == folded(item.reference), lambda item: item.reference and item.answer
@@ -265,8 +260,12 @@ SOLVERS: Mapping[str, Solver] = {
         lambda item: item.answer,
     ),
     "negation": _column(lambda item: len(_NEGATION.findall(item.answer or item.question)), lambda item: True),
-    "blind text": _texts(_text_of),
-    "wording of the question": _texts(lambda item: item.question),
+    "blind text": _texts(_text_of, ngram_range=(1, 2)),
+    "spelling": _texts(
+        lambda item: item.answer and f"^{item.answer}$".replace(" ", "_"),
+        **{"analyzer": "char", "ngram_range": (1, 3), "lowercase": False},
+    ),
+    "wording of the question": _texts(lambda item: item.question, ngram_range=(1, 2)),
     "longest option": _of_options(lambda options: max(options, key=lambda letter: len(options[letter]))),
     "what the prefix says": _prefixed(believe=True),
     "what the prefix says is wrong": _prefixed(believe=False),

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.io.commands import Parser, add_out, command
 from hedge_tasks.making.commands import (
@@ -70,8 +70,6 @@ def add(commands: Parser) -> None:
         "--answerer", metavar=MODEL, help="answers first, with the image: what it gets wrong goes no further"
     )
     parser.add_argument("--judge", metavar=MODEL, help="says of which level a wrong answer is, with the image")
-    parser.add_argument("--no-rewrites", action="store_true", help="write no question anew")
-    parser.add_argument("--no-counterfactuals", action="store_true", help="make no counterfactual questions")
     add_floor(parser, "yes-no questions")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
     add_run(parser, "row", seed="of prefixes, instructions and samples", licence="of the sources, for the card")
@@ -82,11 +80,10 @@ def run_medhallmark(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.medhallmark.construction import MedHallMark, models_of, stages_of
-    from hedge_tasks.making.stages import make, worker_of
+    from hedge_tasks.making.stages import make
     from hedge_tasks.models.by_text import model_from
 
     check_counts(arguments, "limit")
-    worker = worker_of(arguments.worker)
     if not arguments.vqa and not arguments.reports:
         raise ConfigError("hedge make medhallmark needs VQA rows, --reports, or both")
     if arguments.answerer is not None and arguments.writer is None and not arguments.verifier:
@@ -97,22 +94,14 @@ def run_medhallmark(arguments: argparse.Namespace) -> int:
     writer, answerer, judge = (None if spec is None else model_from(spec) for spec in specs)
     models = models_of(writer, [model_from(verifier) for verifier in arguments.verifier], answerer, judge)
     judge_prompt = None if judge is None else load_judge_prompt("medhallmark")
-    build = MedHallMark(
-        ImageFolder(arguments.images).read,
-        judge_prompt,
-        not arguments.no_rewrites,
-        not arguments.no_counterfactuals,
-        arguments.seed,
-    )
+    build = MedHallMark(ImageFolder(arguments.images).read, judge_prompt, arguments.seed)
     rows, left_out = _rows(arguments, build.read_image, decode=answerer is not None)
     stages = stages_of(models, judge_prompt)
     if arguments.dry_run:
         return show_cost(arguments, stages, models, [row for row in rows if hasattr(row, "question")])
     out, jobs = arguments.out, arguments.concurrency
-    result = make(rows, build, stages, models, out, seed=arguments.seed, concurrency=jobs, worker=worker)
+    result = make(rows, build, stages, models, out, seed=arguments.seed, concurrency=jobs)
     result = result.with_left_out(left_out)
-    if worker is not None:
-        return show_result(arguments, result, "rows")
     return _set(arguments, result, models, build.read_image)
 
 
@@ -128,14 +117,12 @@ def _rows(
         why = "missing" if content is None else image_file_fault(content, decode=decode)
         return why and f"image {why}"
 
-    vqa, reports = [read_vqa(path) for path in arguments.vqa], [read_reports(path) for path in arguments.reports]
-    questions = [row for source in vqa for row in source.rows][: arguments.limit]
-    rows: list[VqaRow | ReportRow] = [*questions, *(row for source in reports for row in source.rows)]
+    vqa, reports = read_vqa(arguments.vqa), read_reports(arguments.reports)
+    rows: list[VqaRow | ReportRow] = [*vqa.rows[: arguments.limit], *reports.rows]
     check_ids(rows)
     faults = {name: fault(name) for name in dict.fromkeys(row.image for row in rows)}
     left_out = Counter(why for row in rows if (why := faults[row.image]) is not None)
-    empty = [where for lists in (*(s.left_out for s in vqa), *(s.left_out for s in reports)) for where in lists]
-    left_out["an empty cell in the source"] = len(empty)
+    left_out["an empty cell in the source"] = len(vqa.left_out) + len(reports.left_out)
     return [row for row in rows if faults[row.image] is None], dict(+left_out)
 
 
@@ -213,10 +200,6 @@ def _tables(accepted: AcceptedSet) -> dict[str, tuple[Sequence[str], list[list[s
     items: Sequence[MadeItem] = accepted.made.rows
     parts = Counter((entry.part, entry.dimension) for entry in items)
     levels = Counter(entry.item.category or "left to people" for entry in items if entry.item.answer is not None)
-    prefixes = Counter(entry.item.prefix for entry in items if entry.item.prefix)
-
-    def counted(counts: Counter[Any]) -> list[list[str]]:
-        return [[str(name), str(n)] for name, n in sorted(counts.items())]
 
     rows = [
         [part, dimension or "not told", str(n), f"{_PUBLISHED[part]:,}"]
@@ -224,8 +207,7 @@ def _tables(accepted: AcceptedSet) -> dict[str, tuple[Sequence[str], list[list[s
     ]
     return {
         "Items by part and dimension": (("part", "dimension", "items", "part in the paper"), rows),
-        "Answers of the model by level": (("level", "answers"), counted(levels)),
-        "Prefixes": (("prefix", "items"), counted(prefixes)),
+        "Answers of the model by level": (("level", "answers"), [[name, str(n)] for name, n in sorted(levels.items())]),
     }
 
 

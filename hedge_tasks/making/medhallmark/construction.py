@@ -206,14 +206,11 @@ class MedHallMark:
     Attributes:
         read_image: Name of an image -> its bytes.
         judge_prompt: How the judge of levels is asked.
-        rewrites, counterfactuals: Whether questions are rewritten, and made counterfactual.
         seed: Of prefixes and instructions.
     """
 
     read_image: Callable[[str], bytes | None]
     judge_prompt: JudgePrompt | None = None
-    rewrites: bool = True
-    counterfactuals: bool = True
     seed: int = 0
 
     def __call__(self, row: VqaRow | ReportRow, asking: Asking) -> list[MadeItem]:
@@ -284,7 +281,7 @@ class MedHallMark:
 
     def _rewritten(self, entry: MadeItem, asking: Asking) -> list[MadeItem]:
         """A question in other words."""
-        if not self.rewrites or not asking.models["writer"]:
+        if not asking.models["writer"]:
             return []
         fields = {"question": entry.item.question}
         texts: dict[str, MadeItem] = {}
@@ -308,7 +305,7 @@ class MedHallMark:
         return replace(entry, part=CONFIDENCE, item=item)
 
     def _counterfactual(self, row: VqaRow, asking: Asking) -> list[tuple[str, str]]:
-        if not self.counterfactuals or not asking.models["writer"]:
+        if not asking.models["writer"]:
             return []
         fields = {"question": row.question, "answer": row.answer}
         accepted: dict[str, str] = {}

@@ -71,7 +71,7 @@ Row = TypeVar("Row", VqaRow, ReportRow)
 
 @dataclass(frozen=True)
 class ReadRows(Generic[Row]):
-    """Rows of a file.
+    """Rows of files.
 
     Attributes:
         rows: Those that have all that is needed.
@@ -82,7 +82,7 @@ class ReadRows(Generic[Row]):
     left_out: Sequence[str] = ()
 
 
-def read_vqa(path: Path) -> ReadRows[VqaRow]:
+def read_vqa(paths: Sequence[Path]) -> ReadRows[VqaRow]:
     """Rows with image, question and answer, and the type of the question where there is one.
 
     Raises:
@@ -93,22 +93,23 @@ def read_vqa(path: Path) -> ReadRows[VqaRow]:
         question, answer, image = (_cell(row, names, where) for names in (("question",), _ANSWER, _IMAGE))
         return VqaRow(id_, image, question, answer, _dimension(row)) if question and answer and image else None
 
-    return _read(path, read)
+    return _read(paths, read)
 
 
-def _read(path: Path, read: Callable[[str, Mapping[str, Any], str], Row | None]) -> ReadRows[Row]:
-    """Rows of a file.
+def _read(paths: Sequence[Path], read: Callable[[str, Mapping[str, Any], str], Row | None]) -> ReadRows[Row]:
+    """Rows of files.
 
     Args:
         read: Id, cells and place of a row -> the row; None where a cell that is needed is empty.
     """
     rows: list[Row] = []
     left_out: list[str] = []
-    for number, (where, columns) in enumerate(read_rows(path), start=1):
-        if (row := read(f"{path.stem}-{number}", columns, where)) is None:
-            left_out.append(where)
-        else:
-            rows.append(row)
+    for path in paths:
+        for number, (where, columns) in enumerate(read_rows(path), start=1):
+            if (row := read(f"{path.stem}-{number}", columns, where)) is None:
+                left_out.append(where)
+            else:
+                rows.append(row)
     return ReadRows(rows, left_out)
 
 
@@ -133,7 +134,7 @@ def _dimension(row: Mapping[str, Any]) -> str | None:
     return next((kind for kind in kinds if kind is not None), OTHER)
 
 
-def read_reports(path: Path) -> ReadRows[ReportRow]:
+def read_reports(paths: Sequence[Path]) -> ReadRows[ReportRow]:
     """Rows with an image and a report: in columns `findings` and `impression`, or one text with headings.
 
     Raises:
@@ -147,7 +148,7 @@ def read_reports(path: Path) -> ReadRows[ReportRow]:
             texts |= sections(_cell(row, _REPORT, where))
         return ReportRow(id_, image, **texts) if image and (texts["findings"] or texts["impression"]) else None
 
-    return _read(path, read)
+    return _read(paths, read)
 
 
 def sections(report: str) -> dict[str, str]:

@@ -71,11 +71,10 @@ def add(commands: Parser) -> None:
 def run_medhallu(arguments: argparse.Namespace) -> int:
     from hedge_tasks.making.medhallu import construction
     from hedge_tasks.making.medhallu.questions import read_questions
-    from hedge_tasks.making.stages import make, worker_of
+    from hedge_tasks.making.stages import make
     from hedge_tasks.models.by_text import model_from
 
     check_counts(arguments, "limit", "candidates", "attempts")
-    worker = worker_of(arguments.worker)
     critic = model_from(arguments.critic) if arguments.critic else None
     judges, verifiers = ([model_from(spec) for spec in specs] for specs in (arguments.judge, arguments.verifier))
     models = construction.models_of(model_from(arguments.generator), judges, critic, verifiers)
@@ -93,19 +92,9 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
         compares = construction.ModelComparison(arguments.nli, arguments.embedding)
         compares.load()
         build = construction.MedHallu(compares, arguments.attempts, not arguments.no_fallback)
-    result = make(
-        questions,
-        build,
-        stages,
-        models,
-        arguments.out,
-        seed=arguments.seed,
-        concurrency=arguments.concurrency,
-        worker=worker,
-    )
+    out, seed, jobs = arguments.out, arguments.seed, arguments.concurrency
+    result = make(questions, build, stages, models, out, seed=seed, concurrency=jobs)
     result = result.with_left_out({"no question or answer in the source": len(read.left_out)} if read.left_out else {})
-    if worker is not None:
-        return show_result(arguments, result, "records")
     return _candidates(arguments, result) if n is not None else _set(arguments, result, models)
 
 

@@ -16,11 +16,14 @@ from hedge_tasks.making.digests import text_digest
 PUBMEDQA = "qiaojin/PubMedQA"
 _LICENCES = {PUBMEDQA: "MIT (PubMedQA)"}
 
-_QUESTION = ("question", "Question", "QUESTION")
-_ANSWER = ("long_answer", "answer", "Ground Truth", "LONG_ANSWER")
-_KNOWLEDGE = ("knowledge", "Knowledge", "context", "contexts", "CONTEXTS")
-_MESH = ("mesh", "meshes", "MeSH", "MESHES")
-_ID = ("pubid", "id", "PMID")
+_NAMES = {
+    "question": ("question", "Question", "QUESTION"),
+    "answer": ("long_answer", "answer", "Ground Truth", "LONG_ANSWER"),
+    "knowledge": ("knowledge", "Knowledge", "contexts", "CONTEXTS", "context"),
+    "mesh": ("mesh", "meshes", "MeSH", "MESHES"),
+    "id": ("pubid", "id", "PMID"),
+}
+"""Columns of what is read, the first that says something."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,9 @@ def read_questions(source: str, *, split: str = "train", licence: str | None = N
     """
     path = Path(source)
     if path.suffix.lower() in (".jsonl", ".parquet") or path.exists():
-        return _questions(_rows_of(path), path.name, licence)
+        if not path.is_file():
+            raise DataError(f"there is no file {path}")
+        return _questions(read_rows(path), path.name, licence)
     from datasets import load_dataset
 
     name, _, configuration = source.partition(":")
@@ -80,12 +85,6 @@ def read_questions(source: str, *, split: str = "train", licence: str | None = N
         raise DataError(f"{source} is no file, and no data set that can be loaded: {error}") from error
     places = ((f"{source} row {number}", row) for number, row in enumerate(rows))
     return _questions(places, source, licence or _LICENCES.get(name))
-
-
-def _rows_of(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    if not path.is_file():
-        raise DataError(f"there is no file {path}")
-    return read_rows(path)
 
 
 def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> SourceQuestions:
@@ -107,34 +106,27 @@ def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence
 
 
 def _question(row: Mapping[str, Any], where: str, source: str) -> SourceQuestion:
-    question, answer = _text(row, _QUESTION, where), _text(row, _ANSWER, where)
-    source_id = next((str(row[key]) for key in _ID if row.get(key) is not None), None)
-    number = source_id or text_digest(question, answer)[:16]
-    return SourceQuestion(number, question, answer, _knowledge(row, where), source, _mesh(row))
-
-
-def _mesh(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """MeSH headings where PubMedQA has them: in the context, or in a column of their own."""
-    context = row.get("context")
-    value = context.get("meshes") if isinstance(context, Mapping) else None
-    value = next((row[name] for name in _MESH if row.get(name) is not None), value)
-    return tuple(filter(None, (text for text in value if isinstance(text, str)))) if isinstance(value, list) else ()
-
-
-def _text(row: Mapping[str, Any], names: Iterable[str], where: str) -> str:
-    value = next((row[name] for name in names if row.get(name) is not None), None)
-    if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{where}: no text under {' or '.join(names)}; there are {', '.join(map(str, row))}")
-    return value.strip()
-
-
-def _knowledge(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    value = next((row[name] for name in _KNOWLEDGE if row.get(name) is not None), None)
-    if isinstance(value, Mapping):  # PubMedQA's `context` has its passages among other things
-        value = value.get("contexts", value.get("CONTEXTS"))
-    if value is None:
-        return ()
-    passages = [value] if isinstance(value, str) else value
+    nested = row.get("context")
+    if isinstance(nested, Mapping):  # PubMedQA has passages and headings in it
+        row = {**row, "context": None, **nested}
+    question, answer = _text(row, "question", where), _text(row, "answer", where)
+    knowledge = _first(row, "knowledge")
+    passages = [knowledge] if isinstance(knowledge, str) else [] if knowledge is None else knowledge
     if not isinstance(passages, list) or not all(passage is None or isinstance(passage, str) for passage in passages):
         raise DataError(f"{where}: knowledge is neither a text nor a list of texts")
-    return tuple(passage for passage in passages if passage)
+    mesh = _first(row, "mesh")
+    headings = [text for text in mesh if text and isinstance(text, str)] if isinstance(mesh, list) else []
+    source_id = _first(row, "id")
+    number = text_digest(question, answer)[:16] if source_id is None else str(source_id)
+    return SourceQuestion(number, question, answer, tuple(filter(None, passages)), source, tuple(headings))
+
+
+def _first(row: Mapping[str, Any], key: str) -> Any:
+    return next((row[name] for name in _NAMES[key] if row.get(name) is not None), None)
+
+
+def _text(row: Mapping[str, Any], key: str, where: str) -> str:
+    value = _first(row, key)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{where}: no text under {' or '.join(_NAMES[key])}; there are {', '.join(map(str, row))}")
+    return value.strip()

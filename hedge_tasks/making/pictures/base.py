@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from PIL import Image
 
@@ -87,9 +87,12 @@ class Checker(Protocol):
         """
 
 
+T = TypeVar("T")
 _ROOM = "hedge_tasks.making.pictures"
 GENERATORS: Registry[ImageGenerator] = Registry(
-    "generator", "hedge_tasks.image_generators", {"diffusers": f"{_ROOM}.diffusion:DiffusionGenerator"}
+    "generator",
+    "hedge_tasks.image_generators",
+    {"diffusers": f"{_ROOM}.diffusion:DiffusionGenerator", "drawn": "hedge_tasks.making.shale.drawn:DrawnGenerator"},
 )
 CHECKERS: Registry[Checker] = Registry(
     "checker",
@@ -98,42 +101,22 @@ CHECKERS: Registry[Checker] = Registry(
 )
 
 
-def parse_spec(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
-    """The name and the settings of a specification. What stands first without a key is the model.
+def built(registry: Registry[T], spec: str) -> T:
+    """An image generator or a checker of a specification. What stands first without a key is the model.
 
     Raises:
-        ConfigError: It has no name, or a part is no `key=value`.
+        ConfigError: The name or an option is unknown (names the nearest), or a value makes no sense.
 
     Example:
-        >>> parse_spec("generator", "diffusers:org/model,steps=4")
-        ('diffusers', {'model': 'org/model', 'steps': 4})
+        >>> built(GENERATORS, "drawn:size=64").name
+        'drawn:size=64,edition=3'
     """
     name, _, arguments = spec.partition(":")
     if not name.strip():
-        raise ConfigError(f"{kind}: expected NAME:MODEL,key=value,..., got {spec[:40]!r}")
+        raise ConfigError(f"{registry.kind}: expected NAME:MODEL,key=value,..., got {spec[:40]!r}")
     first = arguments.partition(",")[0].strip()
     arguments = f"model={arguments}" if first and "=" not in first else arguments
-    return name.strip(), options.pairs(f"{kind} {name.strip()}", arguments)
-
-
-def generator_from(spec: str) -> ImageGenerator:
-    """An image generator from `diffusers:MODEL,steps=28`.
-
-    Raises:
-        ConfigError: The name or an option is unknown (names the nearest), or a value makes no sense.
-    """
-    name, settings = parse_spec("generator", spec)
-    return GENERATORS.build(name, **settings)
-
-
-def checker_from(spec: str) -> Checker:
-    """A checker from `vqascore:adapter=hedge_hf,pretrained=...` or `ocr`.
-
-    Raises:
-        ConfigError: The name or an option is unknown (names the nearest), or a value makes no sense.
-    """
-    name, settings = parse_spec("checker", spec)
-    return CHECKERS.build(name, **settings)
+    return registry.build(name.strip(), **options.pairs(f"{registry.kind} {name.strip()}", arguments))
 
 
 @dataclass(frozen=True)

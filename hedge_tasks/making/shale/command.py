@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.io.commands import Parser, add_out, command
@@ -22,7 +21,6 @@ from hedge_tasks.making.commands import (
 
 if TYPE_CHECKING:
     from hedge_tasks.judging.review import ReviewItem
-    from hedge_tasks.making.pictures.base import ImageGenerator
     from hedge_tasks.making.shale.construction import MadeScenes, ShaleMaking
     from hedge_tasks.making.shale.pictures import ScenePictures
 
@@ -49,7 +47,7 @@ def add(commands: Parser) -> None:
         "--generator",
         default="drawn",
         metavar="NAME",
-        help="diffusers:MODEL,steps=28, or drawn: flat drawings of 12 aspects (default; drawn:size=256)",
+        help="diffusers:MODEL,steps=28, or drawn: flat drawings of 9 aspects (default; drawn:size=256)",
     )
     parser.add_argument(
         "--checker",
@@ -60,22 +58,6 @@ def add(commands: Parser) -> None:
     )
     parser.add_argument("--alpha", type=float, default=0.85, help="least mean of the scores (default: 0.85)")
     parser.add_argument("--beta", type=float, default=0.5, help="largest variance of the scores (default: 0.5)")
-    parser.add_argument(
-        "--elements",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="words of things, one a line, such as ImageNet's labels (repeat for several)",
-    )
-    parser.add_argument(
-        "--facts",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="a table of relation, entity, value, source, licence (repeat for several)",
-    )
     parser.add_argument("--writer", metavar=MODEL, help="proposes the scenes, in place of the element pools")
     text = "says whether the writer's wrong answers contradict its records (repeat for several)"
     add_models(parser, "--verifier", text)
@@ -91,60 +73,36 @@ def add(commands: Parser) -> None:
 
 
 def run_shale(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.making.stages import worker_of
     from hedge_tasks.numbers import Table
 
     check_counts(arguments)
-    worker = worker_of(arguments.worker)
     making = _making(arguments)
     if arguments.dry_run:
         counts = Table.of(["pictures", "to"], [[name, f"{n:,}"] for name, n in making.picture_counts().items()])
         return show_cost(arguments, making.stages, making.models, making.proposals(), counts)
-    result = making.run(arguments.out, worker=worker, concurrency=arguments.concurrency)
-    if worker is not None:
-        return show_result(arguments, result.made, "scenes")
+    result = making.run(arguments.out, concurrency=arguments.concurrency)
     return _set(arguments, making, result)
 
 
 def _making(arguments: argparse.Namespace) -> ShaleMaking:
     from hedge_tasks.making.output import read_labels
-    from hedge_tasks.making.pictures.base import checker_from
+    from hedge_tasks.making.pictures.base import CHECKERS, GENERATORS, built
     from hedge_tasks.making.shale.construction import ShaleMaking
     from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureMaking
-    from hedge_tasks.making.shale.records import label_elements, own_elements, read_facts
     from hedge_tasks.models.by_text import model_from
     from hedge_tasks.suites.shale.items import ASPECTS, SCENARIOS
 
-    checkers = [checker_from(spec) for spec in arguments.checker]
-    labels = read_labels(arguments.labels)
-    elements = [element for path in arguments.elements for element in label_elements(path)]
+    checkers = [built(CHECKERS, spec) for spec in arguments.checker]
+    labels, generator = read_labels(arguments.labels), built(GENERATORS, arguments.generator)
     return ShaleMaking(
-        PictureMaking(
-            _generator(arguments.generator), checkers, arguments.alpha, arguments.beta, labels, arguments.seed
-        ),
+        PictureMaking(generator, checkers, arguments.alpha, arguments.beta, labels, arguments.seed),
         per_aspect=arguments.per_aspect,
         aspects=arguments.aspect or ASPECTS,
         scenarios=arguments.scenario or SCENARIOS,
-        elements=[*own_elements(), *elements] if elements else None,
-        facts=[fact for path in arguments.facts for fact in read_facts(path)],
         writer=model_from(arguments.writer) if arguments.writer else None,
         verifiers=[model_from(spec) for spec in arguments.verifier],
         encoders=arguments.encoder or (TINY_ENCODER,),
     )
-
-
-def _generator(spec: str) -> ImageGenerator:
-    from hedge_tasks.errors import unknown
-    from hedge_tasks.making.pictures.base import generator_from, parse_spec
-    from hedge_tasks.making.shale.drawn import DrawnGenerator
-
-    name, settings = parse_spec("generator", spec)
-    if name != "drawn":
-        return generator_from(spec)
-    for key in settings:
-        if key != "size":
-            raise unknown("setting of the generator drawn", key, ("size",))
-    return DrawnGenerator(**settings)
 
 
 def _set(arguments: argparse.Namespace, making: ShaleMaking, result: MadeScenes) -> int:
@@ -207,12 +165,10 @@ def distributions(result: MadeScenes) -> dict[str, tuple[Sequence[str], Sequence
     clean = [item for item in result.items if item.scenario == CLEAN]
     verdicts = [(name, verdict.outcome) for scene in result.scenes for name, verdict in scene.verdicts.items()]
     sources = Counter((r.scene.source, r.scene.licence) for r in result.scenes if r.accepted)
-    right = Counter(item.answer if item.task == "ynq" else item.answer[1] for item in clean if item.task in TASKS[:2])
     return {
         "Items by aspect (clean)": _counted("aspect", [(item.aspect, item.task) for item in clean], TASKS),
         "Items by scenario": _counted("scenario", [(item.scenario, item.task) for item in result.items], TASKS),
         "Pictures by verdict": _counted("pictures", verdicts, ("accepted", "review", "rejected")),
-        "Right answers (clean)": ([*sorted(right)], [[str(right[key]) for key in sorted(right)]]),
         "Sources": (("source", "licence", "scenes"), [[*pair, str(n)] for pair, n in sorted(sources.items())]),
     }
 

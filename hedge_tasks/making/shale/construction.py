@@ -17,9 +17,9 @@ from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnGenerator
 from hedge_tasks.making.shale.items import all_items
 from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureMaking, ScenePictures, noises_of
 from hedge_tasks.making.shale.proposing import Proposal, proposals, propose, proposing
-from hedge_tasks.making.shale.records import Element, Fact, Scene
+from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.making.shale.scenes import drawn_scenes, prompted_scenes
-from hedge_tasks.making.stages import Made, MakingStage, Models, make, share
+from hedge_tasks.making.stages import Made, MakingStage, Models, make
 from hedge_tasks.suites.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, ShaleItem
 
 PICTURES = "pictures"
@@ -52,8 +52,6 @@ class ShaleMaking:
         pictures: How pictures are made: `DrawnGenerator` draws what `pools.json` has; any other is handed prompts.
         per_aspect: Scenes of each aspect.
         aspects, scenarios: Which; clean is always among the scenarios.
-        elements: Words for image generators that take prompts; None: our own.
-        facts: Besides our own, likewise.
         writer: Proposes the scenes, in place of the pools.
         verifiers: Say of its wrong answers whether its record contradicts them.
         encoders: What ADV attacks, all at a time.
@@ -66,8 +64,6 @@ class ShaleMaking:
     per_aspect: int = 1
     aspects: Sequence[str] = ASPECTS
     scenarios: Sequence[str] = SCENARIOS
-    elements: Sequence[Element] | None = None
-    facts: Sequence[Fact] = ()
     writer: Model | None = None
     verifiers: Sequence[Model] = ()
     encoders: Sequence[str] = (TINY_ENCODER,)
@@ -78,8 +74,8 @@ class ShaleMaking:
             for name in names:
                 if name not in valid:
                     raise unknown(f"{kind} of SHALE", name, valid)
-        if self.draws and (self.writer is not None or self.elements or self.facts):
-            raise ConfigError("proposals, elements and facts need an image generator that takes prompts")
+        if self.draws and self.writer is not None:
+            raise ConfigError("a writer's proposals need an image generator that takes prompts")
         if self.writer is not None and not self.verifiers:
             raise ConfigError("a writer needs a verifier: nobody would see that what it calls wrong is right as well")
         if not self.draws and not self.pictures.checkers:
@@ -101,37 +97,23 @@ class ShaleMaking:
 
     def proposals(self) -> list[Proposal]:
         """The request to the writer; nothing without one."""
-        sources = {"seed": self.pictures.seed, "elements": self.elements, "facts": self.facts}
-        aspects = self.aspects if self.writer is not None else ()
-        return [p for aspect in ASPECTS if aspect in aspects for p in proposals(aspect, self.per_aspect, **sources)]  # type: ignore[arg-type]
+        aspects = [aspect for aspect in ASPECTS if aspect in self.aspects] if self.writer is not None else []
+        return [p for aspect in aspects for p in proposals(aspect, self.per_aspect, seed=self.pictures.seed)]
 
-    def run(self, folder: Path, *, worker: tuple[int, int] | None = None, concurrency: int = 16) -> MadeScenes:
-        """Make the set, or one worker's share of its pictures and replies.
+    def run(self, folder: Path, *, concurrency: int = 16) -> MadeScenes:
+        """Make the set.
 
         Args:
             folder: Where everything is kept; the same folder goes on from there.
-            worker: K of N, from 1: this worker does every Nth part from the Kth on. What it returns is its share, and
-                the set is made by a run without it.
 
         Raises:
             HedgeError: A model, a server or the folder failed; what was made before is kept.
         """
         seed, proposed = self.pictures.seed, Made([])
         if self.writer is not None:
-            requests = self.proposals()
-            proposed = checked(
-                make(
-                    requests,
-                    propose,
-                    self.stages,
-                    self.models,
-                    folder,
-                    seed=seed,
-                    concurrency=concurrency,
-                    worker=worker,
-                )
-            )
-        scenes = self._scenes(proposed.rows, worker)
+            rows, stages, models = self.proposals(), self.stages, self.models
+            proposed = checked(make(rows, propose, stages, models, folder, seed=seed, concurrency=concurrency))
+        scenes = self._scenes(proposed.rows)
         pictures = self.pictures
         if self.draws:
             pictures = replace(pictures, checkers=[DrawnChecker(), *pictures.checkers])
@@ -153,7 +135,7 @@ class ShaleMaking:
         )
         return MadeScenes(results, result)
 
-    def _scenes(self, proposed: Sequence[Scene], worker: tuple[int, int] | None) -> list[Scene]:
+    def _scenes(self, proposed: Sequence[Scene]) -> list[Scene]:
         """Distinct scenes, at most as many of an aspect as are wanted."""
         scenes: list[Scene] = []
         for aspect in (name for name in ASPECTS if name in self.aspects):
@@ -166,10 +148,8 @@ class ShaleMaking:
             elif self.draws:
                 scenes += drawn_scenes(aspect, self.per_aspect, seed=self.pictures.seed)
             else:
-                scenes += prompted_scenes(
-                    aspect, self.per_aspect, seed=self.pictures.seed, elements=self.elements, facts=self.facts
-                )
-        return scenes if self.writer is not None else share(scenes, worker)
+                scenes += prompted_scenes(aspect, self.per_aspect, seed=self.pictures.seed)
+        return scenes
 
     def short(self, results: Sequence[ScenePictures]) -> dict[str, int]:
         """Aspects with fewer scenes than are wanted, and how many they have."""
@@ -189,8 +169,6 @@ class ShaleMaking:
             "per_aspect": self.per_aspect,
             "aspects": [aspect for aspect in ASPECTS if aspect in self.aspects],
             "scenarios": [s for s in SCENARIOS if s == CLEAN or s in self.scenarios],
-            "elements": dict(Counter(element.source for element in self.elements or ())),
-            "facts": len(self.facts),
             "encoders": list(self.encoders),
         }
 

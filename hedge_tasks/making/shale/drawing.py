@@ -1,4 +1,4 @@
-"""Pictures of scenes, drawn by code: flat shapes, faces, signs, flags. They need no model."""
+"""Pictures of scenes, drawn by code: flat shapes, arrows, signs, flags. They need no model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _COLORS = {
     "grey": (130, 130, 130),
     "white": (255, 255, 255),
     "black": (20, 20, 20),
-    "skin": (250, 215, 150),
 }
 _GROUNDS = ((250, 248, 240), (236, 244, 250), (240, 248, 236), (248, 240, 246))
 _STRIPES = {
@@ -50,19 +49,11 @@ class _Canvas:
     def box(self, left: float, top: float, right: float, bottom: float, color: str, outline: str | None = None) -> None:
         border = _COLORS[outline] if outline else None
         corners = [self._at((left, top)), self._at((right, bottom))]
-        self._draw.rectangle(corners, _COLORS[color], border, self._width(0.012))
+        self._draw.rectangle(corners, _COLORS[color], border, max(1, round(0.012 * self.side)))
 
-    def disc(self, x: float, y: float, radius: float, color: str | None, outline: str | None = None) -> None:
+    def disc(self, x: float, y: float, radius: float, color: str) -> None:
         corners = [self._at((x - radius, y - radius)), self._at((x + radius, y + radius))]
-        fill, border = (_COLORS[c] if c else None for c in (color, outline))
-        self._draw.ellipse(corners, fill, border, self._width(0.02))
-
-    def line(self, points: Sequence[Point], color: str = "black", width: float = 0.03) -> None:
-        self._draw.line([self._at(point) for point in points], _COLORS[color], self._width(width), "curve")
-
-    def arc(self, x: float, y: float, radius: float, start: float, end: float, color: str = "black") -> None:
-        corners = [self._at((x - radius, y - radius)), self._at((x + radius, y + radius))]
-        self._draw.arc(corners, start, end, _COLORS[color], self._width(0.02))
+        self._draw.ellipse(corners, _COLORS[color])
 
     def text(self, x: float, y: float, text: str, height: float, color: str) -> None:
         font = ImageFont.load_default(size=height * self.side)
@@ -74,9 +65,6 @@ class _Canvas:
 
     def _at(self, point: Point) -> Point:
         return point[0] * self.side, point[1] * self.side
-
-    def _width(self, share: float) -> int:
-        return max(1, round(share * self.side))
 
 
 def draw(figure: str, values: Mapping[str, str], *, ground: int = 0, size: int = SIZE) -> Image.Image:
@@ -127,31 +115,6 @@ def _shape(canvas: _Canvas, name: str, x: float, y: float, r: float, color: str)
         canvas.polygon(_regular(corners, x, y, r, inner), color)
 
 
-def _object(canvas: _Canvas, name: str, color: str) -> None:
-    kind = name.split(maxsplit=1)[1]
-    if kind == "house":
-        canvas.box(0.28, 0.45, 0.72, 0.82, color)
-        canvas.polygon([(0.22, 0.46), (0.5, 0.2), (0.78, 0.46)], "black")
-        canvas.box(0.45, 0.6, 0.56, 0.82, "white")
-    elif kind == "tree":
-        canvas.box(0.46, 0.6, 0.54, 0.85, "black")
-        for x, y in ((0.5, 0.3), (0.38, 0.45), (0.62, 0.45), (0.5, 0.5)):
-            canvas.disc(x, y, 0.16, color)
-    elif kind == "boat":
-        canvas.polygon([(0.18, 0.65), (0.82, 0.65), (0.7, 0.8), (0.3, 0.8)], color)
-        canvas.line([(0.5, 0.65), (0.5, 0.2)])
-        canvas.polygon([(0.52, 0.22), (0.52, 0.6), (0.76, 0.6)], "grey")
-    elif kind == "car":
-        canvas.polygon([(0.3, 0.5), (0.38, 0.36), (0.64, 0.36), (0.72, 0.5)], color)
-        canvas.box(0.16, 0.5, 0.86, 0.66, color)
-        for x in (0.32, 0.7):
-            canvas.disc(x, 0.68, 0.08, "black")
-    else:
-        assert kind == "cup"
-        canvas.disc(0.7, 0.5, 0.12, None, color)
-        canvas.polygon([(0.28, 0.34), (0.68, 0.34), (0.62, 0.74), (0.34, 0.74)], color)
-
-
 def _count(canvas: _Canvas, values: Mapping[str, str]) -> None:
     n = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}[values["answer"]]
     for i in range(n):
@@ -162,23 +125,6 @@ def _arrow(canvas: _Canvas, values: Mapping[str, str]) -> None:
     turns = {"upwards": 0, "to the right": 1, "downwards": 2, "to the left": 3}[values["answer"]]
     tip: list[Point] = [(0.5, 0.18), (0.72, 0.45), (0.57, 0.45), (0.57, 0.82), (0.43, 0.82), (0.43, 0.45), (0.28, 0.45)]
     canvas.polygon(_turned(tip, turns), values["color"])
-
-
-def _face(canvas: _Canvas, values: Mapping[str, str]) -> None:
-    mood = values["answer"]
-    canvas.disc(0.5, 0.5, 0.36, "skin", "black")
-    for x, side in ((0.37, 1), (0.63, -1)):
-        canvas.disc(x, 0.42, 0.06 if mood == "surprised" else 0.035, "black")
-        if mood == "angry":
-            canvas.line([(x - 0.09 * side, 0.28), (x + 0.06 * side, 0.36)])
-        elif mood == "surprised":
-            canvas.arc(x, 0.36, 0.08, 200, 340)
-    if mood == "surprised":
-        canvas.disc(0.5, 0.68, 0.08, "black")
-    elif mood == "happy":
-        canvas.arc(0.5, 0.54, 0.19, 20, 160)
-    else:
-        {"sad": canvas.arc, "angry": canvas.arc}[mood](0.5, 0.8, 0.16, 205, 335)
 
 
 def _sign(canvas: _Canvas, values: Mapping[str, str]) -> None:
@@ -220,12 +166,10 @@ def _flag(canvas: _Canvas, values: Mapping[str, str]) -> None:
 
 
 _FIGURES: dict[str, Callable[[_Canvas, Mapping[str, str]], None]] = {
-    "object": lambda canvas, values: _object(canvas, values["answer"], values["color"]),
-    "object_in_color": lambda canvas, values: _object(canvas, values["object"], values["answer"]),
     "shape": lambda canvas, values: _shape(canvas, values["answer"], 0.5, 0.5, 0.3, values["color"]),
+    "shape_in_color": lambda canvas, values: _shape(canvas, values["shape"], 0.5, 0.5, 0.3, values["answer"]),
     "count": _count,
     "arrow": _arrow,
-    "face": _face,
     "sign": _sign,
     "beside": _beside,
     "largest": _largest,

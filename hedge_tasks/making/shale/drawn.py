@@ -34,7 +34,7 @@ class DrawnGenerator:
         if not 32 <= options.count("size", size) <= 4096:
             raise ConfigError(f"SHALE: the size of a picture must lie between 32 and 4096 pixels, got {size}")
         self._size = size
-        self.name = f"drawn:size={size},edition=2"
+        self.name = f"drawn:size={size},edition=3"
 
     def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
         """As `ImageGenerator.generate`."""
@@ -48,7 +48,7 @@ class DrawnChecker:
     `question_of` it cannot say.
     """
 
-    name = f"drawn:side={_SMALL},alike={_ALIKE},edition=2"
+    name = f"drawn:side={_SMALL},alike={_ALIKE},edition=3"
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         """As `Checker.check`."""

@@ -1,7 +1,7 @@
 """Fact records that a language model proposes: `{entity, attribute, relation, facts, counterfactual}` (section 3.2).
 
 A reply is a proposal. What is no usable record is dropped with its reason, and whether a picture shows what a record
-says is for the checkers to find. What a model says of knowledge is only as true as the model, unless it is given facts.
+says is for the checkers to find. What a model says of knowledge is only as true as the model.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from hedge_tasks.making.gate.refuse import refused
 from hedge_tasks.making.gate.verify import CONTRADICTED, OpenBook, evidence_verdicts, outcome, verifying
 from hedge_tasks.making.gate.wording import entity_fault, form_of, is_plural, nested, unfit, unlike, unquoted
 from hedge_tasks.making.shale.records import (
-    Element,
-    Fact,
     PictureRecord,
     Scene,
     own_elements,
@@ -27,7 +25,6 @@ from hedge_tasks.making.shale.records import (
 )
 from hedge_tasks.making.shale.scenes import WRONG_OPTIONS
 from hedge_tasks.making.stages import Asking, MakingStage, Rejected
-from hedge_tasks.replies.text import normalise
 from hedge_tasks.suites.shale.items import KNOWLEDGE
 
 RECORDS = 10
@@ -49,38 +46,26 @@ class Proposal:
         id: Aspect and number.
         aspect: One of `ASPECTS`.
         start_from: Words to begin with, so that requests do not all come to the same.
-        facts: Facts to use, with their sources.
     """
 
     id: str
     aspect: str
     start_from: tuple[str, ...]
-    facts: tuple[Fact, ...] = ()
 
 
-def proposals(
-    aspect: str, count: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
-) -> list[Proposal]:
+def proposals(aspect: str, count: int, *, seed: int = 0) -> list[Proposal]:
     """As many requests as so many scenes of an aspect take where every record is usable."""
-    requests = []
-    mine = _facts_of(aspect, facts)
-    for number in range(-(-count // RECORDS)):
-        rng = random.Random(f"{seed}/{aspect}/proposal {number}")
-        request_facts = mine[number * RECORDS : (number + 1) * RECORDS]
-        requests.append(Proposal(f"{aspect}/{number}", aspect, _starts(aspect, elements, rng), tuple(request_facts)))
-    return requests
+    return [
+        Proposal(f"{aspect}/{number}", aspect, _starts(aspect, random.Random(f"{seed}/{aspect}/proposal {number}")))
+        for number in range(-(-count // RECORDS))
+    ]
 
 
-def _facts_of(aspect: str, facts: Sequence[Fact]) -> list[Fact]:
-    relations = templates()["relations"]
-    return [fact for fact in facts if relations[fact.relation]["domain"] == aspect]
-
-
-def _starts(aspect: str, elements: Sequence[Element] | None, rng: random.Random) -> tuple[str, ...]:
+def _starts(aspect: str, rng: random.Random) -> tuple[str, ...]:
     if aspect in KNOWLEDGE:
         return ()
     kinds = templates()["aspects"][aspect]["of"]
-    pool = [element.text for element in (own_elements() if elements is None else elements) if element.kind in kinds]
+    pool = [element.text for element in own_elements() if element.kind in kinds]
     return tuple(rng.sample(pool, min(_STARTS, len(pool))))
 
 
@@ -105,7 +90,6 @@ def propose(proposal: Proposal, asking: Asking) -> list[Scene]:
         "guide": template["guide"],
         "number": RECORDS,
         "start_from": list(proposal.start_from) or None,
-        "known": [f"{f.entity}: {f.value} ({f.relation}; {f.source})" for f in proposal.facts] or None,
     }
     reply = asking.ask("propose", fields)
     if reply is None:
@@ -152,20 +136,18 @@ def _record(proposal: Proposal, reply: Mapping[str, Any], writer: str) -> Pictur
     if relation is None:
         return "no relation" if not reply["relation"].strip() else "a value that no question can quote"
     wrong = _wrong_ones(proposal.aspect, attribute, [_label(text) for text in reply["counterfactual"]])
-    source, licence = _source(proposal, entity, attribute, writer)
     faults = {
         "an instruction": unfit(reply["facts"], quoted=True),
         _TOO_FEW: len(wrong) < WRONG_OPTIONS,
         "no facts": knows and not reply["facts"].strip(),
-        "a fact that is none of those named": proposal.facts and source == writer,
     }
     why = _misworded(proposal.aspect, {"entity": entity, "attribute": attribute, "relation": relation})
     if why := why or next((fault for fault, there in faults.items() if there), None):
         return why
     facts = " ".join(reply["facts"].split()) if knows else ""
     first, near = wrong[:WRONG_OPTIONS], wrong[WRONG_OPTIONS:]
-    record = PictureRecord(proposal.aspect, entity, attribute, relation, first, near, facts)
-    return replace(record, source=source, licence=licence)
+    values = (proposal.aspect, entity, attribute, relation, first, near, facts)
+    return PictureRecord(*values, source=writer, licence="unknown")
 
 
 def _label(text: str) -> str | None:
@@ -203,11 +185,3 @@ def _wrong_ones(aspect: str, attribute: str, counterfactuals: Sequence[str | Non
 
 def _is_quoted(aspect: str, name: str) -> bool:
     return aspect == "scene_text" and name == "attribute"
-
-
-def _source(proposal: Proposal, entity: str, attribute: str, writer: str) -> tuple[str, str]:
-    """The fact that a record uses, else the model that wrote it."""
-    for fact in proposal.facts:
-        if normalise(fact.entity) in normalise(entity) and normalise(fact.value) == normalise(attribute):
-            return fact.source, fact.licence
-    return writer, "unknown"

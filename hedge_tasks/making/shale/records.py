@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.tables import read_rows
-from hedge_tasks.errors import DataError
-from hedge_tasks.io.outside import clean, read_text
+from hedge_tasks.io.outside import clean
 from hedge_tasks.making.digests import text_digest
 from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.suites.shale.items import KNOWLEDGE
@@ -29,9 +26,7 @@ _STATED = {
 }
 """Templates that make a statement of what is expected, by the kind of a check."""
 
-_FACT = ("relation", "entity", "value", "source", "licence")
 _USABLE = re.compile(r"\d|[^\W_][^\n\r\t{}<>()\[\]\"|\\]{0,58}[^\s{}<>()\[\]\"|\\]")
-_VOWEL = re.compile(r"(?:[aeio]|u(?!ni(?!n|m)|s[eu]))(?!(?<=e)[uw])|hour|honest|heir|honou?r", re.IGNORECASE)
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -135,15 +130,11 @@ class Element:
         text: With its article, such as "a raccoon".
         kind: Its type, such as "animal": what is asked for.
         family: A narrower one; words of one family are siblings.
-        source: Where it comes from.
-        licence: Of the source.
     """
 
     text: str
     kind: str
     family: str
-    source: str = "hedge_tasks"
-    licence: str = "Apache-2.0"
 
     def excludes(self, other_element: Element) -> bool:
         """Whether both can be right of one picture: one is a kind of the other by its name."""
@@ -158,14 +149,11 @@ class Fact:
     Attributes:
         relation: Name of a relation of `templates.json`.
         entity, value: As questions quote them.
-        source, licence: Where it comes from.
     """
 
     relation: str
     entity: str
     value: str
-    source: str = "hedge_tasks"
-    licence: str = "Apache-2.0"
 
 
 @cache
@@ -180,48 +168,10 @@ def own_elements() -> tuple[Element, ...]:
     )
 
 
-def label_elements(path: Path, licence: str | None = None) -> list[Element]:
-    """Elements of the kind "object" out of a list of labels, one a line, such as ImageNet's: of synonyms behind commas
-    the first counts.
-
-    Raises:
-        DataError: The file cannot be read.
-    """
-    lines = (" ".join(line.split(",")[0].replace("_", " ").split()) for line in read_text(path).splitlines())
-    words = dict.fromkeys(word for word in lines if re.fullmatch(r"[A-Za-z][A-Za-z' -]{1,40}", word))
-    return [Element(with_article(word), "object", "object", path.name, licence or "unknown") for word in words]
-
-
-def with_article(word: str) -> str:
-    """A noun with its indefinite article.
-
-    Example:
-        >>> with_article("owl"), with_article("unicorn"), with_article("hourglass"), with_article("dog")
-        ('an owl', 'a unicorn', 'an hourglass', 'a dog')
-    """
-    return f"{'an' if _VOWEL.match(word) else 'a'} {word}"
-
-
 def own_facts() -> list[Fact]:
     """Our own facts."""
     relations = templates()["relations"]
     return [Fact(name, *pair) for name, relation in relations.items() for pair in relation["pairs"].items()]
-
-
-def read_facts(path: Path) -> list[Fact]:
-    """Facts of a table with the columns relation, entity, value, source and licence.
-
-    Raises:
-        DataError: A cell is missing or no question can quote it, or the relation is unknown; names the row.
-    """
-    facts, relations = [], templates()["relations"]
-    for where, row in read_rows(path):
-        relation, entity, value, source, licence = (str(row.get(key) or "") for key in _FACT)
-        if relation not in relations or usable_label(entity) is None or usable_label(value) is None:
-            raise DataError(f"{where}: expected {', '.join(_FACT)}; relations: {', '.join(relations)}")
-        named = relations[relation].get("named", "{entity}").replace("{entity}", entity)
-        facts.append(Fact(relation, named, value, source or path.name, licence or "unknown"))
-    return facts
 
 
 def usable_label(text: str) -> str | None:

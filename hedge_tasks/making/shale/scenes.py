@@ -102,20 +102,13 @@ def _in_turn(choices: list[str], place: int, seed: str) -> str:
 # --- what a model makes ----------------------------------------------------------------------------------------------
 
 
-def prompted_scenes(
-    aspect: str, count: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
-) -> list[Scene]:
-    """Scenes of elements in the templates of an aspect, for generators that take prompts; no two of the same content.
-
-    Args:
-        elements: No two of one kind and text; None: our own.
-        facts: Besides our own.
-    """
+def prompted_scenes(aspect: str, count: int, *, seed: int = 0) -> list[Scene]:
+    """Scenes of elements in the templates of an aspect, for generators of prompts; no two of the same content."""
     if aspect in KNOWLEDGE:
-        mine = facts_of(aspect, facts)
+        mine = facts_of(aspect)
         return _distinct(lambda place: scene_of(_knowledge(aspect, mine, place, seed)), count) if mine else []
     by_kind: dict[str, list[Element]] = {}
-    for element in own_elements() if elements is None else elements:
+    for element in own_elements():
         by_kind.setdefault(element.kind, []).append(element)
     return _distinct(lambda place: _prompted_scene(aspect, by_kind, place, seed), count)
 
@@ -145,14 +138,7 @@ def _prompted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: in
         wrong = [subject, *wrong[: WRONG_OPTIONS - 1]]
     if len(wrong) < WRONG_OPTIONS:
         return None
-    source = next((e for e in (answer, entity) if e.source != "hedge_tasks"), entity)
-    return scene_of(
-        PictureRecord(
-            *(aspect, subject, answer.text, relation, tuple(wrong[:WRONG_OPTIONS]), tuple(near)),
-            source=source.source,
-            licence=source.licence,
-        )
-    )
+    return scene_of(PictureRecord(aspect, subject, answer.text, relation, tuple(wrong[:WRONG_OPTIONS]), tuple(near)))
 
 
 def _relation(
@@ -180,15 +166,9 @@ def _wrong_answers(
 # --- knowledge --------------------------------------------------------------------------------------------------------
 
 
-def facts_of(domain: str, facts: Sequence[Fact]) -> list[Fact]:
-    """Facts of a domain, ours first, of relations with enough different values; an entity once a relation."""
-    by_entity: dict[tuple[str, str], Fact] = {}
-    values: dict[str, set[str]] = {}
-    for fact in [*own_facts(), *facts]:
-        if templates()["relations"][fact.relation]["domain"] == domain:
-            by_entity.setdefault((fact.relation, fact.entity.casefold()), fact)
-            values.setdefault(fact.relation, set()).add(fact.value)
-    return [fact for fact in by_entity.values() if len(values[fact.relation]) > WRONG_OPTIONS]
+def facts_of(domain: str) -> list[Fact]:
+    """Facts of a domain."""
+    return [fact for fact in own_facts() if templates()["relations"][fact.relation]["domain"] == domain]
 
 
 def _knowledge(aspect: str, facts: Sequence[Fact], place: int, seed: int) -> PictureRecord:
@@ -209,6 +189,4 @@ def _knowledge(aspect: str, facts: Sequence[Fact], place: int, seed: int) -> Pic
         near=tuple(possible[WRONG_OPTIONS : WRONG_OPTIONS + _MOST_NEAR]),
         facts=words.replace("{answer}", chosen.value),
         template=chosen.relation,
-        source=chosen.source,
-        licence=chosen.licence,
     )
