@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from finished_runs import finished_run
 
-from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.lmms import next_step, plugin
 from hedge_tasks.lmms.carried import COLUMNS, KEY, TABLE, findings_in_results, send_to_wandb
 from hedge_tasks.measures.headline import headline

@@ -19,9 +19,9 @@ from hedge_tasks.detectors.probes.base import FittedDetector, settled
 from hedge_tasks.detectors.probes.builtin import linear, mahalanobis
 from hedge_tasks.detectors.probes.crossfit import INFLATION, cross_fitted
 from hedge_tasks.detectors.probes.registry import MODULES, fitted, fitted_detectors
-from hedge_tasks.detectors.units import compare_columns, labelled
+from hedge_tasks.detectors.units import compare_columns
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.fitted import ProbeData, best_split, fitted_scores
+from hedge_tasks.measures.fitted import ProbeData, best_split
 from hedge_tasks.statistics import auroc
 
 # --- fitting --------------------------------------------------------------------------------------------------------
@@ -148,11 +148,11 @@ def test_without_labels_that_is_what_is_said() -> None:
 def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:
     one = data(shift=0.0)
     assert (one.missing, len(one.labels)) == (1, 79)
-    by_name, left_out = fitted_scores(one, [fitted("relative_mahalanobis")])
-    assert not left_out
-    units = [replace(s, numbers={"m": by_name["relative_mahalanobis"][s.id]}) for s in one.units]
-    plain = labelled(units, "m")
-    column, bare = replace(plain, inflation=INFLATION), plain.auroc().stderr or 0.0
+    probe = fitted("relative_mahalanobis")
+    assert one.columns([probe]) == ({}, {probe.name: "1 of 80 answers have no such score"})
+    column = replace(one, missing=0).columns([probe])[0][probe.name]
+    plain = replace(column, inflation=1.0)
+    bare = plain.auroc().stderr or 0.0
     assert column.auroc().stderr == pytest.approx(bare * INFLATION**0.5)
     other = replace(plain, values=np.random.default_rng(0).random(len(plain.values)))
     wide, narrow = compare_columns(column, other), compare_columns(plain, other)
@@ -166,7 +166,7 @@ def test_heads_are_one_layer_of_features() -> None:
     one = data()
     lens = fitted("lookback_lens")
     assert one.at(lens).shape == (79, 1, 6)
-    assert auroc([*one.scores(lens).values()], one.labels) > 0.95
+    assert auroc(one.scores(lens), one.labels) > 0.95
 
 
 def test_equal_states_have_equal_scores_in_whatever_row_they_stand() -> None:
@@ -196,7 +196,7 @@ def test_another_package_brings_a_fitted_detector_in_one_file(monkeypatch: pytes
     assert fitted("mean_difference") is mine
     assert fitted("linear_probe") is not taken
     one = data()
-    assert auroc([*one.scores(fitted("mean_difference")).values()], one.labels) > 0.8
+    assert auroc(one.scores(fitted("mean_difference")), one.labels) > 0.8
 
 
 def test_names_are_looked_up() -> None:

@@ -13,7 +13,8 @@ import pytest
 from finished_runs import EXACT, finished_run
 
 from hedge_tasks.cli import main
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
+from hedge_tasks.detectors.pipeline import SCORE_NAMES
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.measures.seed_spread import draws_shares

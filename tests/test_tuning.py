@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.clustering import EmbeddingClustering
-from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, detection_auroc, score_clustered
+from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.thresholds import (
     DocumentProfile,
@@ -27,6 +27,7 @@ from hedge_tasks.detectors.thresholds import (
     take_choice,
 )
 from hedge_tasks.detectors.thresholds.plateau import Grid, plateau, weighted_areas
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
 from hedge_tasks.measures.standard_measures import known_measures

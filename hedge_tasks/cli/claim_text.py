@@ -28,8 +28,9 @@ def block_of(scored: ScoredClaims, measured: UnitTable | None, why: str) -> tupl
         why: Why there are no numbers, where there are none.
     """
     facts = {"claims": claim_facts(scored, measured)}
-    text = f"claims ({_method(scored)}, {scored.price}): {why}" if measured is None else _numbers(measured, brief=True)
-    return str(text), facts
+    if measured is None:
+        return f"claims ({_method(scored)}, {scored.price}): {why}", facts
+    return str(claim_table(measured, brief=True)), facts
 
 
 def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, Any]:
@@ -54,42 +55,22 @@ def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, A
         "silent_claims": counted.n_silent,
         "unknown_support": counted.n_unknown,
         "unused_labels": counted.n_unused,
-        "best_blind": dict(zip(("pooled", "within"), measured.best_blind, strict=True)),
+        "best_blind": dict(zip(("pooled", "within"), measured.against, strict=True)),
         "detectors": measured.rows,
-        "answers": {"label": measured.answer_label, "detectors": measured.answers},
-        "curve": measured.curve,
     }
-
-
-def claim_tables(measured: UnitTable, left_out: Mapping[str, str], *, brief: bool) -> list[Table]:
-    """Return the detectors of claims, whole answers by their claims, and ROC-AUCs by the number of draws.
-
-    Args:
-        left_out: fitted detector -> why it has no scores.
-        brief: without numbers within answers and without the flagged claims.
-    """
-    from hedge_tasks.numbers import Column, Table
-
-    answers: list[dict[str, Cell]] = [
-        {"detector": row.detector, "auroc": row.estimate, "spearman": row.spearman} for row in measured.answers
-    ]
-    columns = [Column("detector"), Column("auroc", "ROC-AUC", interval=True), Column("spearman", "Spearman")]
-    title = f"whole answers: against {measured.answer_label}; rank correlation with the share of wrong claims"
-    sizes = sorted({point.n for point in measured.curve})
-    rows: dict[str, dict[str, Cell]] = {}
-    for point in measured.curve:
-        for name, number in ((point.detector, point.estimate), (f"{point.detector} within", point.within)):
-            rows.setdefault(name, {"detector": name})[str(point.n)] = number.value
-    by_draws = Table([*map(Column, ("detector", *map(str, sizes)))], [*rows.values()], "ROC-AUC by number of draws")
-    curve = [by_draws] if len(sizes) > 1 else []
-    return [_numbers(measured, left_out=left_out, brief=brief), Table(columns, answers, title), *curve]
 
 
 def _method(scored: ScoredClaims) -> str:
     return f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}"
 
 
-def _numbers(measured: UnitTable, *, left_out: Mapping[str, str] | None = None, brief: bool = False) -> Table:
+def claim_table(measured: UnitTable, *, left_out: Mapping[str, str] | None = None, brief: bool = False) -> Table:
+    """Return the detectors of claims.
+
+    Args:
+        left_out: fitted detector -> why it has no scores.
+        brief: without numbers within answers and without the flagged claims.
+    """
     from hedge_tasks.measures.detector_table import numbers_table
     from hedge_tasks.numbers import WHOLE_PERCENT, reason_lines
 
@@ -105,7 +86,7 @@ def _numbers(measured: UnitTable, *, left_out: Mapping[str, str] | None = None, 
         "labelled spans that lie over no claim:": counted.n_unused,
         "claims that could not be located:": measured.unlocated,
     }
-    blind = [f"{name} ({which})" for name, which in zip(measured.best_blind, ("all", "within"), strict=True) if name]
+    blind = [f"{name} ({which})" for name, which in zip(measured.against, ("all", "within"), strict=True) if name]
     notes = [f"blind: {', '.join(blind)}; * turned round" if blind else "no blind baseline"]
     notes += [f"{words} {n}" for words, n in lost.items() if n]
     notes += reason_lines("left out", {**measured.left_out, **(left_out or {})}.items())

@@ -23,6 +23,7 @@ from hedge_tasks.io.commands import Parser, add_labels, add_out, command, say, s
 
 if TYPE_CHECKING:
     from hedge_tasks.data.spans import LabelledSpan
+    from hedge_tasks.detectors.units import Labelled
     from hedge_tasks.judging import Judge
     from hedge_tasks.runs.claim_files import KeptSupport
     from hedge_tasks.runs.claims import ScoredClaims, Supported, SupportPrice, SupportSource
@@ -62,7 +63,7 @@ def add(commands: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.claims.labels import ERRORS, SILENT
-    from hedge_tasks.cli.claim_text import claim_facts, claim_tables, suspicious_table
+    from hedge_tasks.cli.claim_text import claim_facts, claim_table, suspicious_table
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.errors import ConfigError, unknown
     from hedge_tasks.io.files import write_whole
@@ -95,12 +96,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html:
         write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=headline(finished)))
     file_lines = [f"{path}: written" for path in (support.path, arguments.out, arguments.html) if path]
-    table, *further = (
-        claim_tables(measured, left_out, brief=not arguments.all) if measured else [suspicious_table(scored)]
-    )
+    brief = not arguments.all
+    table = claim_table(measured, left_out=left_out, brief=brief) if measured else suspicious_table(scored)
     cost, cost_lines = account.asked(*support.askers, judge)
     facts = {**claim_facts(scored, measured), **cost}
-    show_table(arguments, table, facts, *further, "\n".join([*cost_lines, *file_lines]))
+    show_table(arguments, table, facts, "\n".join([*cost_lines, *file_lines]))
     return 0
 
 
@@ -216,16 +216,16 @@ def _scored(
 
 def _probes(
     finished: Run, scored: ScoredClaims, options: Mapping[str, str]
-) -> tuple[Mapping[str, Mapping[str, float]], Mapping[str, str]]:
-    """Return the scores of fitted detectors by the claim's id, and why others have none."""
+) -> tuple[Mapping[str, Labelled], Mapping[str, str]]:
+    """Return the columns of fitted detectors, and why others have none."""
     from hedge_tasks.detectors.probes.registry import fitted_detectors
-    from hedge_tasks.measures.fitted import SENTENCES, ProbeData, fitted_scores, inside_of_claims
+    from hedge_tasks.measures.fitted import SENTENCES, ProbeData, inside_of_claims
     from hedge_tasks.runs.claims import claim_units
     from hedge_tasks.runs.kept_inside import inside_source
 
     inside = inside_of_claims(scored.answers, inside_source(finished)(SENTENCES))
     data = ProbeData.of(claim_units(scored, **options).units, inside, frozenset({"sentence_states"}))
-    return fitted_scores(data, [*fitted_detectors("claim").values()])
+    return data.columns([*fitted_detectors("claim").values()])
 
 
 def _judge(spec: str, finished: Run) -> Judge:

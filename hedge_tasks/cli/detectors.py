@@ -233,23 +233,16 @@ def needs_table() -> Table:
 def table_of(table: DetectorTable, *, everything: bool = True) -> Table:
     """Return the detectors of a run: all of them, or the ten best, those that are free, and the blind baselines."""
     from hedge_tasks.measures.detector_table import numbers_table
-    from hedge_tasks.numbers import Cell, reason_lines
+    from hedge_tasks.numbers import reason_lines
 
     rows = [row for i, row in enumerate(table.rows) if everything or i < _SHOWN or not row.draws]
-    baselines: list[dict[str, Cell]] = [
-        {"detector": f"{row.name}{'*' if row.reversed else ''} (blind)", "draws": 0, "estimate": row.estimate}
-        for row in (table.blind.rows if table.blind else ())
-        if row.name not in {shown.detector for shown in rows}  # the length is a detector as well
-    ]
     notes = ["p: of this table, exploratory; the run's family of comparisons stands above"]
     if (hidden := len(table.rows) - len(rows)) or (table.left_out and not everything):
         notes.append(f"--all: {hidden} more rows, their numbers within types, and {len(table.left_out)} left out")
     if everything:
-        left_out = {**table.left_out, **(table.blind.left_out if table.blind else {})}
-        notes += reason_lines("left out", left_out.items())
+        notes += reason_lines("left out", table.left_out.items())
     title = f"{table.run.title}; filter {table.scorer.name}"
-    shown: dict[str, Any] = {"experts": table.experts, "baselines": baselines, "title": title, "notes": notes}
-    return numbers_table(rows, against=table.against, brief=not everything, **shown)
+    return numbers_table(rows, against=str(table.against[0]), brief=not everything, title=title, notes=notes)
 
 
 def ranks_table(ranks: Sequence[Rank], n_runs: int) -> Table:

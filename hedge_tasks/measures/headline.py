@@ -16,16 +16,9 @@ import numpy as np
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import (
-    Scores,
-    detection_auroc,
-    main_detectors,
-    name_of,
-    prices_of,
-    score_clustered,
-)
+from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of, prices_of, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import Labelled, labelled
+from hedge_tasks.detectors.units import Labelled, detection_auroc, labelled
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.judging.outcomes import REQUEST_FAILED

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from hedge_tasks.clustering import EmbeddingClustering
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import detection_auroc, score_clustered
+from hedge_tasks.detectors.pipeline import score_clustered
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.thresholds import METHODS, Chosen, ThresholdChoice, choose, profile_documents, with_errors
 from hedge_tasks.detectors.thresholds.choice import Part, why_not
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table, reason_lines
 

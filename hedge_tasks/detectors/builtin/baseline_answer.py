@@ -92,6 +92,7 @@ def msp(evidence: Evidence) -> float:
     needs=("baseline_tokens",),
     unit="tokens",
     source="Janiak et al. 2025 (arXiv:2508.08285): with ROUGE labels length rivals semantic entropy",
+    blind=True,
 )
 def length(evidence: Evidence) -> float:
     r"""Number of tokens of the baseline answer.

@@ -11,8 +11,9 @@ from datasets import Features, Value
 
 from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.pipeline import cluster_open, detection_auroc
+from hedge_tasks.detectors.pipeline import cluster_open
 from hedge_tasks.detectors.scorer import score_all
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.io import options as check
 from hedge_tasks.measures.evaluate.auroc import result_of
 from hedge_tasks.measures.evaluate.checked import CheckedMetric

@@ -18,7 +18,8 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.measures.measure import Auroc, Mean, Measure, Record, ScoredCase, SumsMeasure
+from hedge_tasks.detectors.units import Unit
+from hedge_tasks.measures.measure import Auroc, Mean, Measure, Record, SumsMeasure
 from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
@@ -169,8 +170,16 @@ class VerdictScoreAuroc(Auroc):
         why = {"left_out": self.missing} if value is None else {}
         return {self.key: value, "truth": truth, "row": document["row"], **why}
 
-    def cases(self, record: Record) -> Sequence[ScoredCase]:
-        return [ScoredCase(record[self.key], record["truth"], record["row"])]
+    def cases(self, record: Record) -> Sequence[Unit]:
+        return [
+            Unit(
+                "",
+                record["truth"],
+                record["row"],
+                numbers={self.name: record[self.key]},
+                left_out={self.name: record["left_out"]} if "left_out" in record else {},
+            )
+        ]
 
     def facts(self, answers: AnswerSet) -> Record:
         return verdict_columns(answers)

@@ -14,7 +14,8 @@ import numpy as np
 
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
-from hedge_tasks.measures.measure import Auroc, Count, Measure, Record, ScoredCase, SumsMeasure, bounds_of
+from hedge_tasks.detectors.units import Unit
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Record, SumsMeasure, bounds_of
 from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.statistics.base import FloatArray
@@ -149,9 +150,9 @@ class ObjectAuroc(Auroc):
             "group": scores.group or scores.id,
         }
 
-    def cases(self, record: Record) -> Sequence[ScoredCase]:
+    def cases(self, record: Record) -> Sequence[Unit]:
         pairs = zip(record["scores"], record["labels"], strict=True)
-        return [ScoredCase(score, label, record["group"]) for score, label in pairs]
+        return [Unit("", label, record["group"], numbers={self.name: score}) for score, label in pairs]
 
     def _counts(self, kind: str) -> bool:
         return not self.kinds or kind in self.kinds
