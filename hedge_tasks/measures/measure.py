@@ -292,7 +292,10 @@ class Auroc(Measure):
         raise TypeError(f"{type(self).__name__} is abstract")
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        units = [unit for record in records for unit in self.cases(record)]
+        units: list[Unit] = []
+        for record in records:
+            why = {self.name: record["left_out"]} if record.get("left_out") else {}
+            units += [replace(unit, left_out=why) for unit in self.cases(record)]
         return replace(detection_auroc(units, self.name, within=self.within, unit=self.unit), unit=self.unit)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:

@@ -53,17 +53,8 @@ class DetectorAuroc(Auroc):
         return {self.detector: scores[self.detector], **labels, **kind, **extra, **why, **held_out}
 
     def cases(self, record: Record) -> Sequence[Unit]:
-        why, error = record.get("left_out"), record.get("choice_error", 0.0)
-        unit = Unit(
-            "",
-            record["label"],
-            record["group"],
-            record.get("question_type"),
-            {self.name: record[self.detector]},
-            left_out={} if why is None else {self.name: why},
-            choice_errors={self.name: error},
-        )
-        return [unit]
+        scores, errors = {self.name: record[self.detector]}, {self.name: record.get("choice_error", 0.0)}
+        return [Unit("", record["label"], record["group"], record.get("question_type"), scores, choice_errors=errors)]
 
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
         # Labels and scores of an evaluation's own are not what experts were asked about.

@@ -171,15 +171,7 @@ class VerdictScoreAuroc(Auroc):
         return {self.key: value, "truth": truth, "row": document["row"], **why}
 
     def cases(self, record: Record) -> Sequence[Unit]:
-        return [
-            Unit(
-                "",
-                record["truth"],
-                record["row"],
-                numbers={self.name: record[self.key]},
-                left_out={self.name: record["left_out"]} if "left_out" in record else {},
-            )
-        ]
+        return [Unit("", record["truth"], record["row"], numbers={self.name: record[self.key]})]
 
     def facts(self, answers: AnswerSet) -> Record:
         return verdict_columns(answers)
