@@ -99,7 +99,7 @@ def _sweep(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
 
 
 def _thresholds(arguments: argparse.Namespace, runs: Sequence[Run]) -> int:
-    from hedge_tasks.detectors.thresholds import ThresholdChoice
+    from hedge_tasks.detectors.thresholds.choice import ThresholdChoice
     from hedge_tasks.measures.sweep import check_samples
     from hedge_tasks.measures.threshold_report import threshold_table
     from hedge_tasks.runs.scorers import scorers_of

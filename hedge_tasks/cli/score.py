@@ -67,7 +67,6 @@ def score(
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
     from hedge_tasks.measures.unit_table import measured_claims
-    from hedge_tasks.numbers import count_of
     from hedge_tasks.runs.run_files import Run
 
     names, scorer = chosen_detectors(detectors, USUAL), clustering.alone("embed")
@@ -96,9 +95,7 @@ def score(
         text, claim_facts = block_of(scored_claims, *measured_claims(scored_claims, Run(str(answers), "", ())))
     if not facts["n_labelled"]:
         facts["scores"] = _scores_table(scores)
-    sampled = facts["lexical_sampled"]
-    notes = [f"lexical: a sample of the pairs of answers, for {count_of(sampled, 'question')}"] if sampled else []
-    return {**facts, **claim_facts, "notes": [*read.notes, *notes, *([text] if text else [])]}
+    return {**facts, **claim_facts, "notes": [*read.notes, *([text] if text else [])]}
 
 
 _MOST_ROWS = 20

@@ -13,7 +13,6 @@ from hedge_tasks.clustering.base import Behind
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
-from hedge_tasks.detectors.builtin.lexical import samples_pairs
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
 from hedge_tasks.detectors.units import Unit, UnitsOfAnswer, detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
@@ -45,7 +44,6 @@ class Scores(Unit, Mapping[str, float | None]):
         weighting: "logprob" or "uniform": what the answers' weights in se and vase are.
         cluster_ids: in the order baseline, clean, noisy.
         held_out: the threshold of the clustering was chosen on this question, so no AUROC counts it.
-        lexical_sampled: whether lexical compares a sample of the pairs of answers, because there are too many.
         n_clean: how many of the answers are clean samples.
         parts: the labelled claims of the baseline answer with their scores, for rows about these.
     """
@@ -53,7 +51,6 @@ class Scores(Unit, Mapping[str, float | None]):
     weighting: str = "uniform"
     cluster_ids: tuple[int, ...] = ()
     held_out: bool = False
-    lexical_sampled: bool = False
     n_clean: int = 0
     parts: UnitsOfAnswer | None = None
 
@@ -147,7 +144,6 @@ def score_clustered(
         cluster_ids=answer_set.cluster_ids,
         held_out=answer_set.held_out,
         choice_errors=answer_set.choice_errors,
-        lexical_sampled="lexical" in numbers and samples_pairs([answer.text for answer in answer_set.clean]),
         left_out=left_out,
         n_clean=len(answer_set.clean),
     )
@@ -270,7 +266,6 @@ def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
         "n_held_out": sum(s.held_out for s in scores),
         "hallucination_rate": sum(labels) / len(labels) if labels else None,
         "weighting": _weighting(scores),
-        "lexical_sampled": sum(s.lexical_sampled for s in scores),
         "draws": {name: price.as_json for name, price in prices_of(scores).items()},
         "auroc": {name: detection_auroc(scores, name) for name in names},
         "auroc_within_question_types": {name: detection_auroc(scores, name, within=True) for name in names},

@@ -11,9 +11,9 @@ from functools import lru_cache
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.probes.folds import cross_fitting_folds, group_names
 from hedge_tasks.detectors.units import Labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.folds import cross_fitting_folds, group_names
 from hedge_tasks.statistics import Comparison
 from hedge_tasks.statistics.base import IntArray
 

@@ -10,9 +10,9 @@ import numpy as np
 from hedge_tasks.data.inside import ARRAYS, Inside
 from hedge_tasks.detectors.probes.base import FittedDetector, FloatArray, IntArray, at_place
 from hedge_tasks.detectors.probes.crossfit import INFLATION, cross_fitted
+from hedge_tasks.detectors.probes.folds import group_names
 from hedge_tasks.detectors.units import Labelled, Unit, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.folds import group_names
 from hedge_tasks.runs.claims import ScoredAnswer
 
 SEMANTIC_ENTROPY = "se"

@@ -16,7 +16,7 @@ import numpy as np
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of, prices_of, score_clustered
+from hedge_tasks.detectors.pipeline import FREE, Scores, main_detectors, name_of, prices_of, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, detection_auroc, labelled
 from hedge_tasks.errors import DataError, HedgeError
@@ -35,9 +35,6 @@ from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, max_t
 from hedge_tasks.statistics.base import midranks
-
-FREE = ("msp", "baseline_nll")
-"""Log-probabilities of the answer; of a run the first that it has: the best would be a choice."""
 
 _FREE_NAMES = {**dict.fromkeys(FREE, "the model's own log-probability"), LENGTH: f"the {TITLES[LENGTH]}"}
 _VERSION = re.compile(r"^(?P<judge>[\w.-]+) (?P<version>\d+)$")

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hedge_tasks.detectors.probes.folds import group_names
 from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, UnitsOfAnswer
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import CLAIM_TEXT, TITLES, text_scores, turned_to_best
-from hedge_tasks.measures.folds import group_names
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.claims import ScoredClaims, claim_units
 from hedge_tasks.statistics import estimate_mean, estimate_rate
