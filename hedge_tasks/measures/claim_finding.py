@@ -15,7 +15,11 @@ def claim_finding(table: UnitTable) -> str:
 def _rate(table: UnitTable) -> str:
     wrong, total = table.counted.n_positive, table.n_labelled
     by = f" (labels: {table.scored.labelled_by})" if table.scored.labelled_by else ""
-    return f"{wrong} of {total} labelled claims are hallucinated{by}."
+    first = f"{wrong} of {total} labelled claims are hallucinated{by}."
+    if not table.coverage.partial:
+        return first
+    low, high = table.coverage.bounds(wrong)
+    return f"{first} With the {table.coverage.missing} others it is {WHOLE_PERCENT.bare(low)} to {WHOLE_PERCENT(high)}."
 
 
 def _lead(table: UnitTable) -> list[str]:

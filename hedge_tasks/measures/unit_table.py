@@ -13,6 +13,7 @@ from types import MappingProxyType
 from hedge_tasks.detectors.units import Labelled, columns_of
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.measures.blind import CLAIM_TEXT
+from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.measures.detector_table import ComparedDetectors, detector_rows, facts_of
 from hedge_tasks.measures.unit_numbers import detectors_in, with_text
 from hedge_tasks.runs.claim_files import label_options, support_of_run
@@ -40,6 +41,12 @@ class UnitTable(ComparedDetectors):
     @property
     def n_labelled(self) -> int:
         return len(self.counted.labelled)
+
+    @property
+    def coverage(self) -> Coverage:
+        """How many claims have a label that counts; those of unknown support have failed."""
+        labelled, unknown = self.n_labelled, self.counted.n_unknown
+        return Coverage(labelled=labelled, undecided=len(self.counted.units) - labelled - unknown, failed=unknown)
 
     @property
     def covered(self) -> float:
