@@ -94,7 +94,6 @@ def biographies(path: Path) -> Iterator[str]:
     yield ""
     yield from stored_nli(rows, tables[JUDGES["judge_gemma_31b"]])
     yield from by_severity(tables)
-    yield from curve(found[JUDGES["judge_gemma_31b"]])
 
 
 def table_rows(title: str, table: UnitTable) -> Iterator[str]:
@@ -153,11 +152,6 @@ def by_severity(tables: Mapping[str, ScoredClaims]) -> Iterator[str]:
             cells.append(f"{row.estimate.value:.3f} {shown(row.estimate.interval)}")
         n = len(claim_units(one, errors=errors).labelled)
         yield f"| {errors} | {n} | {' | '.join(cells)} |"
-
-
-def curve(table: UnitTable) -> Iterator[str]:
-    points = [point for point in table.curve if point.detector == "claim_luq"]
-    yield "\njudge Gemma-31B by samples: " + ", ".join(f"{p.n}: {p.estimate.value:.3f}" for p in points)
 
 
 def captioned(path: Path) -> list[AnswerSet]:

@@ -25,7 +25,8 @@ import pandas as pd
 import torch
 
 from hedge_tasks.clustering import EmbeddingClustering
-from hedge_tasks.detectors.thresholds import ThresholdChoice, choose, profile_documents
+from hedge_tasks.detectors.thresholds.choice import ThresholdChoice, choose
+from hedge_tasks.detectors.thresholds.profile import profile_documents
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LOW, HIGH = 0.8, 0.99
@@ -91,7 +92,7 @@ def peak(function: Callable[[], Any]) -> float:
 
 def search(sets: list[AnswerSet], backend: EmbeddingClustering) -> dict[str, Any]:
     profiles = profile_documents(sets, backend.iter_dendrograms([a.texts for a in sets]), low=LOW, high=HIGH)
-    return {name: choose(profiles, ThresholdChoice("oracle", name)) for name in ("se", "radflag", "vase")}
+    return {name: choose(profiles, ThresholdChoice(method="oracle", target=name)) for name in ("se", "radflag", "vase")}
 
 
 def main() -> None:

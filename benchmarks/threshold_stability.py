@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,17 +26,18 @@ from sklearn.metrics import roc_auc_score
 from hedge_tasks.clustering import EmbeddingClustering
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import questions_of
-from hedge_tasks.detectors.thresholds import DocumentProfile, ThresholdChoice, choose, profile_documents
+from hedge_tasks.detectors.thresholds.choice import ThresholdChoice, choose
+from hedge_tasks.detectors.thresholds.profile import DocumentProfile, profile_documents
 from hedge_tasks.runs.run_files import load_run
 
 WAYS = {
     "fixed 0.9": None,
-    "tuned, optuna (the default before)": ThresholdChoice("tuned", search="optuna", per_class=1),
-    "cross-fit, optuna, one split": ThresholdChoice("cross-fit", search="optuna", per_class=1, repeats=1),
-    "cross-fit, plateau, one split": ThresholdChoice("cross-fit", repeats=1),
-    "cross-fit, plateau (the default)": ThresholdChoice("cross-fit"),
-    "label-free": ThresholdChoice("label-free"),
-    "oracle, optuna": ThresholdChoice("oracle", search="optuna", per_class=1),
+    "tuned, optuna (the default before)": ThresholdChoice(method="tuned", search="optuna", per_class=1),
+    "cross-fit, optuna, one split": ThresholdChoice(method="cross-fit", search="optuna", per_class=1, repeats=1),
+    "cross-fit, plateau, one split": ThresholdChoice(method="cross-fit", repeats=1),
+    "cross-fit, plateau (the default)": ThresholdChoice(method="cross-fit"),
+    "label-free": ThresholdChoice(method="label-free"),
+    "oracle, optuna": ThresholdChoice(method="oracle", search="optuna", per_class=1),
 }
 
 
@@ -80,7 +80,7 @@ def table(name: str, sets: Sequence[AnswerSet], seeds: int, first: int | None = 
 def row(way: str, profiles: Sequence[DocumentProfile], choice: ThresholdChoice | None, seeds: int) -> str:
     areas, counted = [], []
     for seed in range(seeds if choice else 1):
-        chosen = choose(profiles, replace(choice, seed=seed)) if choice else None
+        chosen = choose(profiles, choice.replaced(seed=seed)) if choice else None
         rest = [p for p in profiles if not chosen or p.id not in chosen.held_out]
         at = {p.id: chosen.thresholds[p.id] if chosen else 0.9 for p in rest}
         areas.append(area(rest, [at[p.id] for p in rest]))
@@ -104,7 +104,7 @@ def other_half(profiles: Sequence[DocumentProfile], choice: ThresholdChoice | No
     rest = [p for p in profiles if (p.group or p.id) not in mine]
     threshold = 0.9
     if choice:
-        chosen = choose(half, replace(choice, seed=seed))
+        chosen = choose(half, choice.replaced(seed=seed))
         threshold = statistics.median(chosen.thresholds[p.id] for p in half)
     return area(rest, [threshold] * len(rest))
 

@@ -32,11 +32,7 @@ def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sam
     """A policy for a model `m`."""
     plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
     circumstances = Circumstances(model="m", sampling=plan.settings(), prompt=PROMPT)
-    n_accepted = round(100 * POLICY.promise.accepted)
-    scores = [threshold] * n_accepted + [threshold + 1] * (100 - n_accepted)
-    calibration = POLICY.calibration.replaced(scores=tuple(scores))
-    about: dict[str, Any] = {"calibration": calibration, "circumstances": circumstances}
-    return POLICY.replaced(detector=detector, threshold=threshold, **about)
+    return POLICY.replaced(detector=detector, threshold=threshold, circumstances=circumstances)
 
 
 def of_server(found: Policy) -> Policy:

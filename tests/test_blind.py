@@ -6,7 +6,6 @@ import random
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from finished_runs import finished_run
 
 from hedge_tasks.measures.blind import BLIND_QUESTION, LENGTH, text_scores
@@ -30,13 +29,8 @@ def long_when_wrong() -> Run:
 def test_length_is_a_rival_whichever_way_round() -> None:
     run = long_when_wrong()
     table = detector_table(run, scorer_of(run, None), ["se", "n_clusters"])
-    assert table.blind is not None
-    best = table.blind.rows[0]
-    assert (best.name, best.reversed, best.estimate.value) == (LENGTH, True, 1.0)
-    [(found, p)] = [table.blind.differences["se"]]
-    assert found.difference == pytest.approx(found.a - 1.0)  # type: ignore[operator]
-    assert p is not None
-    assert p < 0.01
+    best = next(row for row in table.rows if row.blind)
+    assert (best.detector, best.reversed, best.estimate.value) == (LENGTH, True, 1.0)
 
 
 def test_texts_are_judged_by_other_images() -> None:
@@ -56,5 +50,4 @@ def test_without_questions_or_labels_it_says_why() -> None:
     run = finished_run(40)
     bare = replace(run, answer_sets=tuple(replace(a, question=None) for a in run.answer_sets))
     table = detector_table(bare, scorer_of(bare, None), ["se"])
-    assert table.blind is not None
-    assert "no question" in table.blind.left_out[BLIND_QUESTION]
+    assert "no question" in table.left_out[BLIND_QUESTION]

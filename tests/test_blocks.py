@@ -34,7 +34,6 @@ some_scores = st.builds(
     cluster_ids=st.lists(st.integers(0, 300), max_size=4).map(tuple),
     held_out=st.booleans(),
     choice_errors=st.dictionaries(st.just("se"), st.floats(0, 1), max_size=1),
-    lexical_sampled=st.booleans(),
     left_out=st.dictionaries(st.just("se"), st.text(max_size=2), max_size=1),
     n_clean=st.integers(0, 5),
 )

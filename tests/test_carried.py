@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from finished_runs import finished_run
 
-from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.lmms import findings, plugin
 from hedge_tasks.lmms.findings import KEY, in_results
 from hedge_tasks.measures.headline import headline

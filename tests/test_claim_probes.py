@@ -11,7 +11,7 @@ from test_claim_table import scored_run, scripted
 from hedge_tasks.data.inside import SENTENCE_PLACES
 from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.fitted import ProbeData, fitted_scores, inside_of_claims
+from hedge_tasks.measures.fitted import ProbeData, inside_of_claims
 from hedge_tasks.measures.unit_table import unit_table
 from hedge_tasks.runs.claims import ScoredClaims, claim_units
 
@@ -43,7 +43,7 @@ def data(scored: ScoredClaims, states: dict[str, Any]) -> ProbeData:
 
 def test_a_probe_finds_what_states_tell_and_stands_in_the_table_of_claims(scored: ScoredClaims) -> None:
     found = data(scored, kept(scored, 5.0))
-    probes, left_out = fitted_scores(found, [PROBE, fitted_detectors("claim")["claim_mean_probe"]])
+    probes, left_out = found.columns([PROBE, fitted_detectors("claim")["claim_mean_probe"]])
     assert (found.missing, left_out) == (0, {})
     rows = {row.detector: row for row in unit_table(scored, probes=probes).rows}
     told, silent = rows["claim_linear_probe"], rows["claim_mean_probe"]
@@ -62,8 +62,7 @@ def test_sentences_without_states_are_left_out_and_counted(scored: ScoredClaims)
     first = scored.answers[0].answers.id
     some = data(scored, {id: of for id, of in states.items() if id != first})
     assert some.missing == 4
-    table = unit_table(scored, probes={PROBE.name: some.scores(PROBE)})
-    assert "4 of 96 labelled claims have no such score" in table.left_out[PROBE.name]
+    assert some.columns([PROBE]) == ({}, {PROBE.name: "4 of 96 claims have no such score"})
     with pytest.raises(DataError, match="inside=sentences"):
         data(scored, {})
     with pytest.raises(DataError, match="not all of them are of one model"):

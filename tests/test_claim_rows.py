@@ -23,8 +23,9 @@ from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.judging.base import Case, Verdict
+from hedge_tasks.measures.blind import CLAIM_TEXT
 from hedge_tasks.measures.standard_measures import UnitAuroc, known_measures, looks_at_samples, of_question_type
-from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
+from hedge_tasks.measures.unit_numbers import units_by_answer
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs import processes
 from hedge_tasks.runs import task_claims as module
@@ -72,7 +73,7 @@ def test_rows_are_the_numbers_of_the_command(scored: ScoredClaims, table: UnitTa
 @pytest.mark.slow
 def test_the_blind_row_is_the_best_blind_baseline(scored: ScoredClaims, table: UnitTable) -> None:
     blind = [row for row in table.rows if row.blind]
-    assert TEXT in {row.detector for row in blind}
+    assert CLAIM_TEXT in {row.detector for row in blind}
     for suffix, values in (("", [r.estimate.value for r in blind]), ("_within", [r.within.value for r in blind])):
         metric = ROWS[f"blind_claim_auroc{suffix}"]
         value = metric(records(scored, metric.__name__, text=True))
@@ -83,7 +84,7 @@ def test_every_detector_of_claims_has_two_rows_and_says_why_it_has_no_number() -
     assert len(ROWS) == 2 * (len(names("claim")) + 1)
     without = scored_run(scripted(1, images=6))
     assert str(ROWS["contradiction_claim_auroc"](records(without, "contradiction_claim_auroc"))).startswith(
-        "undefined: there are no contradictions"
+        "undefined: 36 of 36 claims have no such score (there are no contradictions"
     )
     unlabelled = replace(
         without, answers=tuple(replace(a, labels=replace(a.labels, labels=(None,) * 6)) for a in without.answers)
@@ -274,7 +275,7 @@ def test_several_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) 
             for mine, other in zip(both[0][id].units, parts.units, strict=True):
                 assert (mine.id, mine.label, mine.numbers.keys()) == (other.id, other.label, other.numbers.keys())
                 for name, value in other.numbers.items():
-                    assert mine[name] == pytest.approx(value), name
+                    assert mine.numbers[name] == pytest.approx(value), name
 
 
 # --- from a server to the table ---------------------------------------------------------------------------------------
@@ -351,7 +352,7 @@ def test_a_server_with_known_probabilities_gives_the_closed_form_in_the_table(ev
         assert 0.01 < stderr < 0.06, row
         assert abs(value - wanted) < 2.5 * stderr, row
     assert cells["radflag_claim_auroc,exact"] - cells["blind_claim_auroc,exact"] > 0.05
-    assert cells["contradiction_claim_auroc,exact"] == "undefined: every labelled claim has the same score"
+    assert cells["contradiction_claim_auroc,exact"] == "undefined: every claim has the same score"
     assert str(cells["claims_radflag_mean_auroc,exact"]).startswith("undefined")  # no whole report is right
     settings = evaluated.results["configs"]["scripted_reports"]["hedge"]["claims"]
     assert settings["asked"]["model"] == "reader"

@@ -10,8 +10,9 @@ from finished_runs import finished_run
 from markupsafe import escape
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc, name_of
+from hedge_tasks.detectors.pipeline import Scores, name_of
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
 from hedge_tasks.measures.headline import headline

@@ -16,9 +16,10 @@ from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.base import INSIDE
 from hedge_tasks.detectors.evidence import evidence_of, relation_matrices
-from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_clustered
+from hedge_tasks.detectors.pipeline import USUAL, score_clustered
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
 from hedge_tasks.runs.run_files import save_run
@@ -80,7 +81,7 @@ def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pyte
 
 @pytest.mark.slow
 def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
-    table = detector_table(RUN, SCORER, names())
+    table = detector_table(RUN, SCORER, names(), blind=False)
     assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
     of_tokens = {"baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"}
     kept = {"relations", "cosines", "claims", *of_tokens, *PASSES, *INSIDE}
@@ -116,7 +117,7 @@ def test_p_values_are_adjusted_for_all_detectors() -> None:
 
 
 def test_at_one_price_everybody_gets_what_it_can_pay() -> None:
-    table = detector_table(RUN, SCORER, ("se", "vase", "msp", "radflag_noisy", "lexical"), budget=5)
+    table = detector_table(RUN, SCORER, ("se", "vase", "msp", "radflag_noisy", "lexical"), budget=5, blind=False)
     rows = {row.detector: row for row in table.rows}
     assert {name: row.draws for name, row in rows.items()} == {
         "se": 5,

@@ -586,7 +586,7 @@ def test_no_pair_no_question():
     [
         ({"texts": "ab", "n_clean": 1}, "2 texts"),
         ({"texts": ("a",), "n_clean": 1}, "1 texts cannot be a baseline answer and 1 clean"),
-        ({"texts": ("a", "b"), "n_clean": 1, "cluster_ids": (0,)}, "1 cluster ids for 2 answers"),
+        ({"texts": ("a", "b"), "n_clean": 1, "cluster_ids": (0,)}, "cluster_ids must have shape"),
         ({"texts": ("a", "b"), "n_clean": 1, "mean_logprobs": np.zeros(3)}, r"mean_logprobs must have shape \(2,\)"),
         ({"texts": ("a", "b"), "n_clean": 1, "relations": np.zeros((2, 2))}, r"relations must have shape \(2, 2, 3\)"),
         ({"texts": ("a", "b"), "n_clean": 1, "cosines": np.zeros((3, 3))}, r"cosines must have shape \(2, 2\)"),

@@ -16,7 +16,7 @@ from finished_runs import EXACT, finished_run
 
 from hedge_tasks.cli import main, whole_parser
 from hedge_tasks.cli.printing import as_latex
-from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.runs.run_files import load_run, save_run
 from hedge_tasks.runs.scorers import scorers_of

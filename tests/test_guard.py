@@ -14,12 +14,10 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.guard.calibrate import calibrate, check
+from hedge_tasks.guard.calibrate import calibrate, check, labels_of
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
-from hedge_tasks.statistics.grouped_risk import grouped_p_value
-from hedge_tasks.statistics.risk_control import binomial_p_value
 
 SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 
@@ -45,7 +43,7 @@ def test_what_is_promised_is_what_the_documents_show() -> None:
     assert share_wrong < 0.3
     assert POLICY.promise.n_groups is not None
     assert 2 * POLICY.promise.n_groups == POLICY.promise.n  # two questions an image
-    assert POLICY.calibration.documents == 600
+    assert POLICY.calibration.coverage.total == 600
 
 
 def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path) -> None:
@@ -110,17 +108,25 @@ def test_the_widest_of_several_detectors_wins_and_all_are_corrected_for() -> Non
     assert shares[found.policy.detector] == max(shares.values())
     promise = found.policy.promise
     assert promise.n_detectors == 3
-    assert promise.p_value <= promise.level <= 0.2 / 3 + 1e-12
 
 
-def test_a_promise_follows_from_its_counts() -> None:
-    promise = POLICY.promise
-    if promise.n_groups is None:
-        assert promise.p_value == binomial_p_value(promise.n_accepted, promise.n_wrong, promise.risk)
-    else:
-        options = {"largest": promise.largest, "risk": promise.risk, "level": promise.level}
-        assert promise.p_value == pytest.approx(grouped_p_value(promise.bets, **options))  # type: ignore[arg-type]
-        assert np.sum(promise.bets, axis=0).tolist() == [promise.n_accepted, promise.n_wrong]
+def test_what_is_missing_is_not_like_the_rest() -> None:
+    """Thirty that decline with the best score are never accepted; more than 5 % undecided count as hallucinated."""
+    template = min(RUN.answer_sets, key=lambda a: a.label or 0)
+    extra = [replace(template, id=f"d{i}", group=f"d{i}").with_label(None) for i in range(30)]
+    run = replace(RUN, answer_sets=(*RUN.answer_sets, *extra))
+    options = {"risk": 0.3, "confidence": 0.8}
+    whole = calibrate(RUN, scorer_of(RUN, None), ["radflag"], **options).policy
+    declined = replace(run, verdicts={**run.verdicts, **{a.id: {"category": "no_answer"} for a in extra}})
+    silent = calibrate(declined, scorer_of(RUN, None), ["radflag"], **options).policy
+    assert whole is not None
+    assert silent is not None
+    assert silent.promise.replaced(accepted=0.5) == whole.promise.replaced(accepted=0.5)
+    assert silent.promise.accepted == pytest.approx(whole.promise.accepted * 600 / 630)
+    assert silent.calibration.coverage.declined == 30
+    assert np.isnan(labels_of(run)[-30:]).all(), "5 % at most are left out"
+    more = replace(run, answer_sets=(*run.answer_sets, *(replace(a, id=f"more {a.id}") for a in extra[:2])))
+    assert (labels_of(more)[-32:] == 1).all()
 
 
 @pytest.mark.slow
@@ -191,6 +197,6 @@ def test_declined_answers_take_no_promise_away(tmp_path: Path) -> None:
     options = ["--risk", "0.3", "--confidence", "0.8", "--out", str(out)]
     assert main(["calibrate", str(save_run(run, tmp_path / "run")), *options]) == 0
     made = load_policy(out)
-    assert (made.threshold, made.promise.bets) == (POLICY.threshold, POLICY.promise.bets)
+    assert (made.threshold, made.promise.n_accepted) == (POLICY.threshold, POLICY.promise.n_accepted)
     assert made.promise.accepted == pytest.approx(POLICY.promise.accepted * 2 / 3)
     assert not check(made, replace(run_of(2), answer_sets=(*run_of(2).answer_sets, *declining))).shifted

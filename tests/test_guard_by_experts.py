@@ -75,7 +75,7 @@ def test_the_command_promises_what_experts_say(tmp_path: Path, capsys: pytest.Ca
     assert "labels 400" in printed
     assert "risk by experts 0." in printed
     assert "experts: 2 radiologists" in printed
-    assert load_policy(out).calibration.labelled <= 400
+    assert load_policy(out).calibration.coverage.total <= 400
     plain = save_run(finished_run(40, seed=5, sampling=SAMPLING), tmp_path / "other")
     assert main(["calibrate", str(plain), *options, "--audit"]) == 2
     assert "hedge audit apply" in capsys.readouterr().err

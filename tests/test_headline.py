@@ -98,7 +98,7 @@ def test_more_than_five_percent_without_a_label_are_bounds(missing: int, bounded
     finding = headline(replace(run, verdicts=declined))
     assert finding.bounds is None
     assert f"; {missing} more were declined." in finding.text
-    assert finding.coverage == Coverage(80 - missing, missing)
+    assert finding.coverage == Coverage(labelled=80 - missing, declined=missing)
     # What failed is not there at all, and is no more like the rest.
     failed = headline(replace(with_labels(RUN, lambda i, a: i % 2), settings={**RUN.settings, "failed": ["x"] * 5}))
     assert failed.bounds == (40 / 85, 45 / 85)

@@ -19,12 +19,10 @@ from datasets import Image as ImageFeature
 from linear import first_growth, sizes
 from PIL import Image
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import image_fault
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.splits import image_faults
-from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement, samples_pairs
-from hedge_tasks.detectors.pipeline import score_answers, summarise
+from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
 from hedge_tasks.errors import DataError, DrawsFailed
 from hedge_tasks.io.files import _host, write_whole
 from hedge_tasks.judging.base import Case
@@ -240,26 +238,7 @@ def test_lexical_disagreement_of_many_answers_is_linear() -> None:
     assert lexical_disagreement(answers) == lexical_disagreement(answers)
     # Of every thirteenth answer all pairs: another sample, as large.
     exact = sum(lexical_disagreement([answers[i], answers[j]]) for i, j in PAIRS) / len(PAIRS)
-    assert samples_pairs(answers[:1200])
     assert abs(lexical_disagreement(answers[:1200]) - exact) < 4 * 0.5 / MOST_PAIRS**0.5
-
-
-def test_a_sample_of_pairs_is_said_in_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def answers(n: int) -> AnswerSet:
-        return AnswerSet(f"q{n}", Answer("a"), tuple(Answer(f"a {i}") for i in range(n)), label=n % 2)
-
-    assert not samples_pairs(["a"] * 1000)
-    assert [samples_pairs([f"a {i}" for i in range(n)]) for n in (100, 101)] == [False, True]
-    scores = [score_answers(answers(n), clustering="exact") for n in (2, 101)]
-    assert [s.lexical_sampled for s in scores] == [False, True]
-    assert summarise(scores)["lexical_sampled"] == 1
-    file = tmp_path / "a.jsonl"
-    file.write_text(answers(101).to_json(), "utf-8")
-    assert main(["score", str(file), "--clustering", "exact"]) == 0
-    assert "lexical: a sample of the pairs of answers, for 1 question" in capsys.readouterr().out
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
 
 
 def test_what_dead_writers_left_is_removed(tmp_path: Path) -> None:

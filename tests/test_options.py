@@ -19,7 +19,7 @@ from scipy.stats import chisquare, mannwhitneyu
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.option_files import OptionQuestion, read_options
-from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.coverage import Coverage, parts_of
 from hedge_tasks.runs.from_options import run_from_options

@@ -10,8 +10,8 @@ import pytest
 
 from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.measures.seed_spread import by_seed, draws_shares, spread_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run

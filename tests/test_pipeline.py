@@ -14,8 +14,9 @@ from rows import rows_of
 
 from hedge_tasks import AnswerSet, detectors
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy
-from hedge_tasks.detectors.pipeline import detection_auroc, prices_of, score_answers, score_clustered, summarise
+from hedge_tasks.detectors.pipeline import prices_of, score_answers, score_clustered, summarise
 from hedge_tasks.detectors.registry import names
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
 from hedge_tasks.measures.standard_measures import known_measures
@@ -186,7 +187,7 @@ def test_a_score_that_only_knows_the_kind_of_question_is_found_out() -> None:
     scored = score_answers(answer_set(), clustering="exact")
     kinds = [("hard", 1.0, y) for y in (1, 1, 1, 0) * 2] + [("easy", 0.0, y) for y in (0, 0, 0, 1) * 2]
     scores = [
-        replace(scored, numbers={**scored, "se": x}, label=y, question_type=kind, group=str(i))
+        replace(scored, numbers={**scored, "se": x}, label=y, parent=kind, group=str(i))
         for i, (kind, x, y) in enumerate(kinds)
     ]
 
@@ -196,10 +197,10 @@ def test_a_score_that_only_knows_the_kind_of_question_is_found_out() -> None:
     assert value("se_auroc") == 0.75
     assert value("se_auroc_within") == 0.5
     assert summarise(scores)["auroc_within_question_types"]["se"].value == 0.5
-    without = [replace(s, question_type=None) for s in scores]
+    without = [replace(s, parent=None) for s in scores]
     assert (
         summarise(without)["auroc_within_question_types"]["se"].reason
-        == "some documents have no such score or no question type"
+        == "not every unit has a parent, such as a kind of question"
     )
 
 
@@ -240,7 +241,7 @@ def test_rates_are_about_all_documents_and_an_auroc_about_those_not_held_out() -
     rows = [*[(0.0, 0, False)] * 5, *[(1.0, 1, False)] * 5]
     rows += [*[(0.0, 1, True)] * 5, *[(-1.0, 1, True)] * 5, *[(0.5, None, False)] * 5]
     scores = [
-        replace(scored, numbers={**scored, "se": x}, label=y, held_out=out, question_type="open", group=str(i))
+        replace(scored, numbers={**scored, "se": x}, label=y, held_out=out, parent="open", group=str(i))
         for i, (x, y, out) in enumerate(rows)
     ]
 

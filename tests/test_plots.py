@@ -17,8 +17,9 @@ from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
+from hedge_tasks.detectors.pipeline import SCORE_NAMES
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv, safe_cell
 from hedge_tasks.measures.comparisons import compare_two_runs, compare_two_scores

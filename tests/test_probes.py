@@ -18,10 +18,10 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.probes.base import FittedDetector, settled
 from hedge_tasks.detectors.probes.builtin import linear, mahalanobis
 from hedge_tasks.detectors.probes.crossfit import INFLATION, cross_fitted
-from hedge_tasks.detectors.probes.registry import MODULES, fitted, fitted_detectors
-from hedge_tasks.detectors.units import compare_columns, labelled
-from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.fitted import ProbeData, best_split, fitted_scores
+from hedge_tasks.detectors.probes.registry import MODULES, fitted_detectors
+from hedge_tasks.detectors.units import compare_columns
+from hedge_tasks.errors import DataError
+from hedge_tasks.measures.fitted import ProbeData, best_split
 from hedge_tasks.statistics import auroc
 
 # --- fitting --------------------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def test_labels_that_follow_from_the_states_are_found_and_useless_states_are_wor
     groups = [str(i // 2) for i in range(120)]
     labels = (states[:, 1, 3] + 0.3 * rng.normal(size=120) > 0).astype(int)
     for name in ("linear_probe", "relative_mahalanobis"):
-        one = fitted(name)
+        one = fitted_detectors()[name]
         # A distance from the supported tells classes of different place, not of a linear order.
         moved = states + 2.0 * labels[:, None, None] if name == "relative_mahalanobis" else states
         good = cross_fitted(one, moved, labels, labels, groups, repeats=1)
@@ -64,7 +64,9 @@ def test_labels_that_follow_from_the_states_are_found_and_useless_states_are_wor
     areas = []
     for seed in range(20):
         labels = np.random.default_rng(seed).integers(0, 2, 120)
-        areas.append(auroc(cross_fitted(fitted("linear_probe"), states, labels, labels, groups, repeats=1), labels))
+        areas.append(
+            auroc(cross_fitted(fitted_detectors()["linear_probe"], states, labels, labels, groups, repeats=1), labels)
+        )
     assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(20)
 
 
@@ -148,11 +150,11 @@ def test_without_labels_that_is_what_is_said() -> None:
 def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:
     one = data(shift=0.0)
     assert (one.missing, len(one.labels)) == (1, 79)
-    by_name, left_out = fitted_scores(one, [fitted("relative_mahalanobis")])
-    assert not left_out
-    units = [replace(s, numbers={"m": by_name["relative_mahalanobis"][s.id]}) for s in one.units]
-    plain = labelled(units, "m")
-    column, bare = replace(plain, inflation=INFLATION), plain.auroc().stderr or 0.0
+    probe = fitted_detectors()["relative_mahalanobis"]
+    assert one.columns([probe]) == ({}, {probe.name: "1 of 80 answers have no such score"})
+    column = replace(one, missing=0).columns([probe])[0][probe.name]
+    plain = replace(column, inflation=1.0)
+    bare = plain.auroc().stderr or 0.0
     assert column.auroc().stderr == pytest.approx(bare * INFLATION**0.5)
     other = replace(plain, values=np.random.default_rng(0).random(len(plain.values)))
     wide, narrow = compare_columns(column, other), compare_columns(plain, other)
@@ -164,9 +166,9 @@ def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None
 @pytest.mark.slow
 def test_heads_are_one_layer_of_features() -> None:
     one = data()
-    lens = fitted("lookback_lens")
+    lens = fitted_detectors()["lookback_lens"]
     assert one.at(lens).shape == (79, 1, 6)
-    assert auroc([*one.scores(lens).values()], one.labels) > 0.95
+    assert auroc(one.scores(lens), one.labels) > 0.95
 
 
 def test_equal_states_have_equal_scores_in_whatever_row_they_stand() -> None:
@@ -175,7 +177,7 @@ def test_equal_states_have_equal_scores_in_whatever_row_they_stand() -> None:
     states, groups = np.repeat(pictures, 3, axis=0), [str(i // 3) for i in range(120)]
     labels = rng.integers(0, 2, 120)
     for name in ("linear_probe", "relative_mahalanobis"):
-        values = cross_fitted(fitted(name), states, labels, labels, groups, repeats=2).reshape(40, 3)
+        values = cross_fitted(fitted_detectors()[name], states, labels, labels, groups, repeats=2).reshape(40, 3)
         assert (values == values[:, :1]).all()
     first, second, third = settled(np.array([1.0, np.nextafter(1.0, 2.0), 3.0]))
     assert first == second < third
@@ -193,16 +195,10 @@ def test_another_package_brings_a_fitted_detector_in_one_file(monkeypatch: pytes
     taken = replace(mine, name="linear_probe")
     monkeypatch.setattr(MODULES, "_entries", dict(MODULES._entries))
     MODULES.register("mine", SimpleNamespace(DETECTORS=(mine, taken)))
-    assert fitted("mean_difference") is mine
-    assert fitted("linear_probe") is not taken
+    assert fitted_detectors()["mean_difference"] is mine
+    assert fitted_detectors()["linear_probe"] is not taken
     one = data()
-    assert auroc([*one.scores(fitted("mean_difference")).values()], one.labels) > 0.8
-
-
-def test_names_are_looked_up() -> None:
-    assert set(fitted_detectors()) >= {"linear_probe", "question_probe", "entropy_probe", "relative_mahalanobis"}
-    with pytest.raises(ConfigError, match="linear_probe"):
-        fitted("linear_prob")
+    assert auroc(one.scores(fitted_detectors()["mean_difference"]), one.labels) > 0.8
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
-from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run, sums_of

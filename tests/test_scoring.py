@@ -10,10 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.detectors import discrete_semantic_entropy, radflag, semantic_entropy, vase
-from hedge_tasks.detectors.builtin.baseline_answer import negative_baseline_logprob
 from hedge_tasks.detectors.builtin.lexical import _lcs_length, lexical_disagreement
-from hedge_tasks.detectors.builtin.n_clusters import number_of_clusters
-from hedge_tasks.detectors.builtin.predictive_entropy import negative_mean_clean_logprob
 from hedge_tasks.detectors.distribution import semantic_distribution
 
 INF, NAN = math.inf, math.nan
@@ -205,19 +202,6 @@ def test_a_huge_alpha_gives_the_limit_and_no_warning():
 # --- simple baselines ------------------------------------------------------------------------------------------------
 
 
-def test_likelihood_baselines_are_higher_for_less_likely_answers():
-    assert negative_baseline_logprob(-2.0) == 2.0
-    assert negative_mean_clean_logprob([-2.0, -1.0]) == 1.5
-    assert negative_mean_clean_logprob([-1.0, -INF]) == INF
-    assert is_plus_zero(negative_baseline_logprob(0.0))
-    assert is_plus_zero(negative_mean_clean_logprob([0.0]))
-
-
-def test_number_of_clusters_counts_distinct_ids():
-    assert number_of_clusters([3, -1, 3, 3]) == 2.0
-    assert isinstance(number_of_clusters([1]), float)
-
-
 def longest_common_subsequence(a, b):
     """By enumeration of all subsequences."""
     subsequences = {tuple(s) for r in range(len(a) + 1) for s in itertools.combinations(a, r)}
@@ -282,10 +266,6 @@ def test_lexical_disagreement_of_known_answers(answers, expected):
         (lambda: vase([0], [0], [-1.0], [NAN]), r"noisy_logprobs\[0\] is NaN"),
         (lambda: vase([0], [0], alpha=NAN), "alpha must be a finite number"),
         (lambda: vase([0], [0], alpha=INF), "alpha must be a finite number"),
-        (lambda: negative_baseline_logprob(NAN), "baseline_logprob.* is NaN"),
-        (lambda: negative_baseline_logprob(INF), r"baseline_logprob.* is \+inf"),
-        (lambda: negative_mean_clean_logprob([]), "clean_logprobs is empty"),
-        (lambda: number_of_clusters([]), "clean_ids is empty"),
         (lambda: lexical_disagreement([]), "clean_answers is empty"),
         (lambda: lexical_disagreement("yes"), "got one string"),
     ],

@@ -90,7 +90,7 @@ def test_a_run_is_scored_again_by_the_detectors_that_cost_nothing(
     [of_run] = json.loads(capsys.readouterr().out)
     found = {d["detector"]: d for d in of_run["detectors"]}
     priced = {name for name, of in found.items() if of["estimate"]["value"] is not None}
-    assert {"baseline_nll", "msp", "length"} <= priced
+    assert {"baseline_nll", "msp", "length (blind)"} <= priced
     assert all(found[name]["draws"] == 0 for name in priced)
     assert "se" not in priced
     assert main(["report", str(run.output), "--out", str(tmp_path / "report.html")]) == 0

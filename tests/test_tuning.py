@@ -16,17 +16,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.clustering import EmbeddingClustering
-from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, detection_auroc, score_clustered
+from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.thresholds import (
-    DocumentProfile,
-    ThresholdChoice,
-    choose,
-    cluster_by_choice,
-    profile_documents,
-    take_choice,
-)
+from hedge_tasks.detectors.thresholds import cluster_by_choice, take_choice
+from hedge_tasks.detectors.thresholds.choice import ThresholdChoice, choose
 from hedge_tasks.detectors.thresholds.plateau import Grid, plateau, weighted_areas
+from hedge_tasks.detectors.thresholds.profile import DocumentProfile, profile_documents
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
 from hedge_tasks.measures.standard_measures import known_measures
@@ -95,7 +91,7 @@ def test_the_profile_has_the_scores_of_every_threshold(
 def test_a_profile_without_noisy_answers_has_no_vase() -> None:
     profiles = profiles_of(answer_sets(0, noisy=False))
     assert all("vase" not in profile.scores for profile in profiles)
-    chosen = choose(profiles, ThresholdChoice("oracle", target="vase"))
+    chosen = choose(profiles, ThresholdChoice(method="oracle", target="vase"))
     assert chosen.parts[0].reason == "some documents have no vase"
     assert set(chosen.thresholds.values()) == {0.9}
 
@@ -113,7 +109,7 @@ def test_optuna_chooses_what_it_would_choose_on_the_objective_itself() -> None:
         return float(roc_auc_score(labels, [round(s["se"], 12) for s in scored_at(sets, tau)]))
 
     study.optimize(objective, n_trials=20)
-    [part] = choose(profiles_of(sets), ThresholdChoice("oracle", search="optuna", seed=3)).parts
+    [part] = choose(profiles_of(sets), ThresholdChoice(method="oracle", search="optuna", seed=3)).parts
     assert part.threshold == round(study.best_params["threshold"], 6)
     assert part.auroc == pytest.approx(study.best_value)
 
@@ -127,14 +123,15 @@ def sides(sets: list[AnswerSet], choice: ThresholdChoice) -> tuple[set[str], set
 
 @pytest.mark.parametrize("seed", range(10))
 def test_questions_of_one_image_stay_on_one_side(seed: int) -> None:
-    out, rest = sides(answer_sets(0, 60), ThresholdChoice("tuned", per_class=1, seed=seed))
+    out, rest = sides(answer_sets(0, 60), ThresholdChoice(method="tuned", per_class=1, seed=seed))
     assert out
     assert not out & rest
     assert sum(a.group in out for a in answer_sets(0, 60)) in range(12, 15)  # a fifth, rounded up to whole images
 
 
 def test_another_seed_holds_out_other_images() -> None:
-    choices = {frozenset(sides(answer_sets(0, 60), ThresholdChoice("tuned", per_class=1, seed=s))[0]) for s in range(5)}
+    ways = [ThresholdChoice(method="tuned", per_class=1, seed=seed) for seed in range(5)]
+    choices = {frozenset(sides(answer_sets(0, 60), way)[0]) for way in ways}
     assert len(choices) == 5
 
 
@@ -142,7 +139,7 @@ def test_another_seed_holds_out_other_images() -> None:
 def test_cross_fit_never_asks_the_document_itself() -> None:
     """Turning a document's own label, and those of its image, changes thresholds of others, never its own."""
     sets = answer_sets(4, 60)
-    choice = ThresholdChoice("cross-fit", per_class=1, repeats=2)
+    choice = ThresholdChoice(method="cross-fit", per_class=1, repeats=2)
     before = choose(profiles_of(sets), choice)
     changed_others = 0
     for group in {a.group for a in sets}:
@@ -161,7 +158,7 @@ def test_cross_fit_never_asks_the_document_itself() -> None:
 @pytest.mark.parametrize("search", ["plateau", "optuna"])
 def test_neither_order_nor_processes_change_the_choice(method: str, search: str) -> None:
     sets = answer_sets(5)
-    choice = ThresholdChoice(method, search=search, per_class=4, repeats=2)
+    choice = ThresholdChoice(method=method, search=search, per_class=4, repeats=2)
     whole, outcome = cluster_by_choice(sets, backend(), choice)
     shuffled = random.Random(0).sample(sets, len(sets))
     parts = [shuffled[:13], shuffled[13:]]
@@ -182,7 +179,7 @@ def test_the_oracle_is_not_below_cross_fit_on_average() -> None:
         sets = answer_sets(seed, 60)
         aurocs = {}
         for method in ("oracle", "cross-fit"):
-            clustered, _ = cluster_by_choice(sets, backend(), ThresholdChoice(method, repeats=1))
+            clustered, _ = cluster_by_choice(sets, backend(), ThresholdChoice(method=method, repeats=1))
             aurocs[method] = detection_auroc([score_clustered(a) for a in clustered], "se").value or 0.0
         gaps.append(aurocs["oracle"] - aurocs["cross-fit"])
     assert np.mean(gaps) > 0
@@ -193,7 +190,7 @@ def test_the_oracle_is_not_below_cross_fit_on_average() -> None:
 )
 def test_without_usable_labels_a_stated_threshold_is_used(label: int | None, reason: str) -> None:
     sets = [a.with_label(label) for a in answer_sets(0)]
-    clustered, chosen = cluster_by_choice(sets, backend(), ThresholdChoice("tuned", share=0.2, fallback=0.85))
+    clustered, chosen = cluster_by_choice(sets, backend(), ThresholdChoice(method="tuned", share=0.2, fallback=0.85))
     reasons = [part["reason"] for part in chosen.settings()["parts"]]
     assert [text[:50] for text in reasons] == [reason[:50]]
     assert not chosen.held_out
@@ -201,7 +198,7 @@ def test_without_usable_labels_a_stated_threshold_is_used(label: int | None, rea
 
 
 def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() -> None:
-    scorer = Scorer("embed", backend(), choice=ThresholdChoice("tuned", per_class=1))
+    scorer = Scorer("embed", backend(), choice=ThresholdChoice(method="tuned", per_class=1))
     sets = answer_sets(6)
     scores = scorer.score(sets)
     out = [s for s in scores if s.held_out]
@@ -226,7 +223,7 @@ def test_the_filter_records_what_was_chosen() -> None:
 def test_a_runs_choice_is_built_again_from_its_settings() -> None:
     scorer = Scorer.build("embed", "embed", {"threshold": "tuned", "tuning": {"target": "vase", "seed": 4}})
     again = Scorer.from_settings("embed", {**scorer.settings(), "chosen": {"parts": []}})
-    assert again.choice == scorer.choice == ThresholdChoice("tuned", target="vase", seed=4)
+    assert again.choice == scorer.choice == ThresholdChoice(method="tuned", target="vase", seed=4)
 
 
 @pytest.mark.parametrize(
@@ -234,10 +231,10 @@ def test_a_runs_choice_is_built_again_from_its_settings() -> None:
     [
         ("embed", {"threshold": "tunned"}, "did you mean 'tuned'"),
         ("embed", {"threshold": "tuned", "tuning": {"fold": 3}}, "did you mean 'folds'"),
-        ("embed", {"threshold": "tuned", "tuning": {"folds": 1}}, "folds must be a whole number of at least 2"),
+        ("embed", {"threshold": "tuned", "tuning": {"folds": 1}}, "tuning: folds: expected"),
         ("embed", {"threshold": "tuned", "tuning": {"low": 0.9, "high": 0.8}}, "low must be below high"),
         ("embed", {"threshold": "tuned", "tuning": {"target": "SE"}}, "target"),
-        ("embed", {"threshold": "tuned", "tuning": {"share": 1}}, "share must be a number between 0 and 1"),
+        ("embed", {"threshold": "tuned", "tuning": {"share": 1}}, "tuning: share: expected"),
         ("embed", {"threshold": "tuned", "tuning": 3}, "expected a mapping"),
         ("embed", {"threshold": 0.9, "tuning": {}}, "only beside threshold"),
         ("hybrid", {"threshold": "tuned"}, "only embed chooses one"),
@@ -278,7 +275,7 @@ def test_too_few_of_a_class_choose_nothing_and_say_so() -> None:
 
 def test_a_label_free_threshold_asks_no_label() -> None:
     sets = answer_sets(3)
-    choice = ThresholdChoice("label-free", quantile=0.5)
+    choice = ThresholdChoice(method="label-free", quantile=0.5)
     chosen = choose(profiles_of(sets), choice)
     turned = [a.with_label(None) for a in sets]
     assert choose(profiles_of(turned), choice).thresholds == chosen.thresholds

@@ -25,7 +25,7 @@ def units(seed: int, n: int = 60) -> list[Unit]:
         label = None if i % 5 == 4 else int(dice.random() < 0.4)
         numbers = {"a": dice.random() + (label or 0) / 2, "b": dice.random(), "same": 1.0}
         numbers |= {} if i == 7 else {"lacking": dice.random()}
-        made.append(Unit(f"{i}", "claim", f"answer {i // 2}", f"image {i // 4}", label, numbers=numbers))
+        made.append(Unit(f"{i}", label, f"image {i // 4}", f"answer {i // 2}", numbers, level="claim"))
     return made
 
 
@@ -38,8 +38,8 @@ def test_columns_are_of_labelled_units_and_say_what_is_wrong() -> None:
     made = units(0)
     columns, left_out = columns_of(made, ["a", "b", "same", "lacking"])
     assert list(columns) == ["a", "b"]
-    assert left_out["same"] == "every labelled claim has the same score"
-    assert left_out["lacking"] == "1 of 48 labelled claims have no such score"
+    assert left_out["same"] == "every claim has the same score"
+    assert left_out["lacking"] == "1 of 48 claims have no such score"
     counted = [unit for unit in made if unit.label is not None]
     won, pairs = pairs_won([(unit.numbers["a"] or 0.0, unit.label or 0) for unit in counted])
     assert columns["a"].auroc().value == pytest.approx(won / pairs)
@@ -71,7 +71,7 @@ def test_answers_are_units_within_their_kind_of_question() -> None:
     answers = [Scores(f"{i}", i % 2, None, "open" if i < 4 else "closed", {"se": i / 8}, "", ()) for i in range(8)]
     answers += [replace(one, id=f"again {one.id}") for one in answers]
     column = labelled(answers, "se")
-    assert (column.groups, column.strata) == (None, (("open",) * 4 + ("closed",) * 4) * 2)
+    assert (column.groups, column.strata) == (None, ("closed",) * 8 + ("open",) * 8)
     # Of each kind the answers 0 to 3 with labels 0 1 0 1, twice: three of four pairs are won.
     assert column.within().value == 0.75
 

@@ -16,6 +16,7 @@ from hedge_tasks.io.commands import say
 
 if TYPE_CHECKING:
     from hedge_tasks.data.spans import LabelledSpan
+    from hedge_tasks.detectors.units import Labelled
     from hedge_tasks.judging import Judge
     from hedge_tasks.runs.claim_files import KeptSupport
     from hedge_tasks.runs.claims import ScoredClaims, Supported, SupportPrice, SupportSource
@@ -198,16 +199,16 @@ def _judged(
 
 def _probes(
     finished: Run, scored: ScoredClaims, options: Mapping[str, str]
-) -> tuple[Mapping[str, Mapping[str, float]], Mapping[str, str]]:
-    """Return the scores of fitted detectors by the claim's id, and why others have none."""
+) -> tuple[Mapping[str, Labelled], Mapping[str, str]]:
+    """Return the columns of fitted detectors, and why others have none."""
     from hedge_tasks.detectors.probes.registry import fitted_detectors
-    from hedge_tasks.measures.fitted import SENTENCES, ProbeData, fitted_scores, inside_of_claims
+    from hedge_tasks.measures.fitted import SENTENCES, ProbeData, inside_of_claims
     from hedge_tasks.runs.claims import claim_units
     from hedge_tasks.runs.kept_inside import inside_source
 
     inside = inside_of_claims(scored.answers, inside_source(finished)(SENTENCES))
     data = ProbeData.of(claim_units(scored, **options).units, inside, frozenset({"sentence_states"}))
-    return fitted_scores(data, [*fitted_detectors("claim").values()])
+    return data.columns([*fitted_detectors("claim").values()])
 
 
 def _judge(spec: str, finished: Run) -> Judge:

@@ -91,8 +91,8 @@ def _sweep(run: Run, clustering: ClusteringChoice, names: str | None, by: str) -
     return {"task": run.task, "by": by, "clustering": settings, "points": sweep_table(list(points), by)}
 
 
-def _thresholds(run: Run, clustering: ClusteringChoice, search: str) -> dict[str, Any]:
-    from hedge_tasks.detectors.thresholds import ThresholdChoice
+def _thresholds(run: Run, clustering: ClusteringChoice, search: Literal["plateau", "optuna"]) -> dict[str, Any]:
+    from hedge_tasks.detectors.thresholds.choice import ThresholdChoice
     from hedge_tasks.measures.sweep import check_samples
     from hedge_tasks.measures.threshold_report import threshold_table
     from hedge_tasks.runs.scorers import scorers_of
@@ -195,17 +195,10 @@ def _table(table: DetectorTable, *, everything: bool) -> Table:
     from hedge_tasks.numbers import reason_lines
 
     rows = [row for i, row in enumerate(table.rows) if everything or i < _SHOWN or not row.draws]
-    baselines: list[dict[str, Cell]] = [
-        {"detector": f"{row.name}{'*' if row.reversed else ''} (blind)", "draws": 0, "estimate": row.estimate}
-        for row in (table.blind.rows if table.blind else ())
-        if row.name not in {shown.detector for shown in rows}  # the length is a detector as well
-    ]
     notes = ["p: of this table, exploratory; the run's family of comparisons stands below"]
     if everything:
-        left_out = {**table.left_out, **(table.blind.left_out if table.blind else {})}
-        notes += reason_lines("left out", left_out.items())
+        notes += reason_lines("left out", table.left_out.items())
     elif (hidden := len(table.rows) - len(rows)) or table.left_out:
         notes.append(f"--all: {hidden} more rows, their numbers within types, and {len(table.left_out)} left out")
-    shown: dict[str, Any] = {"experts": table.experts, "baselines": baselines, "notes": notes}
     title = f"{table.run.title}; filter {table.scorer.name}"
-    return numbers_table(rows, against=table.against, brief=not everything, title=title, **shown)
+    return numbers_table(rows, against=str(table.against[0]), brief=not everything, title=title, notes=notes)

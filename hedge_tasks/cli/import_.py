@@ -109,7 +109,7 @@ def options(
     from hedge_tasks.runs.run_files import save_run
     from hedge_tasks.sampling.option_draws import OptionSampling
 
-    sampling = OptionSampling(draws, temperature, seed=seed)
+    sampling = OptionSampling(n=draws, temperature=temperature, seed=seed)
     models = read_options(file, questions, group)
     if model_name is not None and set(models) != {""}:
         raise ConfigError(f"--model-name: {file} names its models itself: {', '.join(sorted(models))[:300]}")

@@ -14,22 +14,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, ClaimEvidence
+from hedge_tasks.claims.base import NEUTRAL, ClaimEvidence
 from hedge_tasks.clustering.relations import Pair
 from hedge_tasks.data.answers import NOISY, OPTION, Answer, AnswerSet
 from hedge_tasks.data.inside import HEADS, LOGITS, Inside
 from hedge_tasks.detectors.distribution import entropy
-
-__all__ = [
-    "CONTRADICTION",
-    "ENTAILMENT",
-    "NEUTRAL",
-    "INSIDE_ARRAYS",
-    "Evidence",
-    "evidence_of",
-    "placed_cosines",
-    "relation_matrices",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.floating[Any]]
@@ -115,14 +104,12 @@ class Evidence:
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, np.full(k, np.nan))
         shapes = {"mean_logprobs": (k,), "n_tokens": (k,), "relations": (k, k, 3), "cosines": (k, k)}
+        shapes |= {"cluster_ids": (k,), "relevances": (k,)}
         for name, shape in shapes.items():
             value = getattr(self, name)
-            if value is not None and value.shape != shape:
-                raise ValueError(f"{name} must have shape {shape} for {k} answers, got {value.shape}")
-        if self.cluster_ids is not None and len(self.cluster_ids) != k:
-            raise ValueError(f"there are {len(self.cluster_ids)} cluster ids for {k} answers")
-        if self.relevances is not None and len(self.relevances) != k:
-            raise ValueError(f"there are relevances for {len(self.relevances)} of {k} answers")
+            seen = (len(value),) if isinstance(value, tuple) else getattr(value, "shape", shape)
+            if seen != shape:
+                raise ValueError(f"{name} must have shape {shape} for {k} answers, got {seen}")
         for name in ("draw_states", "draw_logits"):
             if name in self.inside and len(self.inside[name]) != self.n_clean:
                 raise ValueError(f"there are {name} of {len(self.inside[name])} of {self.n_clean} clean answers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,12 +13,10 @@ from hedge_tasks.clustering.base import Behind
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
-from hedge_tasks.detectors.builtin.lexical import samples_pairs
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
-from hedge_tasks.detectors.units import UnitsOfAnswer, shared_groups
+from hedge_tasks.detectors.units import Unit, UnitsOfAnswer, detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.numbers import ONE_DIGIT, Number
-from hedge_tasks.statistics import StratifiedAuroc, estimate_auroc, stratified_auroc
+from hedge_tasks.numbers import ONE_DIGIT
 
 SCORE_NAMES = ("se", "radflag", "vase")
 """The detectors of the HEDGE paper: what is shown first."""
@@ -37,35 +35,22 @@ REFERENCE = SCORE_NAMES[0]
 
 
 @dataclass(frozen=True)
-class Scores(Mapping[str, float | None]):
-    """Scores of one question: name -> number, the higher the more likely it is hallucinated.
+class Scores(Unit, Mapping[str, float | None]):
+    """A unit that is a whole answer: name -> number, the higher the more likely it is hallucinated.
 
     A detector that was asked and has no number is there with None; `left_out` says why.
 
     Attributes:
-        id, label, group, question_type: as in the answer set.
-        numbers: by detector.
         weighting: "logprob" or "uniform": what the answers' weights in se and vase are.
         cluster_ids: in the order baseline, clean, noisy.
         held_out: the threshold of the clustering was chosen on this question, so no AUROC counts it.
-        choice_errors: by score, what the choice of the threshold adds to the standard error of the AUROC.
-        lexical_sampled: whether lexical compares a sample of the pairs of answers, because there are too many.
-        left_out: detector -> why it has no number.
         n_clean: how many of the answers are clean samples.
         parts: the labelled claims of the baseline answer with their scores, for rows about these.
     """
 
-    id: str
-    label: int | None
-    group: str | None
-    question_type: str | None
-    numbers: Mapping[str, float | None]
-    weighting: str
-    cluster_ids: tuple[int, ...]
+    weighting: str = "uniform"
+    cluster_ids: tuple[int, ...] = ()
     held_out: bool = False
-    choice_errors: Mapping[str, float] = field(default_factory=dict)
-    lexical_sampled: bool = False
-    left_out: Mapping[str, str] = field(default_factory=dict)
     n_clean: int = 0
     parts: UnitsOfAnswer | None = None
 
@@ -82,11 +67,6 @@ class Scores(Mapping[str, float | None]):
 
     def __len__(self) -> int:
         return len(self.numbers)
-
-    @property
-    def stratum(self) -> str | None:
-        """Answers with the same one are compared with each other: the kind of question."""
-        return self.question_type
 
     @property
     def reported_label(self) -> int | None:
@@ -158,13 +138,12 @@ def score_clustered(
         id=answer_set.id,
         label=answer_set.label,
         group=answer_set.group,
-        question_type=answer_set.question_type,
+        parent=answer_set.question_type,
         numbers=numbers,
         weighting="logprob" if answer_set.has_logprobs else "uniform",
         cluster_ids=answer_set.cluster_ids,
         held_out=answer_set.held_out,
         choice_errors=answer_set.choice_errors,
-        lexical_sampled="lexical" in numbers and samples_pairs([answer.text for answer in answer_set.clean]),
         left_out=left_out,
         n_clean=len(answer_set.clean),
     )
@@ -217,55 +196,6 @@ def score_answers(
         backend = build_backend(clustering, **options) if isinstance(clustering, str) else clustering
         [answer_set] = cluster_answer_sets([answer_set], backend, with_question=with_question)
     return score_clustered(answer_set, alpha=alpha)
-
-
-def detection_auroc(scores: Sequence[Scores], name: str, **options: Any) -> Number:
-    """ROC-AUC of one detector against the labels, over the documents that have both.
-
-    Undefined (no labels, one class, a detector that this data cannot have) comes back with the reason.
-    """
-    counted = [(s, label) for s in scores if (label := s.reported_label) is not None]
-    extra = max((s.choice_errors.get(name, 0.0) for s in scores), default=0.0)
-    pairs = [(s[name], label, s.group) for s, label in counted]
-    estimate = auroc_of_pairs(pairs, extra_stderr=extra, **options)
-    return with_reasons(estimate, [s.left_out[name] for s, _ in counted if name in s.left_out])
-
-
-def with_reasons(estimate: Number, reasons: Iterable[str]) -> Number:
-    """Return an estimate that, where it is undefined, also says why documents have no number."""
-    text = "; ".join(sorted(set(reasons)))
-    return replace(estimate, reason=f"{estimate.reason} ({text})") if text and estimate.value is None else estimate
-
-
-def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **options: Any) -> Number:
-    """AUROC of (score, label, group); the error is that between groups where every document has one."""
-    defined = [pair for pair in pairs if pair[0] is not None]
-    if pairs and len(defined) < len(pairs):
-        missing = len(pairs) - len(defined)
-        reason = f"{missing} of {len(pairs)} documents have no such score"
-        return Number(None, n=len(pairs), n_positive=sum(label for _, label, _ in pairs), reason=reason)
-    if not pairs:
-        return Number(None, n=0, n_positive=0, reason="no document has a label")
-    if len({score for score, _, _ in defined}) == 1 and len({label for _, label, _ in defined}) == 2:
-        # 0.5 by the definition, and by a server that always gives the same answer: no finding about a detector.
-        n_positive = sum(label for _, label, _ in defined)
-        return Number(None, n=len(defined), n_positive=n_positive, reason="every document has the same score")
-    # In an order of their own: which rank of a distributed run hands its documents in first must not matter.
-    values, labels, groups = zip(*sorted(defined, key=lambda pair: (str(pair[2]), pair[1], pair[0])), strict=True)
-    return estimate_auroc(values, labels, groups=shared_groups(groups), **options)
-
-
-def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str | None]]) -> StratifiedAuroc:
-    """AUROC of (score, label, question_type, group) that compares only documents of the same question type.
-
-    A pooled AUROC can be nothing but the question type: some types are harder and have more diverse answers.
-    """
-    if not rows or any(score is None or question_type is None for score, _, question_type, _ in rows):
-        return StratifiedAuroc.undefined("some documents have no such score or no question type")
-    # In an order of their own, as for `auroc_of_pairs`.
-    ordered = sorted(rows, key=lambda row: (str(row[2]), str(row[3]), row[1], row[0]))
-    scores, labels, strata, groups = zip(*ordered, strict=True)
-    return stratified_auroc(scores, labels, strata, groups=shared_groups(groups))
 
 
 def main_detectors(names: Iterable[str]) -> tuple[str, ...]:
@@ -336,10 +266,9 @@ def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
         "n_held_out": sum(s.held_out for s in scores),
         "hallucination_rate": sum(labels) / len(labels) if labels else None,
         "weighting": _weighting(scores),
-        "lexical_sampled": sum(s.lexical_sampled for s in scores),
         "draws": {name: price.as_json for name, price in prices_of(scores).items()},
         "auroc": {name: detection_auroc(scores, name) for name in names},
-        "auroc_within_question_types": {name: auroc_within(scores, name) for name in names},
+        "auroc_within_question_types": {name: detection_auroc(scores, name, within=True) for name in names},
     }
 
 
@@ -348,12 +277,6 @@ def _weighting(scores: Sequence[Scores]) -> str:
     if uniform in (0, len(scores)):
         return "uniform" if uniform else "logprob"
     return f"uniform for {uniform} of {len(scores)} documents (log-probabilities missing), logprob for the others"
-
-
-def auroc_within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
-    """AUROC of one detector that compares only documents of the same question type."""
-    counted = [(s, label) for s in scores if (label := s.reported_label) is not None]
-    return within_strata_auroc([(s[name], label, s.question_type, s.group) for s, label in counted])
 
 
 def questions_of(answer_sets: Sequence[AnswerSet], *, behind: bool = False) -> list[str]:

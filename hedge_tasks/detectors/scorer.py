@@ -27,7 +27,8 @@ from hedge_tasks.detectors.evidence import (
 )
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.relevance import token_relevances
-from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
+from hedge_tasks.detectors.thresholds import Gather, cluster_by_choice, take_choice
+from hedge_tasks.detectors.thresholds.choice import Chosen, ThresholdChoice
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io.progress import progress
 
@@ -147,14 +148,6 @@ class Scorer:
         if not isinstance(self.backend, ReusesOutputs):
             return self
         return replace(self, backend=self.backend.with_outputs(outputs))
-
-    def with_claims(self, claims: ClaimSource) -> Scorer:
-        """Return the same for a run whose claims are known."""
-        return replace(self, claims=claims)
-
-    def with_inside(self, inside: InsideSource) -> Scorer:
-        """Return the same for a run of which is known what the model was like inside."""
-        return replace(self, inside=inside)
 
     def cluster(self, answer_sets: Sequence[AnswerSet], *, gather: Gather = list) -> list[AnswerSet]:
         """Give every answer set its cluster ids; see `cluster_with_outcome`."""

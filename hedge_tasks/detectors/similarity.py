@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hedge_tasks.claims.base import ENTAILMENT
 from hedge_tasks.data.words import words
 from hedge_tasks.detectors.distribution import FloatArray
-from hedge_tasks.detectors.evidence import ENTAILMENT, Evidence
+from hedge_tasks.detectors.evidence import Evidence
 
 # Linear algebra on the same graph gives other last digits for another order of the answers.
 _DIGITS = 12

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,38 +34,34 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of an answer that is hallucinated or not. `Scores` is the unit that is a whole answer.
+    """An answer, or a part of one: a claim, an object, a story, a verdict. One type for all tables, rows and probes.
 
     Attributes:
         id: of the unit, such as `<id of the answer>#<number>`.
-        level: one of `hedge_tasks.detectors.base.LEVELS`, or what a suite calls it.
-        parent: id of the answer, within which units are compared.
-        group: what varies together, such as an image; None for a unit that is alone.
         label: 1 = hallucinated, 0 = supported, None = it counts for nothing.
+        group: what varies together, such as an image; None for a unit that is alone.
+        parent: within which units are compared: of a part its answer, of an answer the kind of its question.
+        numbers: score by detector, from its evidence; None where it is undefined.
+        level: one of `hedge_tasks.detectors.base.LEVELS`, or what a suite calls it.
         text: what is claimed.
-        numbers: score by detector; None where it is undefined.
+        left_out: detector -> why it has no number.
+        choice_errors: by detector, what the choice of a threshold adds to the standard error of its ROC-AUC.
     """
 
     id: str
-    level: str
-    parent: str
-    group: str | None
     label: int | None
-    text: str = ""
+    group: str | None = None
+    parent: str | None = None
     numbers: Mapping[str, float | None] = field(default_factory=dict)
-
-    def __getitem__(self, detector: str) -> float | None:
-        return self.numbers.get(detector)
+    level: str = field(default="answer", kw_only=True)
+    text: str = field(default="", kw_only=True)
+    left_out: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    choice_errors: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     @property
     def reported_label(self) -> int | None:
         """The label as a ROC-AUC counts it."""
         return self.label
-
-    @property
-    def stratum(self) -> str:
-        """Units with the same one are compared with each other."""
-        return self.parent
 
 
 @dataclass(frozen=True)
@@ -81,20 +77,6 @@ class UnitsOfAnswer:
     units: tuple[Unit, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     unlabelled: str = ""
-
-
-class _Scored(Protocol):
-    """A `Unit` or `Scores`."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def group(self) -> str | None: ...
-    @property
-    def stratum(self) -> str | None: ...
-    @property
-    def reported_label(self) -> int | None: ...
-    def __getitem__(self, detector: str, /) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -127,26 +109,34 @@ class Labelled:
         """The columns with the score the other way round."""
         return replace(self, values=-self.values)
 
-    def fault(self, unit: str) -> str | None:
+    def fault(self, unit: str, n: int) -> str | None:
         """Return why the score tells nothing; None where it may.
 
         Args:
             unit: name of one unit.
+            n: labelled units, with the score or without.
         """
-        if len(self.values) > 1 and np.ptp(self.values) == 0:
-            return f"every labelled {unit} has the same score"
-        return None
+        if not n:
+            return f"no {unit} has a label"
+        if missing := n - len(self.values):
+            return f"{missing} of {n} {unit}s have no such score"
+        # 0.5 by the definition, and by a server that always gives the same answer: no finding about a detector.
+        return f"every {unit} has the same score" if self.both_classes and np.ptp(self.values) == 0 else None
 
-    def auroc(self) -> Number:
+    def auroc(self, **options: Any) -> Number:
         """Return the ROC-AUC over all units; its interval is clustered by group."""
-        return estimate_auroc(self.values, self.labels, groups=self.groups, inflation=self.inflation)
+        return estimate_auroc(self.values, self.labels, groups=self.groups, inflation=self.inflation, **options)
 
-    def within(self) -> StratifiedAuroc:
-        """Return the ROC-AUC that compares only units of one stratum."""
-        strata = self.strata or (None,) * len(self.values)
-        return stratified_auroc(
-            self.values, self.labels, strata, groups=self.groups, inflation=self.inflation, each=False
-        )
+    def within(self, *, each: bool = False) -> StratifiedAuroc:
+        """Return the ROC-AUC that compares only units of one stratum.
+
+        Args:
+            each: whether that of each stratum is wanted, too; strata may be thousands.
+        """
+        if self.strata is None:
+            return StratifiedAuroc.undefined("not every unit has a parent, such as a kind of question")
+        data = self.values, self.labels, self.strata
+        return stratified_auroc(*data, groups=self.groups, inflation=self.inflation, each=each)
 
     def fitting_variance(self, *, within: bool) -> float:
         """Return what fitting adds to the variance of the ROC-AUC."""
@@ -164,12 +154,19 @@ class Labelled:
         return Labelled(self.values[chosen], self.labels[chosen], groups, strata, ids, self.inflation)
 
 
-def labelled(units: Iterable[_Scored], detector: str) -> Labelled:
-    """Return the units that have a label and the score of a detector."""
-    rows = [u for u in units if u.reported_label is not None and u[detector] is not None]
-    strata = tuple(u.stratum for u in rows if u.stratum is not None)
+def labelled(units: Iterable[Unit], detector: str) -> Labelled:
+    """Return the units that have a label and the score of a detector.
+
+    In an order of their own, the same for every detector: which process hands its units in first must not change a
+    digit, and comparisons are known to be of the same units. Without an id the score decides.
+    """
+    rows = [u for u in units if u.reported_label is not None and u.numbers.get(detector) is not None]
+    rows.sort(
+        key=lambda u: (str(u.group), str(u.parent), u.reported_label, u.id, u.numbers[detector] if not u.id else None)
+    )
+    strata = tuple(u.parent for u in rows if u.parent is not None)
     return Labelled(
-        np.array([u[detector] for u in rows], dtype=np.float64),
+        np.array([u.numbers[detector] for u in rows], dtype=np.float64),
         np.array([u.reported_label for u in rows], dtype=np.int64),
         shared_groups([u.group for u in rows]),
         strata if len(strata) == len(rows) and rows else None,
@@ -177,16 +174,42 @@ def labelled(units: Iterable[_Scored], detector: str) -> Labelled:
     )
 
 
+def detection_auroc(
+    units: Sequence[Unit], detector: str, *, within: bool = False, unit: str = "document", **options: Any
+) -> Number:
+    """Return the ROC-AUC of a detector; undefined, with the reasons, where it tells nothing of the labelled units.
+
+    A pooled one can be nothing but the parent: some kinds of questions are harder and have more diverse answers.
+
+    Args:
+        within: whether only units of one parent are compared; then the number is a `StratifiedAuroc`.
+        unit: name of one unit.
+        options: of `hedge_tasks.statistics.estimate_auroc`.
+    """
+    counted = [u for u in units if u.reported_label is not None]
+    column = labelled(counted, detector)
+    if within:
+        missing = len(column.values) < len(counted)
+        return StratifiedAuroc.undefined(f"some {unit}s have no such score") if missing else column.within(each=True)
+    reason = column.fault(unit, len(counted))
+    if reason is None:
+        extra = max(u.choice_errors.get(detector, 0.0) for u in counted)
+        number = column.auroc(extra_stderr=extra, **options)
+    else:
+        number = Number(None, n=len(counted), n_positive=sum(u.reported_label or 0 for u in counted), reason=reason)
+    why = "; ".join(sorted({u.left_out[detector] for u in counted or units if detector in u.left_out}))
+    if number.defined:
+        return number
+    return replace(number, reason=str(number.reason).replace("document", unit) + (f" ({why})" if why else ""))
+
+
 def columns_of(units: Sequence[Unit], detectors: Iterable[str]) -> tuple[dict[str, Labelled], dict[str, str]]:
     """Return the columns of the detectors that all labelled units have a score of, and why the others have none."""
-    counted = [unit for unit in units if unit.label is not None]
+    counted = [unit for unit in units if unit.reported_label is not None]
     columns, left_out = {}, {}
     for name in detectors:
         column = labelled(counted, name)
-        name_of_unit = counted[0].level if counted else "unit"
-        if missing := len(counted) - len(column.values):
-            left_out[name] = f"{missing} of {len(counted)} labelled {name_of_unit}s have no such score"
-        elif (fault := column.fault(name_of_unit)) is not None:
+        if (fault := column.fault(counted[0].level if counted else "unit", len(counted))) is not None:
             left_out[name] = fault
         else:
             columns[name] = column

@@ -12,6 +12,7 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 
+from hedge_tasks.judging.base import NO_ANSWER
 from hedge_tasks.judging.designed import MEANINGS, ExpertAudit
 from hedge_tasks.runs.run_files import Run
 
@@ -23,7 +24,7 @@ class RunByExperts:
     """A run with labels of experts, of documents that were drawn alike.
 
     Attributes:
-        run: all others have no label.
+        run: of these documents alone; a random sample of all.
         labels: that experts gave.
         kept: that are left.
     """
@@ -43,11 +44,15 @@ def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> RunByExp
         seed: of the thinning.
     """
     ids = drawn_alike(audit, seed)
-    sets = tuple(a.with_label(_LABELS.get(audit.verdicts[a.id]) if a.id in ids else None) for a in run.answer_sets)
+    labels = {id: _LABELS.get(audit.verdicts[id]) for id in ids}
+    sets = tuple(a.with_label(labels[a.id]) for a in run.answer_sets if a.id in ids)
+    verdicts = {
+        id: {"label": label, "category": None if label is not None else NO_ANSWER} for id, label in labels.items()
+    }
     documents = {**(run.settings.get("documents") or {}), "judge": f"experts: {audit.by or 'who is not said'}"}
-    return RunByExperts(
-        replace(run, answer_sets=sets, settings={**run.settings, "documents": documents}), audit.n_labels, len(ids)
-    )
+    settings = {**run.settings, "documents": documents, "failed": ()}
+    part = replace(run, answer_sets=sets, verdicts=verdicts, settings=settings)
+    return RunByExperts(part, audit.n_labels, len(ids))
 
 
 def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:

@@ -16,22 +16,15 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.guard.policy import (
-    QUANTILES,
-    SURE,
-    CalibratedOn,
-    Policy,
-    Promise,
-    circumstances_of,
-    differences,
-    sure_interval,
-)
+from hedge_tasks.guard.policy import SURE, CalibratedOn, Policy, Promise, circumstances_of, differences
 from hedge_tasks.guard.seen import UNASKED, SeenScores, columns
 from hedge_tasks.judging.designed import ExpertAudit
+from hedge_tasks.judging.outcomes import DECLINED
+from hedge_tasks.measures.coverage import MISSING, coverage_of, parts_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_rate
-from hedge_tasks.statistics.base import BoolArray
+from hedge_tasks.statistics.base import BoolArray, FloatArray
 from hedge_tasks.statistics.experts import by_labels_alone
 from hedge_tasks.statistics.risk_control import Candidate, RiskControl, control_risk
 
@@ -60,7 +53,8 @@ class PolicyCheck:
     Attributes:
         risk: share of hallucinated answers among the accepted that have a label, with its 95 % interval.
         accepted: share of all documents that is accepted, with its 99 % interval.
-        held: whether the share seen is at most the risk promised; None where nothing accepted has a label.
+        held: whether the share seen is at most the risk promised; None where nothing accepted has a label, or where
+            it is more with the missing labels as hallucinated.
         refuted: whether it is so far above that chance alone does not explain it (the whole interval is above).
         shifted: whether the share accepted is another one than in calibration, beyond both intervals.
     """
@@ -113,8 +107,12 @@ def calibrate(
     left_out = {name: _UNASKED for name in names if get(name).needs & UNASKED}
     scores = columns(run.answer_sets, scorer, [name for name in names if name not in left_out])
     left_out |= {name: _why_none(c.scores, name) for name, c in scores.items() if np.isnan(c.values).all()}
-    usable = {name: c for name, c in scores.items() if name not in left_out}
-    labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
+    labels, answered, groups = labels_of(run), ~declined(run), groups_of(run.answer_sets)
+    usable = {
+        name: replace(c, values=np.where(answered, c.values, math.nan))
+        for name, c in scores.items()
+        if name not in left_out
+    }
     options: dict[str, Any] = {"risk": risk, "confidence": confidence, "groups": groups, "seed": seed}
     tried = {name: control_risk(c.values, labels, n_detectors=len(usable), **options) for name, c in usable.items()}
     held = {name: control.chosen for name, control in tried.items() if control.chosen is not None}
@@ -145,9 +143,10 @@ def accepted(policy: Policy, run: Run) -> BoolArray:
     return np.asarray(_scores(policy, run) <= policy.threshold)
 
 
-def _scores(policy: Policy, run: Run) -> np.ndarray:
-    """Scores of a run's documents as the policy sees them, shape `(documents,)`."""
-    return columns(run.answer_sets, policy.scorer(), [policy.detector])[policy.detector].values
+def _scores(policy: Policy, run: Run) -> FloatArray:
+    """Scores of a run's documents as the policy sees them, nan where nothing is claimed, shape `(documents,)`."""
+    values = columns(run.answer_sets, policy.scorer(), [policy.detector])[policy.detector].values
+    return np.where(declined(run), math.nan, values)
 
 
 def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number:
@@ -181,8 +180,7 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
         raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(mismatches)}")
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
-    values = _scores(policy, run)
-    labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
+    values, labels, groups = _scores(policy, run), labels_of(run), groups_of(run.answer_sets)
     if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.digest:
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
     taken = values <= policy.threshold
@@ -192,7 +190,10 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
     by_judge = estimate_rate(labels[labelled], groups=of_known)
     risk = by_judge if audit is None else risk_by_experts(run, audit, taken)
     held = None if risk.value is None else risk.value <= policy.promise.risk
-    refuted = risk.interval is not None and risk.interval[0] > policy.promise.risk
+    unknown = audit is None and coverage_of(run).partial  # counted as hallucinated: only what holds then is known
+    if unknown and not held:
+        held = None
+    refuted = not unknown and risk.interval is not None and risk.interval[0] > policy.promise.risk
     return PolicyCheck(risk, accepted, held, refuted, apart(accepted.interval, policy.promise.accepted_interval))
 
 
@@ -203,26 +204,18 @@ def _policy(
     control: RiskControl,
     chosen: Candidate,
     scores: SeenScores,
-    labels: np.ndarray,
+    labels: FloatArray,
     question_type: str | None,
 ) -> Policy:
-    # The images are what is independent; that they are fewer than the documents widens the interval.
-    effective = control.n_groups or control.n
-    share = float(np.mean(scores.values <= chosen.threshold))
     promise = Promise(
         risk=control.risk,
         confidence=control.confidence,
-        accepted=share,
-        accepted_interval=sure_interval(share, effective),
+        accepted=float(np.mean(scores.values <= chosen.threshold)),
         n=control.n,
         n_groups=control.n_groups,
         n_accepted=chosen.n_accepted,
         n_wrong=chosen.n_wrong,
-        p_value=chosen.p_value,
-        level=chosen.level,
         n_detectors=control.n_detectors,
-        bets=control.bets,
-        largest=control.largest,
     )
     server = (run.settings.get("sampled") or {}).get("server")
     names = server.get("answered_as") if isinstance(server, Mapping) else None
@@ -230,11 +223,9 @@ def _policy(
     calibration = CalibratedOn(
         task=run.task,
         created=run.created,
-        documents=len(run.answer_sets),
-        labelled=int((~np.isnan(labels)).sum()),
+        coverage=coverage_of(run),
         judge=judge if isinstance(judge, str) else None,
         digest=_digest([a.id for a in run.answer_sets], scores.values, labels),
-        scores=tuple(quantiles(scores.values)),
         weighting=scores.weighting,
         answered_as=tuple(map(str, names)) if isinstance(names, list) else (),
         question_type=question_type,
@@ -249,16 +240,21 @@ def _policy(
     )
 
 
-def quantiles(scores: np.ndarray) -> list[float | None]:
-    """The smallest scores that 1 %, 2 %, ..., 100 % of the documents do not exceed; None where they have none."""
-    ordered = np.sort(np.where(np.isnan(scores), np.inf, scores))
-    at = np.ceil(np.arange(1, QUANTILES + 1) / QUANTILES * len(ordered)).astype(int) - 1
-    return [float(score) if math.isfinite(score) else None for score in ordered[at]]
+def labels_of(run: Run) -> FloatArray:
+    """Return 1 (hallucinated), 0 or nan (not known) by document.
+
+    What is missing is not like the rest: where more than 5 % are, every missing one counts as hallucinated, so that a
+    promise holds whatever they are.
+    """
+    parts, missing = parts_of(run), 1.0 if coverage_of(run).partial else math.nan
+    unknown = {part: missing if part in MISSING else math.nan for part in (*MISSING, DECLINED)}
+    return np.array([unknown[parts[a.id]] if a.label is None else a.label for a in run.answer_sets], dtype=np.float64)
 
 
-def labels_of(answers: Sequence[AnswerSet]) -> np.ndarray:
-    """1 (hallucinated), 0 or nan (not known) by document."""
-    return np.array([math.nan if a.label is None else a.label for a in answers], dtype=np.float64)
+def declined(run: Run) -> BoolArray:
+    """Return which documents' answers claim nothing: there is nothing to let through, whatever they score."""
+    parts = parts_of(run)
+    return np.array([parts[a.id] == DECLINED for a in run.answer_sets], dtype=bool)
 
 
 def groups_of(answers: Sequence[AnswerSet]) -> list[str] | None:
@@ -277,7 +273,7 @@ def _why_none(scores: Sequence[Scores], name: str) -> str:
     return next((s.left_out[name] for s in scores if name in s.left_out), "it has no score for any document")
 
 
-def _digest(ids: Sequence[str], values: np.ndarray, labels: np.ndarray) -> str:
+def _digest(ids: Sequence[str], values: FloatArray, labels: FloatArray) -> str:
     rows = sorted(zip(map(str, ids), map(repr, values.tolist()), map(repr, labels.tolist()), strict=True))
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 

@@ -43,11 +43,12 @@ from hedge_tasks.lmms.results import Results, declared_settings, keep_outputs
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.measures.blind import CLAIM_TEXT
 from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_measures import METRICS, answer_columns, sums_of
 from hedge_tasks.measures.standard_measures import FAILED_RATE
-from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
+from hedge_tasks.measures.unit_numbers import units_by_answer
 from hedge_tasks.runs.claim_files import SETTING as CLAIMS
 from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import read_inside
@@ -182,9 +183,9 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         detectors = dict.fromkeys(name for measure in self._row_measures().values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
-            scored_claims = self._claims.score(answer_sets, run, [name for name in detectors if name != TEXT])
+            scored_claims = self._claims.score(answer_sets, run, [name for name in detectors if name != CLAIM_TEXT])
             labels: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
-            self._parts = units_by_answer(scored_claims.scored, text=TEXT in detectors, **labels)
+            self._parts = units_by_answer(scored_claims.scored, text=CLAIM_TEXT in detectors, **labels)
         self._found_claims = scored_claims
         self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
         for _, step in steps_of(self._filters, ScoreFilter):

@@ -6,65 +6,28 @@ A score that does no better finds out which questions are hard or which wording 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
+from hedge_tasks.detectors.probes.folds import cross_fitting_folds, group_names
+from hedge_tasks.detectors.units import Labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.folds import cross_fitting_folds, group_names
-from hedge_tasks.numbers import Number
-from hedge_tasks.statistics import Comparison, max_t
+from hedge_tasks.statistics import Comparison
 from hedge_tasks.statistics.base import IntArray
 
-BLIND_TEXT, BLIND_QUESTION, LENGTH = "blind_text", "blind_question", "length"
+BLIND_TEXT, BLIND_QUESTION, LENGTH, CLAIM_TEXT = "blind_text", "blind_question", "length", "claim_text"
 TITLES: Mapping[str, str] = {
     BLIND_TEXT: "wording of question and answer",
     BLIND_QUESTION: "wording of the question",
     LENGTH: "length of the answer",
+    CLAIM_TEXT: "wording of the claim",
 }
-"""Blind baselines of answers: two classifiers, cross-fitted by image, and a length in tokens, else words."""
+"""Blind baselines that are no detectors: classifiers, cross-fitted by image, and a length in tokens, else words."""
 
 SIGNIFICANT = 0.05
 """Level of the tests that sentences rest on."""
-
-
-@dataclass(frozen=True)
-class BlindRow:
-    """A blind baseline on a run.
-
-    Attributes:
-        name: of `TITLES`.
-        estimate: ROC-AUC.
-        reversed: whether its sign is turned because the ROC-AUC is below 0.5, as anyone with labels would do.
-    """
-
-    name: str
-    estimate: Number
-    reversed: bool = False
-
-    @property
-    def title(self) -> str:
-        return TITLES[self.name]
-
-
-@dataclass(frozen=True)
-class AgainstBlind:
-    """Detectors beside blind baselines.
-
-    Attributes:
-        rows: the best first.
-        left_out: baseline -> why it has no number.
-        differences: detector -> its ROC-AUC less that of the best baseline, on what both have, and the p-value,
-            adjusted for all detectors (max-T).
-    """
-
-    rows: tuple[BlindRow, ...]
-    left_out: Mapping[str, str]
-    differences: Mapping[str, tuple[Comparison, float | None]]
 
 
 def beats(comparison: Comparison | None, p: float | None) -> bool:
@@ -76,20 +39,6 @@ def beats(comparison: Comparison | None, p: float | None) -> bool:
     """
     gained = comparison is not None and (comparison.difference or 0.0) > 0
     return gained and p is not None and p < SIGNIFICANT
-
-
-def against_blind(
-    answer_sets: Sequence[AnswerSet], columns: Mapping[str, Labelled], scores: Sequence[Scores]
-) -> AgainstBlind:
-    """Measure the blind baselines of a run, and compare its detectors with the best of them.
-
-    Args:
-        answer_sets: of all documents.
-        columns: of the detectors.
-        scores: of the documents, in their order: whose labels count.
-    """
-    values, left_out = blind_scores(answer_sets, [s.reported_label for s in scores])
-    return beside_blind(columns, scores, values, left_out)
 
 
 def blind_scores(
@@ -122,46 +71,10 @@ def blind_scores(
     return scores, left_out
 
 
-def beside_blind(
-    columns: Mapping[str, Labelled],
-    scores: Sequence[Scores],
-    values: Mapping[str, Sequence[float | None]],
-    left_out: Mapping[str, str],
-) -> AgainstBlind:
-    """Compare detectors with the best of the blind baselines.
-
-    Args:
-        columns: of the detectors.
-        scores: of the documents: whose labels count.
-        values: of the baselines, in the order of the documents.
-        left_out: baseline -> why it has none.
-    """
-    left_out = dict(left_out)
-    baselines: dict[str, tuple[Labelled, BlindRow]] = {}
-    for name, baseline_scores in values.items():
-        with_baseline = [replace(s, numbers={name: v}) for s, v in zip(scores, baseline_scores, strict=True)]
-        column = labelled(with_baseline, name)
-        if (fault := column.fault("document")) is not None:
-            left_out[name] = fault
-            continue
-        estimate = column.auroc()
-        turned = name == LENGTH and estimate.value is not None and estimate.value < 0.5
-        if turned:
-            column = column.turned
-            estimate = column.auroc()
-        if estimate.value is None:
-            left_out[name] = str(estimate.reason)
-        else:
-            baselines[name] = column, BlindRow(name, estimate, turned)
-    rows = sorted((row for _, row in baselines.values()), key=lambda row: (-(row.estimate.value or 0.0), row.name))
-    pairs: dict[str, Comparison] = {}
-    if rows:
-        best = baselines[rows[0].name][0]
-        compared = {name: compare_columns(column, best) for name, column in columns.items()}
-        pairs = {name: pair for name, pair in compared.items() if pair is not None}
-    adjusted = max_t(list(pairs.values()))
-    differences = {name: (pair, p) for (name, pair), p in zip(pairs.items(), adjusted, strict=True)}
-    return AgainstBlind(tuple(rows), left_out, differences)
+def turned_to_best(column: Labelled) -> Labelled:
+    """Return a blind baseline, its sign turned where the ROC-AUC is below 0.5, as anyone with labels would do."""
+    value = column.auroc().value
+    return column.turned if value is not None and value < 0.5 else column
 
 
 def text_scores(texts: Sequence[str], labels: IntArray, groups: Sequence[str], seed: int = 0) -> list[float]:

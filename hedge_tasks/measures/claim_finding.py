@@ -15,21 +15,24 @@ def claim_finding(table: UnitTable) -> str:
 def _rate(table: UnitTable) -> str:
     wrong, total = table.counted.n_positive, table.n_labelled
     by = f" (labels: {table.scored.labelled_by})" if table.scored.labelled_by else ""
-    return f"{wrong} of {total} labelled claims are hallucinated{by}."
+    first = f"{wrong} of {total} labelled claims are hallucinated{by}."
+    if not table.coverage.partial:
+        return first
+    low, high = table.coverage.bounds(wrong)
+    return f"{first} With the {table.coverage.missing} others it is {WHOLE_PERCENT.bare(low)} to {WHOLE_PERCENT(high)}."
 
 
 def _lead(table: UnitTable) -> list[str]:
-    seeing = [row for row in table.rows if not row.blind and row.estimate.value is not None]
-    if not seeing:
+    best = next((row for row in table.rows if not row.blind), None)
+    if best is None:
         return ["No detector of claims has a ROC-AUC."]
-    best = max(seeing, key=lambda row: row.estimate.value or 0.0)
     share = format_number(best.estimate, WHOLE_PERCENT, interval=True)
     first = f"{best.title} finds them ({share})."
     if best.estimate.low is not None and best.estimate.low <= 0.5:
         first = f"No detector of them can be told from chance: the best is {best.title} ({share})."
     blind = {row.detector: row for row in table.rows if row.blind}
-    name = table.best_blind[0]
-    if name not in blind or blind[name].estimate.value is None:
+    name = table.against[0]
+    if name not in blind:
         return [first]
     verb = "beats" if beats(best.difference, best.p_adjusted) else "does not beat"
     share = WHOLE_PERCENT(blind[name].estimate.value or 0.0)

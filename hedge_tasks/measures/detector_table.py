@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
 from scipy.stats import rankdata
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.base import NEEDS, Detector
-from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
+from hedge_tasks.detectors.pipeline import REFERENCE, Scores
 from hedge_tasks.detectors.probes.base import FittedDetector
-from hedge_tasks.detectors.probes.crossfit import INFLATION
+from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
+from hedge_tasks.detectors.units import Labelled, columns_of, compare_columns, detection_auroc, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import auroc_by_experts
-from hedge_tasks.measures.blind import AgainstBlind, against_blind
-from hedge_tasks.measures.fitted import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
+from hedge_tasks.measures.blind import TITLES, blind_scores, turned_to_best
+from hedge_tasks.measures.fitted import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
 from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
-from hedge_tasks.measures.unit_numbers import Flagged, Top
+from hedge_tasks.measures.unit_numbers import Flagged, Top, best_of, flagged, top_unit
 from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Number, Table
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.evidence import incomplete_sources
@@ -47,8 +49,9 @@ class DetectorNumbers:
         reversed: whether a blind baseline's sign is turned because its ROC-AUC is below 0.5.
         top, flagged: of parts only; None where they are undefined.
         passes: prompts that the model read once more for it.
-        labels: documents it was fitted on, the mean over folds; 0 where it is not fitted to labels.
-        fitted: whether it is fitted on this run, every document by others' images.
+        labels: units it was fitted on, the mean over folds; 0 where it is not fitted to labels.
+        fitted: whether it is fitted on this run, every unit by others' images.
+        experts: its ROC-AUC against experts, where an audit stands beside the run.
     """
 
     detector: str
@@ -67,28 +70,36 @@ class DetectorNumbers:
     passes: int = 0
     labels: int = 0
     fitted: bool = False
+    experts: Number | None = None
 
 
 @dataclass(frozen=True)
-class DetectorTable:
-    """All detectors on one run.
+class ComparedDetectors:
+    """Detectors on the units of one run, whatever they are units of.
+
+    Attributes:
+        columns: scores of the labelled units by detector.
+        rows: those with a ROC-AUC, the highest first, by experts where there is an audit; blind ones behind them.
+        left_out: detector -> why it has none.
+        against: what the others are compared with over all units, and within parents; None for nothing.
+    """
+
+    columns: Mapping[str, Labelled]
+    rows: tuple[DetectorNumbers, ...]
+    left_out: Mapping[str, str]
+    against: tuple[str | None, str | None]
+
+
+@dataclass(frozen=True)
+class DetectorTable(ComparedDetectors):
+    """Detectors on the answers of one run.
 
     Attributes:
         run, scorer: what was scored, and what the answers were clustered with.
-        against: name of the detector that the others are compared with.
-        rows: those with a ROC-AUC, the highest first, by experts where there is an audit.
-        left_out: detector -> why it has none.
-        blind: baselines that see neither picture nor draws, beside the detectors; None where they were not measured.
-        experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
     """
 
     run: Run
     scorer: Scorer
-    against: str
-    rows: tuple[DetectorNumbers, ...]
-    left_out: Mapping[str, str]
-    blind: AgainstBlind | None = None
-    experts: Mapping[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,10 +115,6 @@ class Rank:
     detector: str
     mean: float
     interval: tuple[float, float] | None
-
-
-_NOT_WITHIN = StratifiedAuroc.undefined("cross-fitted scores are not compared within kinds of questions")
-"""The more errors of a kind there are to fit on, the fewer are in the fold: useless features are worth less than .5."""
 
 
 def detector_table(
@@ -143,55 +150,92 @@ def detector_table(
     detectors = {name: get(name) for name in dict.fromkeys((*names, against))}
     not_kept = _not_kept(run, scorer, detectors) if only_kept else {}
     scorable = {name: detector for name, detector in detectors.items() if name not in not_kept}
-    columns, left_out = priced_columns(run.answer_sets, scorer, scorable, budget)
+    priced, left_out = priced_columns(run.answer_sets, scorer, scorable, budget)
     left_out |= not_kept
-    of_fitted, not_fitted = _fitted_columns(run, columns, fitted)
-    columns |= of_fitted
-    left_out |= not_fitted
-    titles = {name: detector.title for name, detector in detectors.items()}
-    titles |= {probe.name: probe.title for probe in fitted}
+    columns: dict[str, Labelled] = {}
+    for name, column in priced.items():
+        number = detection_auroc(column.scores, name)
+        if number.defined:
+            columns[name] = labelled(column.scores, name)
+        else:
+            left_out[name] = str(number.reason)
+    counted = next((column.scores for column in priced.values()), [])
+    for more, why in (_blind_columns(run, counted) if blind else ({}, {}), _fitted_columns(run, priced, fitted)):
+        columns |= {name: column for name, column in more.items() if name not in detectors}
+        left_out |= {name: reason for name, reason in why.items() if name not in detectors}
     n = min(len(a.clean) for a in run.answer_sets)
-    scores = {
-        name: replace(labelled(column.scores, name), inflation=column.inflation) for name, column in columns.items()
-    }
-    estimates = {
-        name: scores[name].auroc() if name in of_fitted else detection_auroc(column.scores, name)
-        for name, column in columns.items()
-    }
-    left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
+    facts = {name: facts_of(name, "answer", columns[name], n, n) for name in columns}
+    of_priced = {name: column for name, column in priced.items() if name in columns}
+    facts |= {name: {**facts[name], "draws": column.draws} for name, column in of_priced.items()}
     audit = audit_of(run)
-    experts: dict[str, Number] = {}
-    if audit is not None:
-        experts = {n: auroc_by_experts(columns[n].scores, n, audit) for n in columns if n not in left_out}
-    values = {n: e.value or 0.0 for n, e in {**estimates, **experts}.items()}
-    ranked = sorted((n for n in titles if n not in left_out), key=lambda n: (-values[n], n))
-    scores = {name: scores[name] for name in ranked}
-    compared = differences(scores, ranked, against)
-    rows = tuple(
+    experts = {} if audit is None else {n: auroc_by_experts(c.scores, n, audit) for n, c in of_priced.items()}
+    return DetectorTable(*detector_rows(columns, facts, left_out, against=against, experts=experts), run, scorer)
+
+
+def facts_of(detector: str, level: str, column: Labelled, n: int, m: int) -> dict[str, Any]:
+    """Return what is known of a detector besides its numbers; see `DetectorNumbers`.
+
+    Args:
+        n, m: clean and noisy samples of each answer.
+    """
+    if detector in TITLES:
+        return {"title": TITLES[detector], "draws": 0, "blind": True}
+    if (fitted := fitted_detectors(level).get(detector)) is not None:
+        labels = round(len(column.values) * 0.8) if fitted.target == "labels" else 0
+        return {"title": fitted.title, "draws": 0, "passes": 1, "labels": labels, "fitted": True}
+    known = get(detector)
+    return {"title": known.label, "draws": known.draws(n, m), "passes": known.passes(n), "blind": known.blind}
+
+
+def detector_rows(
+    columns: Mapping[str, Labelled],
+    facts: Mapping[str, Mapping[str, Any]],
+    left_out: Mapping[str, str],
+    *,
+    against: str | None = None,
+    flag: float | None = None,
+    experts: Mapping[str, Number] = MappingProxyType({}),
+) -> tuple[Mapping[str, Labelled], tuple[DetectorNumbers, ...], Mapping[str, str], tuple[str | None, str | None]]:
+    """Return the fields of `ComparedDetectors`: a row for each column, with its difference to what it is compared with.
+
+    Args:
+        columns: scores of the labelled units by detector.
+        facts: of the same detectors; see `facts_of`.
+        left_out: detector -> why it has no column.
+        against: what they are compared with; None for the best blind baseline, over all units and within parents.
+        flag: share of the units that is flagged; None: neither flagged nor top units are looked at.
+        experts: detector -> its ROC-AUC against experts.
+    """
+    blind = {name for name in columns if facts[name].get("blind")}
+    turned = {name: turned_to_best(c) if name in blind else c for name, c in columns.items()}
+    over_all = {name: column.auroc() for name, column in turned.items()}
+    left_out = {**left_out, **{name: str(number.reason) for name, number in over_all.items() if not number.defined}}
+    turned = {name: column for name, column in turned.items() if name not in left_out}
+    inside = {name: column.within() for name, column in turned.items()}
+    seeing = [name for name in turned if name not in blind]
+    best = [best_of({name: of[name] for name in blind & turned.keys()}) for of in (over_all, inside)]
+    rivals = (against, None) if against is not None else (best[0], best[1])
+    pooled, within = (differences(turned, seeing, rival, within=i > 0) for i, rival in enumerate(rivals))
+    rows = [
         DetectorNumbers(
-            detector=name,
-            title=titles[name],
-            draws=columns[name].draws,
-            passes=detectors[name].passes(n) if name in detectors else 1,
-            labels=columns[name].labels,
-            fitted=name in of_fitted,
-            estimate=estimates[name],
-            within=_NOT_WITHIN if name in of_fitted else auroc_within(columns[name].scores, name),
-            difference=compared[name][0],
-            p_adjusted=compared[name][1],
+            name,
+            estimate=over_all[name],
+            within=inside[name],
+            difference=pooled.get(name, (None, None))[0],
+            p_adjusted=pooled.get(name, (None, None))[1],
+            difference_within=within.get(name, (None, None))[0],
+            p_adjusted_within=within.get(name, (None, None))[1],
+            reversed=column is not columns[name],
+            top=None if flag is None else top_unit(column),
+            flagged=None if flag is None else flagged(column, flag),
+            experts=experts.get(name),
+            **facts[name],
         )
-        for name in ranked
-    )
-    counted = next((column.scores for name, column in columns.items() if name not in of_fitted), None)
-    return DetectorTable(
-        run,
-        scorer,
-        against,
-        rows,
-        left_out,
-        against_blind(run.answer_sets, scores, counted) if blind and counted is not None else None,
-        experts,
-    )
+        for name, column in turned.items()
+    ]
+    values = {name: number.value or 0.0 for name, number in {**over_all, **experts}.items()}
+    ranked = sorted(rows, key=lambda row: (row.blind, -values[row.detector], row.detector))
+    return columns, tuple(ranked), left_out, rivals
 
 
 def differences(
@@ -216,10 +260,22 @@ def differences(
     return {name: (pair, adjusted[name]) for name, pair in pairs.items()}
 
 
+def _blind_columns(run: Run, scores: Sequence[Scores]) -> tuple[dict[str, Labelled], dict[str, str]]:
+    """Return the blind baselines of answers, and why others have none."""
+    values, left_out = blind_scores(run.answer_sets, [s.reported_label for s in scores]) if scores else ({}, {})
+    with_them = [replace(s, numbers={name: v[i] for name, v in values.items()}) for i, s in enumerate(scores)]
+    columns, faults = columns_of(with_them, values)
+    return columns, left_out | faults
+
+
 def _fitted_columns(
     run: Run, columns: Mapping[str, PricedScores], fitted: Sequence[FittedDetector]
-) -> tuple[dict[str, PricedScores], dict[str, str]]:
-    """Return the scores of fitted detectors, and why others have none."""
+) -> tuple[dict[str, Labelled], dict[str, str]]:
+    """Return the columns of fitted detectors, and why others have none.
+
+    They are not compared within kinds of questions: the more errors of a kind there are to fit on, the fewer are in the
+    fold, so that useless features are worth less than .5.
+    """
     if not fitted or not columns:
         return {}, {}
     scores = columns.get(SEMANTIC_ENTROPY, next(iter(columns.values()))).scores
@@ -227,22 +283,8 @@ def _fitted_columns(
         data = ProbeData.of(scores, inside_source(run)(LOOKED_AT))
     except DataError as error:
         return {}, {probe.name: str(error) for probe in fitted}
-    by_name, left_out = fitted_scores(data, fitted)
-    priced = {
-        probe.name: PricedScores(
-            [
-                replace(s, numbers={probe.name: by_name[probe.name][s.id]}, choice_errors={})
-                for s in data.units
-                if isinstance(s, Scores)
-            ],
-            0,
-            data.trained_on(probe),
-            INFLATION,
-        )
-        for probe in fitted
-        if probe.name in by_name
-    }
-    return priced, left_out
+    by_name, left_out = data.columns(fitted)
+    return {name: replace(column, strata=None) for name, column in by_name.items()}, left_out
 
 
 def _not_kept(run: Run, scorer: Scorer, detectors: Mapping[str, Detector]) -> dict[str, str]:
@@ -264,7 +306,7 @@ def mean_ranks(tables: Sequence[DetectorTable]) -> list[Rank]:
     The interval is Student's between runs: it shows how far other runs like these would have another order, and is
     rough with few of them.
     """
-    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
+    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows if not row.blind} for table in tables]
     names = [name for name in values[0] if all(name in by_detector for by_detector in values)] if values else []
     if not names:
         return []
@@ -291,8 +333,6 @@ def numbers_table(
     rows: Sequence[DetectorNumbers],
     *,
     against: str,
-    experts: Mapping[str, Number] | None = None,
-    baselines: Sequence[Mapping[str, Cell]] = (),
     brief: bool = False,
     title: str = "",
     notes: Sequence[str] = (),
@@ -301,8 +341,6 @@ def numbers_table(
 
     Args:
         against: what the differences are to.
-        experts: by detector, its ROC-AUC against experts' labels.
-        baselines: further rows, below the others.
         brief: without numbers within strata, and without the most suspicious and the flagged units: as wide as a
             terminal.
     """
@@ -314,8 +352,7 @@ def numbers_table(
         columns.append(Column(key, f"- {heading}", format=SIGNED_FOUR))
         columns.append(Column(f"{key}_interval", "95 %", format=SIGNED, show="interval", of=key))
         columns.append(Column(p, "p (max-T)", show="p"))
-    cells = [_cells(row) | ({"experts": experts[row.detector]} if experts else {}) for row in rows]
-    cells += [dict(baseline) for baseline in baselines]
+    cells = [_cells(row) for row in rows]
     filled = [
         column
         for column in (columns[:-3] if brief else columns)
@@ -334,6 +371,7 @@ def _cells(row: DetectorNumbers) -> dict[str, Cell]:
         "passes": row.passes or None,
         "labels": row.labels or None,
         "estimate": row.estimate,
+        "experts": row.experts,
         "within": row.within,
     }
     if row.top is not None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hedge_tasks.data.inside import ARRAYS, Inside
-from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.probes.base import FittedDetector, FloatArray, IntArray, at_place
-from hedge_tasks.detectors.probes.crossfit import cross_fitted
-from hedge_tasks.detectors.units import Unit
+from hedge_tasks.detectors.probes.crossfit import INFLATION, cross_fitted
+from hedge_tasks.detectors.probes.folds import group_names
+from hedge_tasks.detectors.units import Labelled, Unit, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.folds import group_names
 from hedge_tasks.runs.claims import ScoredAnswer
 
 SEMANTIC_ENTROPY = "se"
@@ -36,14 +35,14 @@ class ProbeData:
         missing: labelled units without an array that others have; they are neither fitted on nor scored.
     """
 
-    units: tuple[Scores | Unit, ...]
+    units: tuple[Unit, ...]
     arrays: Mapping[str, FloatArray]
     missing: int
 
     @classmethod
     def of(
         cls,
-        units: Iterable[Scores | Unit],
+        units: Iterable[Unit],
         inside: Mapping[str, Inside],
         arrays: frozenset[str] = LOOKED_AT,
     ) -> ProbeData:
@@ -109,33 +108,32 @@ class ProbeData:
             raise DataError("some documents have no semantic entropy to be fitted to")
         return (entropies > best_split(entropies)).astype(np.int64)
 
-    def trained_on(self, detector: FittedDetector) -> int:
-        """Return how many labels a fold has to fit on, the mean over folds; 0 where none are needed."""
-        return round(len(self.units) * 0.8) if detector.target == "labels" else 0
-
-    def scores(self, detector: FittedDetector, *, seed: int = 0) -> dict[str, float]:
-        """Return the score of each unit by its id, cross-fitted by image.
+    def scores(self, detector: FittedDetector, *, seed: int = 0) -> FloatArray:
+        """Return the score of each unit, cross-fitted by image, shape (n,).
 
         Raises:
             DataError: the detector cannot be fitted.
         """
         parts = (self.at(detector), self.targets(detector), self.labels, self.groups)
-        values = cross_fitted(detector, *parts, seed=seed)
-        return {unit.id: float(value) for unit, value in zip(self.units, values, strict=True)}
+        return cross_fitted(detector, *parts, seed=seed)
 
-
-def fitted_scores(
-    data: ProbeData, detectors: Sequence[FittedDetector]
-) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """Return the scores of each detector by the unit's id, and why others have none."""
-    scores: dict[str, dict[str, float]] = {}
-    left_out: dict[str, str] = {}
-    for detector in detectors:
-        try:
-            scores[detector.name] = data.scores(detector)
-        except DataError as error:
-            left_out[detector.name] = str(error)
-    return scores, left_out
+    def columns(self, detectors: Sequence[FittedDetector]) -> tuple[dict[str, Labelled], dict[str, str]]:
+        """Return the columns of detectors that every labelled unit has a score of, and why the others have none."""
+        columns: dict[str, Labelled] = {}
+        left_out: dict[str, str] = {}
+        for detector in detectors:
+            try:
+                values = self.scores(detector).tolist()
+            except DataError as error:
+                left_out[detector.name] = str(error)
+                continue
+            scored = [replace(u, numbers={detector.name: v}) for u, v in zip(self.units, values, strict=True)]
+            column = replace(labelled(scored, detector.name), inflation=INFLATION)
+            if (fault := column.fault(self.units[0].level, len(self.units) + self.missing)) is not None:
+                left_out[detector.name] = fault
+            else:
+                columns[detector.name] = column
+        return columns, left_out
 
 
 def best_split(values: FloatArray) -> float:

@@ -9,30 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import (
-    Scores,
-    detection_auroc,
-    main_detectors,
-    name_of,
-    prices_of,
-    score_clustered,
-)
+from hedge_tasks.detectors.pipeline import FREE, Scores, main_detectors, name_of, prices_of, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import Labelled, labelled
+from hedge_tasks.detectors.units import Labelled, detection_auroc, labelled
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.judging.designed import ExpertAudit
-from hedge_tasks.judging.outcomes import REQUEST_FAILED
-from hedge_tasks.measures.audited import auroc_by_experts, compare_by_experts, rate_by_experts, whose_labels
+from hedge_tasks.measures.audited import auroc_by_experts, by_experts, rate_by_experts, whose_labels
 from hedge_tasks.measures.blind import LENGTH, TITLES, beats, lengths
 from hedge_tasks.measures.comparisons import compare_two_scores
-from hedge_tasks.measures.coverage import MISSING, Coverage, parts_of
+from hedge_tasks.measures.coverage import MISSING, Coverage, coverage_of, parts_of
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.run_measures import numbers_of_run
 from hedge_tasks.measures.trust_state import TrustState, trust_of
@@ -42,9 +34,6 @@ from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, max_t
 from hedge_tasks.statistics.base import midranks
-
-FREE = ("msp", "baseline_nll")
-"""Log-probabilities of the answer; of a run the first that it has: the best would be a choice."""
 
 _FREE_NAMES = {**dict.fromkeys(FREE, "the model's own log-probability"), LENGTH: f"the {TITLES[LENGTH]}"}
 _VERSION = re.compile(r"^(?P<judge>[\w.-]+) (?P<version>\d+)$")
@@ -161,7 +150,7 @@ class Headline:
             "details": self.details,
             "trust": self.trust.to_dict(),
             "hallucination_rate": self.rate and {**self.rate.to_dict(), "bounds": self.bounds},
-            "coverage": asdict(self.coverage),
+            "coverage": self.coverage.model_dump(),
             "lead": self.lead and {"name": self.lead.name, "bounds": self.lead.bounds, **self.lead.number.to_dict()},
             "sampling_adds": self.adds,
         }
@@ -253,8 +242,8 @@ def compare_by(
     scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str, audit: ExpertAudit | None
 ) -> Comparison | None:
     """Return the difference of two ROC-AUCs on the same answers, by experts where there is an audit, else the judge."""
-    sides = scores, a, others, b
-    return compare_two_scores(*sides) if audit is None else compare_by_experts(*sides, audit)
+    sides = (scores, others) if audit is None else (by_experts(scores, audit), by_experts(others, audit))
+    return compare_two_scores(sides[0], a, sides[1], b)
 
 
 def readable_audit(run: Run) -> tuple[ExpertAudit | None, dict[str, str]]:
@@ -283,8 +272,7 @@ def headline(
     if scores is None:
         scores, scorers, left_out = _scored(run)
     audit, unreadable = readable_audit(run)
-    parts = parts_of(run)
-    coverage = Coverage.of((*parts.values(), *(REQUEST_FAILED for _ in run.settings.get("failed") or ())))
+    parts, coverage = parts_of(run), coverage_of(run)
     partial = coverage.partial and audit is None
     leads = list(_candidates(run, scores, audit, {id for id, part in parts.items() if partial and part in MISSING}))
     fields = _chosen(leads, audit)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, within_strata_auroc
-from hedge_tasks.detectors.units import shared_groups
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import Unit, detection_auroc, shared_groups
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging.designed import ExpertLabels
 from hedge_tasks.numbers import THREE_DIGITS, WHOLE, Format, Number
@@ -275,22 +275,6 @@ class Count(Measure):
         return Number(float(sum(record["value"] for record in records)), n=len(records), unit=self.unit)
 
 
-class ScoredCase(NamedTuple):
-    """A unit of a ROC-AUC: a document, or a part of one.
-
-    Attributes:
-        score: higher = more likely hallucinated; None where there is none.
-        label: 1 = hallucinated, 0 = supported; None where it counts for nothing.
-        group: what several cases share, such as an image; they vary together.
-        question_type: kind of question.
-    """
-
-    score: float | None
-    label: int | None
-    group: str | None
-    question_type: str | None = None
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Auroc(Measure):
     """ROC-AUC of a score against labels, over the cases (`unit`) of all documents.
@@ -298,51 +282,38 @@ class Auroc(Measure):
     The standard error is DeLong's, by group where cases share groups (Obuchowski 1997).
 
     Attributes:
-        within: whether only cases of the same question type are compared.
+        within: whether only cases of one parent are compared: questions of the same type, claims of one answer.
     """
 
     within: bool = False
 
-    def cases(self, record: Record) -> Sequence[ScoredCase]:
-        """Return what a record contributes."""
+    def cases(self, record: Record) -> Sequence[Unit]:
+        """Return what a record contributes; the number of this measure's name is the score."""
         raise TypeError(f"{type(self).__name__} is abstract")
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        cases = [(c, c.label) for record in records for c in self.cases(record) if c.label is not None]
-        if self.within:
-            number: Number = within_strata_auroc([(c.score, y, c.question_type, c.group) for c, y in cases])
-        else:
-            extra = max((record.get("choice_error", 0.0) for record in records), default=0.0)
-            number = auroc_of_pairs([(c.score, y, c.group) for c, y in cases], extra_stderr=extra)
-        if number.defined:
-            return replace(number, unit=self.unit)
-        why = sorted({str(record["left_out"]) for record in records if record.get("left_out")})
-        reason = str(number.reason).replace("document", self.unit) + (f" ({'; '.join(why)})" if why else "")
-        return replace(number, unit=self.unit, reason=reason)
+        units: list[Unit] = []
+        for record in records:
+            why = {self.name: record["left_out"]} if record.get("left_out") else {}
+            units += [replace(unit, left_out=why) for unit in self.cases(record)]
+        return replace(detection_auroc(units, self.name, within=self.within, unit=self.unit), unit=self.unit)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
         if self.within or any(len(self.cases(record)) != 1 for record in (*a, *b)):
             raise ConfigError(f"two runs cannot be compared by {self.name}")
-        sides = [[self._case(record) for record in records] for records in (a, b)]
-        both = [i for i, case in enumerate(zip(*sides, strict=True)) if None not in case]
+        sides = [[self._point(record) for record in records] for records in (a, b)]
+        both = [i for i, points in enumerate(zip(*sides, strict=True)) if None not in points]
         if not both:
             return None
-        pairs = [(sides[0][i], sides[1][i]) for i in both]
-        first, second = (
-            (np.array([case.score for case in cases]), np.array([case.label for case in cases]))
-            for cases in zip(*pairs, strict=True)
-        )
-        shared = self._groups([groups[i] for i in both])
-        return compare_runs(*first, *second, groups=shared).among(both, len(a))
+        (scores_a, labels_a), (scores_b, labels_b) = (np.array([side[i] for i in both]).T for side in sides)
+        shared = shared_groups([groups[i] for i in both])
+        return compare_runs(scores_a, labels_a, scores_b, labels_b, groups=shared).among(both, len(a))
 
-    def _case(self, record: Record) -> ScoredCase | None:
-        """Return the one case of a document; None where it has no score or label."""
-        [case] = self.cases(record)
-        return None if case.score is None or case.label is None else case
-
-    def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
-        """Return the groups that a comparison resamples by; None for documents."""
-        return groups
+    def _point(self, record: Record) -> tuple[float, int] | None:
+        """Return score and label of the one case of a document; None where it lacks one."""
+        [unit] = self.cases(record)
+        score, label = unit.numbers.get(self.name), unit.label
+        return None if score is None or label is None else (score, label)
 
 
 def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:

@@ -19,14 +19,10 @@ class PricedScores:
     Attributes:
         scores: of all questions; other detectors may be in them.
         draws: answers a question besides the baseline answer.
-        labels: documents that it was fitted on.
-        inflation: of the variance of a ROC-AUC by fitting.
     """
 
     scores: Sequence[Scores]
     draws: int
-    labels: int = 0
-    inflation: float = 1.0
 
 
 def truncated(answer_set: AnswerSet, n: int, n_noisy: int | None = None) -> AnswerSet:

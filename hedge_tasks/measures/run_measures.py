@@ -121,7 +121,7 @@ def compare_documents(measure: Measure, a: Sequence[Document], b: Sequence[Docum
 
 def _document(run: Run, answers: AnswerSet, measure: Measure) -> Document:
     identity = (answers.id, answers.label, answers.group, answers.question_type)
-    scores = Scores(*identity, numbers={}, weighting="", cluster_ids=())
+    scores = Scores(*identity)
     verdict = {"label": answers.label, **(run.verdicts.get(answers.id) or {})}
     kept_columns = run.columns.get(answers.id, {})
     columns = {**answer_columns(answers), **kept_columns, **measure.facts(answers)}

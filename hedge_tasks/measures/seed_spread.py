@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.numbers import FOUR_DIGITS, Column, Format, Number, Table
 from hedge_tasks.runs.run_files import Run
 

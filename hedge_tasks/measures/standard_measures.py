@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.units import Labelled, Unit, columns_of, shared_groups
+from hedge_tasks.detectors.units import Unit, columns_of, detection_auroc
 from hedge_tasks.judging.designed import ExpertLabels
 from hedge_tasks.judging.outcomes import (
     DECLINED,
@@ -18,8 +18,9 @@ from hedge_tasks.judging.outcomes import (
     SOFTLY_READ,
     outcome_of,
 )
-from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name
-from hedge_tasks.measures.unit_numbers import TEXT, best_of, blind_columns, is_blind
+from hedge_tasks.measures.blind import CLAIM_TEXT
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, by_name
+from hedge_tasks.measures.unit_numbers import best_of, blind_columns, is_blind
 from hedge_tasks.numbers import Number
 from hedge_tasks.replies.reading import MODEL
 from hedge_tasks.statistics.experts import by_labels_alone
@@ -43,7 +44,7 @@ class DetectorAuroc(Auroc):
         return (self.detector,)
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        kind = {"question_type": scores.question_type} if self.within else {}
+        kind = {"question_type": scores.parent} if self.within else {}
         why = {"left_out": scores.left_out[self.detector]} if self.detector in scores.left_out else {}
         error = scores.choice_errors.get(self.detector)
         extra = {"choice_error": error} if error else {}
@@ -51,8 +52,9 @@ class DetectorAuroc(Auroc):
         labels = {"label": scores.reported_label, "group": scores.group}
         return {self.detector: scores[self.detector], **labels, **kind, **extra, **why, **held_out}
 
-    def cases(self, record: Record) -> Sequence[ScoredCase]:
-        return [ScoredCase(record[self.detector], record["label"], record["group"], record.get("question_type"))]
+    def cases(self, record: Record) -> Sequence[Unit]:
+        scores, errors = {self.name: record[self.detector]}, {self.name: record.get("choice_error", 0.0)}
+        return [Unit("", record["label"], record["group"], record.get("question_type"), scores, choice_errors=errors)]
 
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
         # Labels and scores of an evaluation's own are not what experts were asked about.
@@ -61,9 +63,6 @@ class DetectorAuroc(Auroc):
             return super().by_experts(records, groups, audit)
         labelled = [{**records[i], "label": audit.label(i)} for i in audit.places if not held_out(records[i])]
         return by_labels_alone(self.by_judge(labelled, groups), len(labelled))
-
-    def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
-        return shared_groups(groups)
 
 
 def held_out(record: Record) -> bool:
@@ -97,45 +96,48 @@ class UnitAuroc(Auroc):
         parts = scores.parts
         if parts is None:
             return {"answer": scores.id, "units": [], "left_out": {}, "unlabelled": _NO_PARTS}
-        names = self.unit_detectors
         units = [
             {
                 "group": unit.group,
                 "label": unit.label,
-                # JSON has no infinity.
-                **{name: v if v is None or math.isfinite(v) else str(v) for name in names for v in [unit[name]]},
+                **{name: _written(unit.numbers.get(name)) for name in self.unit_detectors},
             }
             for unit in parts.units
         ]
-        left_out = {name: parts.left_out[name] for name in names if name in parts.left_out}
+        left_out = {name: parts.left_out[name] for name in self.unit_detectors if name in parts.left_out}
         return {"answer": scores.id, "units": units, "left_out": left_out, "unlabelled": parts.unlabelled}
 
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
         return Number.undefined("experts labelled answers, not the parts of answers", unit=self.unit)
 
-    def cases(self, record: Record) -> Sequence[ScoredCase]:
-        units = _units_of(record, self.unit, self.unit_detectors)
-        return [ScoredCase(unit[self.detector], unit.label, unit.group, unit.parent) for unit in units]
+    def cases(self, record: Record) -> Sequence[Unit]:
+        return [
+            Unit(
+                f"{record['answer']}#{i}",
+                unit["label"],
+                unit["group"],
+                record["answer"],
+                {name: None if unit.get(name) is None else float(unit[name]) for name in self.unit_detectors},
+                level=self.unit,
+                left_out=record["left_out"],
+            )
+            for i, unit in enumerate(record["units"])
+        ]
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        units = [unit for record in records for unit in _units_of(record, self.unit, self.unit_detectors)]
+        units = [unit for record in records for unit in self.cases(record)]
         if not units:
             why = next((record["unlabelled"] for record in records if record["unlabelled"]), "no claim has a label")
             return Number.undefined(why, unit=self.unit)
-        columns, faults = columns_of(units, self.unit_detectors)
-        number = self._number_of_columns(
-            columns, faults | {name: why for record in records for name, why in record["left_out"].items()}
-        )
-        reason = number.reason if number.defined else str(number.reason).replace("document", self.unit)
-        return replace(number, unit=self.unit, reason=None if reason is None else reason.replace("stratum", "answer"))
+        number = self._of_units(units)
+        return replace(number, unit=self.unit, reason=number.reason and number.reason.replace("stratum", "answer"))
 
-    def _number_of_columns(self, columns: Mapping[str, Labelled], left_out: Mapping[str, str]) -> Number:
-        if self.detector not in columns:
-            return Number.undefined(left_out[self.detector])
-        return self._number(columns[self.detector])
+    def _of_units(self, units: Sequence[Unit]) -> Number:
+        return detection_auroc(units, self.detector, within=self.within, unit=self.unit)
 
-    def _number(self, column: Labelled) -> Number:
-        return column.within() if self.within else column.auroc()
+
+def _written(number: float | None) -> float | str | None:
+    return number if number is None or math.isfinite(number) else str(number)  # JSON has no infinity
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,29 +155,14 @@ class BlindUnitAuroc(UnitAuroc):
 
     @property
     def unit_detectors(self) -> tuple[str, ...]:
-        return (*(name for name in registry.names("claim") if is_blind(name)), TEXT)
+        return (*(name for name in registry.names("claim") if is_blind(name)), CLAIM_TEXT)
 
-    def _number_of_columns(self, columns: Mapping[str, Labelled], left_out: Mapping[str, str]) -> Number:
-        numbers = {name: self._number(column) for name, column in blind_columns(columns).items()}
+    def _of_units(self, units: Sequence[Unit]) -> Number:
+        columns = blind_columns(columns_of(units, self.unit_detectors)[0])
+        numbers = {name: column.within() if self.within else column.auroc() for name, column in columns.items()}
         if not numbers:
             return Number.undefined("no blind baseline tells claims apart")
         return numbers[best_of(numbers) or min(numbers)]
-
-
-def _units_of(record: Record, level: str, detectors: Sequence[str]) -> list[Unit]:
-    """Return the labelled units of an answer, from what `UnitAuroc.record` made."""
-    answer = record["answer"]
-    return [
-        Unit(
-            f"{answer}#{i}",
-            level,
-            answer,
-            unit["group"],
-            unit["label"],
-            numbers={name: None if unit.get(name) is None else float(unit[name]) for name in detectors},
-        )
-        for i, unit in enumerate(record["units"])
-    ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -284,7 +271,7 @@ class QuestionTypeMeasure(Measure):
         return self.measure.unit_detectors
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {**self.measure.record(scores, verdict, document), "question_type": scores.question_type}
+        return {**self.measure.record(scores, verdict, document), "question_type": scores.parent}
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         return self._over_kind(records, groups, None)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc, prices_of
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, prices_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.priced_scores import priced_columns, truncated
 from hedge_tasks.numbers import FOUR_DIGITS, Column, Number, Table

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hedge_tasks.clustering import EmbeddingClustering
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import detection_auroc, score_clustered
+from hedge_tasks.detectors.pipeline import score_clustered
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.thresholds import METHODS, Chosen, ThresholdChoice, choose, profile_documents, with_errors
-from hedge_tasks.detectors.thresholds.choice import Part, why_not
+from hedge_tasks.detectors.thresholds.choice import METHODS, Chosen, Part, ThresholdChoice, choose, why_not, with_errors
+from hedge_tasks.detectors.thresholds.profile import profile_documents
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table, reason_lines
 
@@ -38,7 +38,7 @@ def threshold_table(answer_sets: Sequence[AnswerSet], scorer: Scorer, choice: Th
     fixed = (Part(choice.fallback, None, len(profiles)),)
     ways = {"fixed": Chosen({a.id: choice.fallback for a in answer_sets}, parts=fixed)}
     for name in METHODS:
-        way = replace(choice, method=name)
+        way = choice.replaced(method=name)
         ways[name] = with_errors(choose(profiles, way), profiles, way)
     rows: list[dict[str, Cell]] = []
     for name, chosen in ways.items():

@@ -12,19 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hedge_tasks.detectors.probes.folds import group_names
 from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, UnitsOfAnswer
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.blind import text_scores
-from hedge_tasks.measures.folds import group_names
+from hedge_tasks.measures.blind import CLAIM_TEXT, TITLES, text_scores, turned_to_best
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.claims import ScoredClaims, claim_units
 from hedge_tasks.statistics import estimate_mean, estimate_rate
 from hedge_tasks.statistics.base import IntArray
-
-TEXT = "claim_text"
-"""Name of the blind baseline that is fitted: a classifier of the units' wording, cross-fitted by image."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Flagged:
 
 def is_blind(detector: str) -> bool:
     """Return whether a detector sees neither image nor draws."""
-    return detector == TEXT or (detector not in fitted_detectors("claim") and get(detector).blind)
+    return detector in TITLES or (detector not in fitted_detectors("claim") and get(detector).blind)
 
 
 def detectors_in(units: Iterable[Unit]) -> list[str]:
@@ -70,7 +67,7 @@ def detectors_in(units: Iterable[Unit]) -> list[str]:
 
 
 def with_text(units: Sequence[Unit], seed: int = 0) -> tuple[tuple[Unit, ...], str]:
-    """Return labelled units with the score `TEXT`, and why there is none.
+    """Return labelled units with the score `CLAIM_TEXT`, and why there is none.
 
     It is the probability that a unit is hallucinated by its wording alone, from units about other images.
 
@@ -78,19 +75,13 @@ def with_text(units: Sequence[Unit], seed: int = 0) -> tuple[tuple[Unit, ...], s
         seed: of the folds.
     """
     labels = np.array([unit.label for unit in units], dtype=np.int64)
-    groups = group_names((unit.group, unit.parent) for unit in units)
+    groups = group_names((unit.group, str(unit.parent)) for unit in units)
     try:
         scores = text_scores([unit.text for unit in units], labels, groups, seed)
     except DataError as error:
         return tuple(units), str(error)
     both = zip(units, scores, strict=True)
-    return tuple(replace(unit, numbers={**unit.numbers, TEXT: score}) for unit, score in both), ""
-
-
-def turned_to_best(column: Labelled) -> Labelled:
-    """Return a blind baseline, its sign turned where the ROC-AUC is below 0.5, as anyone with labels would do."""
-    value = column.auroc().value
-    return column.turned if value is not None and value < 0.5 else column
+    return tuple(replace(unit, numbers={**unit.numbers, CLAIM_TEXT: score}) for unit, score in both), ""
 
 
 def blind_columns(columns: Mapping[str, Labelled]) -> dict[str, Labelled]:
@@ -160,7 +151,7 @@ def units_by_answer(
 
     Args:
         silent, errors: see `hedge_tasks.claims.labels.label_of`.
-        text: whether the classifier of their wording is fitted, too; its scores are those of `TEXT`.
+        text: whether the classifier of their wording is fitted, too; its scores are those of `CLAIM_TEXT`.
         why_unlabelled: reason that is given where no claim has a label.
     """
     units = claim_units(scored, silent=silent, errors=errors).labelled
@@ -168,8 +159,8 @@ def units_by_answer(
     left_out = dict(scored.left_out)
     if text and units:
         units, reason = with_text(units)
-        left_out |= {TEXT: reason} if reason else {}
+        left_out |= {CLAIM_TEXT: reason} if reason else {}
     by_answer: dict[str, list[Unit]] = {answer.answers.id: [] for answer in scored.answers}
     for unit in units:
-        by_answer[unit.parent].append(unit)
+        by_answer[str(unit.parent)].append(unit)
     return {id: UnitsOfAnswer(tuple(labelled), left_out, unlabelled) for id, labelled in by_answer.items()}

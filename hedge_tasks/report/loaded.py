@@ -18,7 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.measures.headline import Headline
 from hedge_tasks.measures.unit_table import score_kept_claims

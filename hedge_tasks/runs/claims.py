@@ -314,7 +314,8 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
         for k, (claim, label, known) in enumerate(zip(answer.claims, labels, answer.known, strict=True)):
             n_unknown += label is not None and not known
             numbers = {name: values[k] for name, values in scores.items()}
-            units.append(Unit(claim.id, "claim", claim.answer, group, label if known else None, claim.text, numbers))
+            counted = label if known else None
+            units.append(Unit(claim.id, counted, group, claim.answer, numbers, level="claim", text=claim.text))
     return ClaimUnits(tuple(units), n_silent, n_unknown, sum(answer.labels.unused for answer in scored.answers))
 
 
@@ -424,9 +425,3 @@ def _why_not(detector: Detector, scored: Sequence[ScoredAnswer]) -> str:
         return "it scores whole answers, not claims"
     missing = dict.fromkeys(words for answer in scored if answer.claims for words in detector.missing(answer.evidence))
     return f"there are no {'; no '.join(words.removeprefix('the ') for words in missing)}" if missing else "undefined"
-
-
-def with_draws(answers: ScoredAnswer, n: int, detectors: Sequence[str]) -> ScoredAnswer:
-    """Return the claims of an answer scored with the first n clean and noisy draws only."""
-    cut = answers.evidence.with_draws(n, min(n, answers.evidence.n_noisy))
-    return replace(answers, evidence=cut, scores=_scores([registry.get(name) for name in detectors], cut))

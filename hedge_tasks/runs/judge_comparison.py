@@ -86,7 +86,8 @@ def auroc_by_judge(
     Raises:
         DataError: a judge has no verdict on a document; names both.
     """
-    from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+    from hedge_tasks.detectors.units import detection_auroc
 
     table: dict[str, dict[str, Number]] = {}
     for judge, by_id in labels.items():

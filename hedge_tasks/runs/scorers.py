@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -48,7 +49,7 @@ def scorers_or_exact(run: Run) -> dict[str, Scorer]:
 
 def with_kept_outputs(scorer: Scorer, run: Run) -> Scorer:
     """Return the scorer with the outputs kept with a run: of its answers, of their claims and from inside the model."""
-    return scorer.with_outputs(run.outputs).with_claims(_kept_claims(run)).with_inside(inside_source(run))
+    return replace(scorer.with_outputs(run.outputs), claims=_kept_claims(run), inside=inside_source(run))
 
 
 def _kept_claims(run: Run) -> ClaimSource:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from hedge_tasks.claims.base import CONTRADICTION
 from hedge_tasks.detectors.builtin.luq import entailed_share
 from hedge_tasks.detectors.distribution import FloatArray, mean
-from hedge_tasks.detectors.evidence import CONTRADICTION, Evidence
+from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 from hedge_tasks.detectors.similarity import cosine, entailment, relations_of
 

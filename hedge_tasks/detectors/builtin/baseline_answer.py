@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.distribution import as_logprobs, negative
+from hedge_tasks.detectors.distribution import negative
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
-
-
-def negative_baseline_logprob(baseline_logprob: float) -> float:
-    r"""Negative mean token log-probability of the baseline answer, in nats per token.
-
-    .. math::
-        -\ell_0
-
-    The length-normalised sequence likelihood of Malinin and Gales 2021: how surprising the model finds its own answer.
-    The simplest baseline; it needs no further samples.
-
-    Args:
-        baseline_logprob: Mean token log-probability of the baseline answer; `-inf` gives `inf`.
-
-    Returns:
-        A number, `>= 0` for true log-probabilities.
-
-    Raises:
-        ValueError: If it is missing, `nan` or `+inf`.
-
-    Example:
-        >>> negative_baseline_logprob(-0.25)
-        0.25
-    """
-    return negative(float(as_logprobs([baseline_logprob], "baseline_logprob")[0]))
 
 
 @register(
@@ -46,7 +21,7 @@ def baseline_nll(evidence: Evidence) -> float:
     .. math::
         -\ell_0 = -\frac{1}{T_0} \sum_t \ln p(y_t \mid y_{<t}, x)
 
-    lm-polygraph's Perplexity.
+    Malinin and Gales 2021: how surprising the model finds its own answer. lm-polygraph's Perplexity.
 
     Args:
         evidence: With the log-probability of the baseline answer.
@@ -56,7 +31,7 @@ def baseline_nll(evidence: Evidence) -> float:
         >>> baseline_nll(Evidence(("yes",), 0, mean_logprobs=np.array([-0.25])))
         0.25
     """
-    return negative_baseline_logprob(float(evidence.mean_logprobs[0]))
+    return negative(float(evidence.mean_logprobs[0]))
 
 
 @register(
@@ -92,6 +67,7 @@ def msp(evidence: Evidence) -> float:
     needs=("baseline_tokens",),
     unit="tokens",
     source="Janiak et al. 2025 (arXiv:2508.08285): with ROUGE labels length rivals semantic entropy",
+    blind=True,
 )
 def length(evidence: Evidence) -> float:
     r"""Number of tokens of the baseline answer.

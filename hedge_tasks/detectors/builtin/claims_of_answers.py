@@ -18,34 +18,19 @@ import numpy as np
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import get, register
 
-_AGGREGATES: dict[str, tuple[str, str, str, Callable[..., Any]]] = {
-    "mean": ("mean", "Mean over the claims", r"\frac{1}{K} \sum_k x_k", np.mean),
-    "max": ("highest", "The highest value of any claim", r"\max_k x_k", np.max),
+_AGGREGATES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "mean": (r"\frac{1}{K} \sum_k x_k", np.mean),
+    "max": (r"\max_k x_k", np.max),
 }
-"""Title, words and formula of what is made of the claims' numbers."""
+"""Formula and function of what is made of the claims' numbers."""
 
-_DETECTORS: dict[str, tuple[str, str, tuple[str, ...], str, dict[str, float]]] = {
-    "radflag": (
-        *("RadFlag", "the share of the clean draws that do not entail a claim", ()),
-        *("Zhang et al. 2024 (RadFlag, 2411.00299)", {"mean": 0.75, "max": 1.0}),
-    ),
-    "luq": (
-        *("LUQ", "one minus the mean entailment of a claim", ()),
-        *("Zhang et al. 2024 (LUQ, 2403.20279)", {"mean": 0.775, "max": 0.9}),
-    ),
-    "contradiction": (
-        *("Contradiction", "the mean probability that a draw contradicts a claim", ("contradictions",)),
-        *("after Manakul et al. 2023 (SelfCheckGPT, 2303.08896)", {"mean": 0.375, "max": 0.6}),
-    ),
-}
-"""Of a detector of claims: title, what it is in words, what it needs besides, source, the numbers of the example."""
+_EXAMPLES = {"radflag": (0.75, 1.0), "luq": (0.775, 0.9), "contradiction": (0.375, 0.6)}
+"""By detector of claims, the numbers of the example: mean and maximum."""
 
-_DOCSTRING = r"""{words} of `claim_{name}`: {meaning}.
+_DOCSTRING = r"""The {how} of `claim_{name}` over the claims of the answer whose support is known; None without any.
 
 .. math::
     {formula}
-
-over the K claims whose support is known; None without any.
 
 Args:
     evidence: With claims and their support by clean draws.
@@ -61,24 +46,22 @@ Example:
 """
 
 
-def _register(name: str, how: str) -> Callable[[Evidence], float | None]:
-    title, meaning, further_needs, source, numbers = _DETECTORS[name]
-    aggregate, words, formula, function = _AGGREGATES[how]
+def _register(name: str, how: str, number: float) -> Callable[[Evidence], float | None]:
+    formula, function = _AGGREGATES[how]
+    of_claims = get(f"claim_{name}")
 
     def detector(evidence: Evidence) -> float | None:
         assert evidence.claims is not None
-        scores = get(f"claim_{name}").claim_scores(evidence.claims)
+        scores = of_claims.claim_scores(evidence.claims)
         defined = np.empty(0) if scores is None else scores[~np.isnan(scores)]
         return float(function(defined)) if len(defined) else None
 
     detector.__name__ = detector.__qualname__ = f"claims_{name}_{how}"
-    detector.__doc__ = _DOCSTRING.format(
-        words=words, name=name, meaning=meaning, formula=formula, how=how, number=numbers[how]
-    )
-    title, needs = f"{title} of claims, {aggregate}", ("clean", "claims", *further_needs)
-    return register(detector.__name__, title, needs=needs, source=source)(detector)
+    detector.__doc__ = _DOCSTRING.format(name=name, how=how, formula=formula, number=number)
+    needs = {"clean", "claims", *(of_claims.needs & {"contradictions"})}
+    return register(detector.__name__, f"{of_claims.title}, {how}", needs=needs, source=of_claims.source)(detector)
 
 
-for _name in _DETECTORS:
-    for _how in _AGGREGATES:
-        globals()[f"claims_{_name}_{_how}"] = _register(_name, _how)
+for _name, _numbers in _EXAMPLES.items():
+    for _how, _number in zip(_AGGREGATES, _numbers, strict=True):
+        globals()[f"claims_{_name}_{_how}"] = _register(_name, _how, _number)

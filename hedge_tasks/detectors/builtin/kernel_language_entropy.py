@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hedge_tasks.claims.base import ENTAILMENT, NEUTRAL
 from hedge_tasks.detectors.distribution import FloatArray
-from hedge_tasks.detectors.evidence import ENTAILMENT, NEUTRAL, Evidence
+from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 from hedge_tasks.detectors.similarity import clean_cosine, relations_of, settled
 

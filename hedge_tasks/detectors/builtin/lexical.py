@@ -59,13 +59,6 @@ def lexical_disagreement(clean_answers: Sequence[str]) -> float:
     return _sampled_disagreement(texts, counts)
 
 
-def samples_pairs(clean_answers: Sequence[str]) -> bool:
-    """Whether `lexical_disagreement` compares a sample of the pairs of these answers, because there are too many."""
-    if math.comb(len(clean_answers), 2) <= MOST_PAIRS:
-        return False
-    return math.comb(len({tuple(words(answer)) for answer in clean_answers}), 2) > MOST_PAIRS
-
-
 def _sampled_disagreement(texts: Sequence[tuple[str, ...]], counts: Counter[tuple[str, ...]]) -> float:
     """The same from some pairs of answers, always the same ones, whatever the order of the answers."""
     answers = [text for text in texts for _ in range(counts[text])]

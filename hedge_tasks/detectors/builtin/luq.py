@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT
 from hedge_tasks.detectors.distribution import FloatArray
-from hedge_tasks.detectors.evidence import CONTRADICTION, ENTAILMENT, Evidence
+from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 from hedge_tasks.detectors.similarity import relations_of, settled
 

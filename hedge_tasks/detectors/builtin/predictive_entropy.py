@@ -2,35 +2,9 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.distribution import LogProbs, as_logprobs, mean, negative
+from hedge_tasks.detectors.distribution import mean, negative
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
-
-
-def negative_mean_clean_logprob(clean_logprobs: LogProbs) -> float:
-    r"""Negative mean over the clean answers of their mean token log-probabilities, in nats per token.
-
-    .. math::
-        -\frac{1}{n} \sum_{i=1}^{n} \ell_i
-
-    A Monte Carlo estimate of the length-normalised predictive entropy (Malinin and Gales 2021; the "naive entropy" that
-    Farquhar et al. 2024 compare semantic entropy with).
-
-    Args:
-        clean_logprobs: Mean token log-probabilities of the clean answers, shape `(n,)`, `n >= 1`. One `-inf`
-            makes the result `inf`: there is no weight to be zero here.
-
-    Returns:
-        A number, `>= 0` for true log-probabilities.
-
-    Raises:
-        ValueError: If there is none, or one is `nan` or `+inf`.
-
-    Example:
-        >>> negative_mean_clean_logprob([-0.5, -1.0, -1.5])
-        1.0
-    """
-    return negative(mean(as_logprobs(clean_logprobs, "clean_logprobs").tolist()))
 
 
 @register(
@@ -57,7 +31,7 @@ def clean_nll(evidence: Evidence) -> float:
         >>> clean_nll(Evidence(("a", "a", "b"), 2, mean_logprobs=np.array([-0.1, -0.5, -1.5])))
         1.0
     """
-    return negative_mean_clean_logprob(evidence.mean_logprobs[evidence.clean])
+    return negative(mean(evidence.mean_logprobs[evidence.clean].tolist()))
 
 
 @register(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from hedge_tasks.detectors.evidence import CONTRADICTION, NEUTRAL, Evidence
+from hedge_tasks.claims.base import CONTRADICTION, NEUTRAL
+from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 from hedge_tasks.detectors.similarity import relations_of
 

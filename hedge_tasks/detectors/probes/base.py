@@ -5,7 +5,6 @@ The arrays are the detector's whole state: they can be kept as numbers, hashed, 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,13 +78,3 @@ def settled(values: FloatArray) -> FloatArray:
     spread = float(np.ptp(values)) if len(values) else 0.0
     scores: FloatArray = np.round((values - values.min()) / spread, 9) if spread > 0 else np.zeros(len(values))
     return scores
-
-
-def digest(arrays: Arrays) -> str:
-    """Return the SHA-256 of what a detector has learnt: of names, shapes and numbers."""
-    whole = hashlib.sha256()
-    for name in sorted(arrays):
-        block = np.ascontiguousarray(arrays[name], dtype="<f8")
-        whole.update(f"{name}{block.shape}".encode())
-        whole.update(block.tobytes())
-    return whole.hexdigest()

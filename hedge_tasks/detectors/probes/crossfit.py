@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from hedge_tasks.detectors.probes.base import FittedDetector, FloatArray, IntArray, settled
+from hedge_tasks.detectors.probes.folds import cross_fitting_folds
 from hedge_tasks.errors import DataError
 
 REPEATS = 5
@@ -20,8 +21,6 @@ Documents share what is fitted, so that their scores are wrong together: of two 
 score the error counts twice. That is so where labels are shuffled (measured: about two, for every method); where there
 is a signal it is less, and the interval rather too wide.
 """
-
-FOLDS = 5
 
 
 def cross_fitted(
@@ -54,35 +53,11 @@ def cross_fitted(
     index = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)[1]
     by_repeat = np.empty((repeats, len(labels)))
     for r in range(repeats):
-        rng = np.random.default_rng([seed, r])
-        for train, test in _folds(targets, labels, index, rng):
+        for train, test in cross_fitting_folds(labels, groups, seed * repeats + r):
+            if len(set(targets[train].tolist())) < 2:
+                raise DataError("cross-fitting needs both targets in every fold; too few images have one of them")
             arrays = detector.fit(states[train], targets[train], index[train])
             scores = settled(detector.score(arrays, states[test]))
             by_repeat[r, test] = (rankdata(scores) - 0.5) / len(test)
     values: FloatArray = np.round(by_repeat.mean(axis=0), 9)
     return values
-
-
-def _folds(
-    targets: IntArray, labels: IntArray, groups: IntArray, rng: np.random.Generator
-) -> list[tuple[IntArray, IntArray]]:
-    """Whole groups, dealt so that every fold has about as many positives; both classes are in every training part.
-
-    Groups are shuffled, sorted by their number of positive labels, and dealt in turn.
-    """
-    n = int(groups.max()) + 1
-    if n < 2 * FOLDS:
-        raise DataError(f"cross-fitting needs {2 * FOLDS} images at least, and there are {n}")
-    positives = np.bincount(groups, weights=labels, minlength=n)
-    order = rng.permutation(n)
-    order = order[np.argsort(-positives[order], kind="stable")]
-    fold = np.empty(n, dtype=np.int64)
-    # Every row of so many groups is dealt in an order of its own, or the first fold would have the most of everything.
-    for start in range(0, n, FOLDS):
-        row = order[start : start + FOLDS]
-        fold[row] = rng.permutation(FOLDS)[: len(row)]
-    folds = fold[groups]
-    parts = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(FOLDS)]
-    if any(len(set(targets[train].tolist())) < 2 for train, _ in parts):
-        raise DataError("cross-fitting needs both classes in every fold; too few images have one of them")
-    return parts

@@ -16,7 +16,6 @@ from loguru import logger
 
 from hedge_tasks.detectors.probes import builtin
 from hedge_tasks.detectors.probes.base import FittedDetector
-from hedge_tasks.errors import unknown
 from hedge_tasks.registry import Registry
 
 MODULES: Registry[ModuleType] = Registry(
@@ -36,15 +35,3 @@ def fitted_detectors(level: str = "answer") -> dict[str, FittedDetector]:
                 logger.warning("fitted detectors of {}: the name {!r} is taken", name, detector.name)
             detectors.setdefault(detector.name, detector)
     return {name: detector for name, detector in detectors.items() if detector.level == level}
-
-
-def fitted(name: str) -> FittedDetector:
-    """Return the fitted detector of a name.
-
-    Raises:
-        ConfigError: There is none; names the nearest one.
-    """
-    detectors = fitted_detectors()
-    if name not in detectors:
-        raise unknown("fitted detector", name, detectors)
-    return detectors[name]

@@ -11,26 +11,12 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.thresholds.choice import (
     METHODS,
     Chosen,
-    Part,
     ThresholdChoice,
     choose,
     with_errors,
 )
-from hedge_tasks.detectors.thresholds.profile import DocumentProfile, profile_documents
+from hedge_tasks.detectors.thresholds.profile import profile_documents
 from hedge_tasks.errors import ConfigError
-
-__all__ = [
-    "METHODS",
-    "Chosen",
-    "DocumentProfile",
-    "Part",
-    "ThresholdChoice",
-    "choose",
-    "cluster_by_choice",
-    "profile_documents",
-    "take_choice",
-    "with_errors",
-]
 
 Gather = Callable[[Sequence[Any]], Sequence[Any]]
 

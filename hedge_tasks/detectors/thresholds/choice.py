@@ -9,25 +9,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from loguru import logger
+from pydantic import Field, model_validator
 
-from hedge_tasks.clustering.embedding import check_threshold
 from hedge_tasks.detectors.thresholds.plateau import Grid, choice_errors, plateau
-from hedge_tasks.detectors.thresholds.profile import TARGETS, DocumentProfile
+from hedge_tasks.detectors.thresholds.profile import DocumentProfile
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io.records import AtLeastOne, Count, Settings
 from hedge_tasks.statistics import auroc
 
 METHODS = ("cross-fit", "tuned", "label-free", "oracle")
-SEARCHES = ("plateau", "optuna")
+
+Cosine = Annotated[float, Field(ge=-1, le=1)]
+Part01 = Annotated[float, Field(gt=0, lt=1)]
 
 
-@dataclass(frozen=True)
-class ThresholdChoice:
+class ThresholdChoice(Settings):
     """How the threshold of embedding clustering is chosen.
 
     Attributes:
@@ -49,36 +51,25 @@ class ThresholdChoice:
         fallback: threshold where the labels do not allow a choice.
     """
 
-    method: str = "cross-fit"
-    target: str = TARGETS[0]
-    low: float = 0.8
-    high: float = 0.99
-    search: str = "plateau"
-    trials: int = 20
-    share: float = 0.2
-    folds: int = 5
-    repeats: int = 5
-    quantile: float = 0.75
-    per_class: int = 10
-    seed: int = 0
-    fallback: float = 0.9
+    method: Literal["cross-fit", "tuned", "label-free", "oracle"] = "cross-fit"
+    target: Literal["se", "radflag", "vase"] = "se"
+    low: Cosine = 0.8
+    high: Cosine = 0.99
+    search: Literal["plateau", "optuna"] = "plateau"
+    trials: AtLeastOne = 20
+    share: Part01 = 0.2
+    folds: Annotated[int, Field(ge=2)] = 5
+    repeats: AtLeastOne = 5
+    quantile: Part01 = 0.75
+    per_class: AtLeastOne = 10
+    seed: Count = 0
+    fallback: Cosine = 0.9
 
-    def __post_init__(self) -> None:
-        for name, valid in (("method", METHODS), ("target", TARGETS), ("search", SEARCHES)):
-            if getattr(self, name) not in valid:
-                raise unknown(f"{name} of the threshold's choice", str(getattr(self, name)), valid)
-        for name in ("low", "high", "fallback"):
-            check_threshold(getattr(self, name))
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
         if self.low >= self.high:
-            raise ConfigError(f"tuning: low must be below high, got {self.low} and {self.high}")
-        for name, least in (("trials", 1), ("folds", 2), ("repeats", 1), ("per_class", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ConfigError(f"tuning: {name} must be a whole number of at least {least}, got {value!r}")
-        for name in ("share", "quantile"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-                raise ConfigError(f"tuning: {name} must be a number between 0 and 1, got {value!r}")
+            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
+        return self
 
     @classmethod
     def from_config(cls, method: str, settings: object = None) -> ThresholdChoice:
@@ -91,15 +82,11 @@ class ThresholdChoice:
             raise unknown("choice of the threshold", method, (*METHODS, "a number"))
         if settings is not None and not isinstance(settings, Mapping):
             raise ConfigError(f"tuning: expected a mapping, got {settings!r}")
-        names = {f.name for f in fields(cls)} - {"method"}
-        for key in settings or {}:
-            if key not in names:
-                raise unknown("setting of tuning", str(key), names)
-        return cls(method=method, **(settings or {}))
+        return cls.read({**(settings or {}), "method": method}, "tuning")
 
     def settings(self) -> dict[str, Any]:
         """Everything that decides the choice, for JSON: `from_config(**settings())`."""
-        described = asdict(self)
+        described = self.model_dump()
         return {"threshold": described.pop("method"), "tuning": described}
 
 

@@ -10,7 +10,6 @@ import asyncio
 import hmac
 from collections import Counter
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
@@ -216,7 +215,7 @@ def build_app(guard: Guard, settings: ProxySettings | None = None) -> FastAPI:
         except RefusedRequest:
             raise
         except Exception as error:  # its text and its traceback may quote the question
-            logger.error("unexpected {} at {}", type(error).__name__, _place(error))
+            logger.error("unexpected {}", type(error).__name__)
             raise RefusedRequest("the guard failed", status=500, code="failed") from None
 
     app.add_exception_handler(RefusedRequest, refused)
@@ -225,11 +224,3 @@ def build_app(guard: Guard, settings: ProxySettings | None = None) -> FastAPI:
     app.add_api_route("/v1/models", proxy.models, methods=["GET"], dependencies=keyed)
     app.add_api_route("/health", proxy.health, methods=["GET"], dependencies=open_to_all)
     return app
-
-
-def _place(error: BaseException) -> str:
-    """File and line where an error came from."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "?" if trace is None else f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"

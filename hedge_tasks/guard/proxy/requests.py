@@ -34,19 +34,6 @@ _WITHOUT_EFFECT = frozenset(
 )
 """Fields that change no answer. Log-probabilities are not returned."""
 
-_NEUTRAL: Mapping[str, tuple[Any, ...]] = {
-    "n": (1,),
-    "tool_choice": ("none", "auto"),
-    "response_format": ({"type": "text"},),
-    "top_p": (1,),
-    "top_k": (-1, 0),
-    "min_p": (0,),
-    "presence_penalty": (0,),
-    "frequency_penalty": (0,),
-    "repetition_penalty": (1,),
-}
-"""Values of one answer, of pure sampling."""
-
 
 class _Picture(OpenRecord):
     url: str
@@ -76,10 +63,6 @@ class _Body(OpenRecord):
     model_config = ConfigDict(str_max_length=None)
 
     messages: Annotated[Items[_Message], Field(min_length=1, max_length=200)]
-    temperature: Annotated[float, Field(ge=0, le=100)] | None = None
-    max_tokens: Annotated[int, Field(gt=0, lt=10**9)] | None = None
-    max_completion_tokens: Annotated[int, Field(gt=0, lt=10**9)] | None = None
-    stop: str | Items[str] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     stream: bool | None = None
 
@@ -143,7 +126,6 @@ def read_request(
         read = _Body.read(body)
     except DataError as error:
         raise RefusedRequest(str(error), param=re.split(r"\W", str(error), maxsplit=1)[0]) from None
-    _check_decoding(read, plan)
     system = "\n".join(text for message in read.messages if message.role != "user" for text in message.texts())
     if system and system != (prompt.system or ""):
         raise _cannot_judge("messages", "another system prompt than the calibrated one; leave it out")
@@ -165,29 +147,20 @@ def _cannot_judge(name: str, why: str) -> RefusedRequest:
 
 
 def _check_fields(body: Mapping[str, Any], model: str, plan: SamplingPlan) -> None:
-    """Refuse every field that is neither read nor without effect nor empty."""
+    """Refuse every field that is neither read, nor without effect, nor empty, nor as it was when calibrated."""
     if body.get("model") != model:
         words = f"this guard answers for {model!r} and no other model"
         raise RefusedRequest(words, param="model", code="model_not_found")
     limits = plan.limits()
-    pure = limits.get("decoding") == "pure"
+    calibrated: dict[str, Any] = {"n": 1, "temperature": plan.baseline_temperature, "stop": list(plan.until), **limits}
+    calibrated |= dict.fromkeys(("max_tokens", "max_completion_tokens"), plan.max_new_tokens)
+    calibrated |= {"top_p": 1} if limits.get("decoding") == "pure" else {}
     for name, value in body.items():
-        if name in _READ or name in _WITHOUT_EFFECT or value in (None, [], {}, False):
+        if name in _READ | _WITHOUT_EFFECT or value in (None, []) or not (value or name in calibrated):
             continue
-        neutral = (limits[name],) if name in limits else _NEUTRAL.get(name, ()) if pure else ()
-        if isinstance(value, bool) or value not in neutral:
+        stated = [value] if name == "stop" and isinstance(value, str) else value
+        if name not in calibrated or stated != calibrated[name]:
             raise _cannot_judge(name if name.isidentifier() else outside.shown(name), "leave it out")
-
-
-def _check_decoding(read: _Body, plan: SamplingPlan) -> None:
-    if read.temperature not in (None, plan.baseline_temperature):
-        raise _cannot_judge("temperature", f"answers are sampled at {plan.baseline_temperature:g}; leave it out")
-    for name in ("max_tokens", "max_completion_tokens"):
-        if getattr(read, name) not in (None, plan.max_new_tokens):
-            raise _cannot_judge(name, f"answers have up to {plan.max_new_tokens}; leave it out")
-    texts = [read.stop] if isinstance(read.stop, str) else list(read.stop or ())
-    if texts and texts != list(plan.until):
-        raise _cannot_judge("stop", "another decoding than the calibrated one; leave it out")
 
 
 def _picture(url: str, pixels: int) -> Image.Image:

@@ -17,12 +17,10 @@ from typing import Any
 
 from hedge_tasks.detectors import registry
 from hedge_tasks.errors import unknown
-from hedge_tasks.measures.evaluate.auroc import DetectionAuroc
+from hedge_tasks.measures.evaluate.auroc import AUROC, DetectionAuroc
 from hedge_tasks.measures.evaluate.detector import DetectorMetric
 
 __all__ = ["DetectionAuroc", "DetectorMetric", "load", "names"]
-
-AUROC = "detection_auroc"
 
 
 def names() -> list[str]:

@@ -9,12 +9,14 @@ from typing import Any
 import evaluate
 from datasets import Features, Value
 
-from hedge_tasks.detectors.pipeline import auroc_of_pairs
+from hedge_tasks.detectors.units import Unit, detection_auroc
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.measures.evaluate.checked import CheckedMetric
 from hedge_tasks.measures.evaluate.columns import as_list, labels_of, scores_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import auroc, estimate_auroc
+
+AUROC = "detection_auroc"
 
 _OPTIONS = ("confidence",)
 
@@ -95,5 +97,5 @@ class DetectionAuroc(CheckedMetric):
             raise DataError(f"{len(predictions)} predictions and {len(named)} groups")
         texts = [None if group is None else str(group) for group in named]
         rows = zip(predictions, references, texts, strict=True)
-        pairs = [(score, label, group) for score, label, group in rows if label is not None]
-        return result_of(auroc_of_pairs(pairs, **options))
+        units = [Unit("", label, group, numbers={AUROC: score}) for score, label, group in rows]
+        return result_of(detection_auroc(units, AUROC, **options))

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any
 
 from hedge_tasks.data.answer_files import normal_rows, parse_answer_sets
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, check_names
 from hedge_tasks.io import outside
 
@@ -106,38 +106,3 @@ def with_labels(answer_sets: Sequence[AnswerSet], labels: Sequence[int | None]) 
         if None not in (label, answers.label) and label != answers.label:
             raise DataError(f"predictions[{i}] has the label {answers.label}, references[{i}] is {label}")
     return [a.label if label is None else label for a, label in zip(answer_sets, labels, strict=True)]
-
-
-def as_record(answer_set: AnswerSet) -> dict[str, Any]:
-    """Return an answer set as the record of a column; see `FIELDS` in `detector`."""
-    return {
-        "id": answer_set.id,
-        # evaluate takes no None for a string
-        "question": answer_set.question or "",
-        "group": answer_set.group or "",
-        "question_type": answer_set.question_type or "",
-        "baseline": _as_record(answer_set.baseline),
-        "clean": [_as_record(answer) for answer in answer_set.clean],
-        "noisy": [_as_record(answer) for answer in answer_set.noisy],
-        "cluster_ids": None if answer_set.cluster_ids is None else list(answer_set.cluster_ids),
-    }
-
-
-def from_record(record: Mapping[str, Any], label: int | None) -> AnswerSet:
-    """Return what `as_record` was made of."""
-    ids = record["cluster_ids"]
-    return AnswerSet(
-        id=record["id"],
-        baseline=Answer(**record["baseline"]),
-        clean=tuple(Answer(**answer) for answer in record["clean"]),
-        noisy=tuple(Answer(**answer) for answer in record["noisy"]),
-        question=record["question"] or None,
-        label=label,
-        group=record["group"] or None,
-        question_type=record["question_type"] or None,
-        cluster_ids=None if ids is None else tuple(ids),
-    )
-
-
-def _as_record(answer: Answer) -> dict[str, Any]:
-    return {"text": answer.text, "mean_logprob": answer.mean_logprob, "n_tokens": answer.n_tokens}

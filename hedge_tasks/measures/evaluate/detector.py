@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import evaluate
 from datasets import Features, Value
 
 from hedge_tasks.clustering import ClusteringBackend, build_backend
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.pipeline import cluster_open, detection_auroc
+from hedge_tasks.detectors.pipeline import cluster_open
 from hedge_tasks.detectors.scorer import score_all
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.io import options as check
 from hedge_tasks.measures.evaluate.auroc import result_of
 from hedge_tasks.measures.evaluate.checked import CheckedMetric
-from hedge_tasks.measures.evaluate.columns import answer_sets_of, as_record, from_record, labels_of, with_labels
-
-_ANSWER = {"text": Value("string"), "mean_logprob": Value("float64"), "n_tokens": Value("int64")}
-
-FIELDS = {
-    **dict.fromkeys(("id", "question", "group", "question_type"), Value("string")),
-    "baseline": _ANSWER,
-    "clean": [_ANSWER],
-    "noisy": [_ANSWER],
-    "cluster_ids": [Value("int64")],
-}
-"""All that a detector may look at, apart from forced passes."""
+from hedge_tasks.measures.evaluate.columns import answer_sets_of, labels_of, with_labels
 
 USAGE = """
 Args:
@@ -72,7 +63,7 @@ class DetectorMetric(CheckedMetric):
             description=f"{self.detector.title}\n\n{self.detector.explanation}",
             citation=self.detector.source,
             inputs_description=USAGE.replace("NAME", self.detector.name),
-            features=Features({"predictions": FIELDS, "references": Value("int64")}),
+            features=Features({"predictions": Value("string"), "references": Value("int64")}),
             license="Apache-2.0",
         )
 
@@ -84,7 +75,7 @@ class DetectorMetric(CheckedMetric):
         """
         answer_sets = answer_sets_of(predictions, first=len(self))
         labels = with_labels(answer_sets, labels_of(references, len(answer_sets)))
-        super().add_batch(predictions=[as_record(a) for a in answer_sets], references=labels)
+        super().add_batch(predictions=[a.to_json() for a in answer_sets], references=labels)
 
     def compute(
         self,
@@ -109,7 +100,7 @@ class DetectorMetric(CheckedMetric):
 
     def _compute(
         self,
-        predictions: Sequence[Mapping[str, Any]],
+        predictions: Sequence[str],
         references: Sequence[int | None],
         *,
         backend: ClusteringBackend,
@@ -117,7 +108,8 @@ class DetectorMetric(CheckedMetric):
         alpha: float,
     ) -> dict[str, Any]:
         name = self.detector.name
-        answer_sets = [from_record(*row) for row in zip(predictions, references, strict=True)]
+        both = zip(predictions, references, strict=True)
+        answer_sets = [AnswerSet.from_json(text).with_label(label) for text, label in both]
         clustered = cluster_open(answer_sets, backend, with_question=with_question)
         scores = score_all(clustered, backend, (name,), alpha=alpha)
         numbers = [s[name] for s in scores]

@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import (
-    SCORE_NAMES,
-    Scores,
-    detection_auroc,
-    main_detectors,
-    name_of,
-    score_clustered,
-)
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, main_detectors, name_of, score_clustered
 from hedge_tasks.detectors.registry import get
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.measures.curves import (
     calibrated,
     hallucination_rate,

@@ -18,7 +18,8 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.measures.measure import Auroc, Measure, Record, ScoredCase, SumsMeasure
+from hedge_tasks.detectors.units import Unit
+from hedge_tasks.measures.measure import Auroc, Measure, Record, SumsMeasure
 from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
@@ -154,8 +155,8 @@ class VerdictScoreAuroc(Auroc):
         record = {"verdict_score": value, "truth": int(document["truth"]), "row": document["row"]}
         return record if value is not None else {**record, "truth": None, "left_out": self.missing}
 
-    def cases(self, record: Record) -> Sequence[ScoredCase]:
-        return [ScoredCase(record["verdict_score"], record["truth"], record["row"])]
+    def cases(self, record: Record) -> Sequence[Unit]:
+        return [Unit("", record["truth"], record["row"], numbers={self.name: record["verdict_score"]})]
 
     def facts(self, answers: AnswerSet) -> Record:
         return verdict_columns(answers)

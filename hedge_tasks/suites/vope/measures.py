@@ -12,7 +12,8 @@ from typing import Any
 
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.measures.measure import Auroc, Count, Measure, Record, ScoredCase
+from hedge_tasks.detectors.units import Unit
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Record
 from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.suites.shares import RatioOf
@@ -77,9 +78,9 @@ class ObjectAuroc(Auroc):
             "group": scores.group or scores.id,
         }
 
-    def cases(self, record: Record) -> Sequence[ScoredCase]:
+    def cases(self, record: Record) -> Sequence[Unit]:
         pairs = zip(record["scores"], record["labels"], strict=True)
-        return [ScoredCase(score, label, record["group"]) for score, label in pairs]
+        return [Unit("", label, record["group"], numbers={self.name: score}) for score, label in pairs]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

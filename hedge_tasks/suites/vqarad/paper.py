@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.numbers import Cell, Number
