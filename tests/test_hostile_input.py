@@ -180,7 +180,7 @@ def written(folder: Path, content: Any, name: str = "answers.jsonl") -> Path:
 def test_a_slip_of_the_pen_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change = {"lable": 1, "baseline": {"text": "a", "logprob": -1}}
     file = written(tmp_path, {**LINE, **change})
-    assert read_answers([file]).notes[:2] == ("not used in answers: 'logprob'", "not used: 'lable'")
+    assert {"not used in answers: 'logprob'", "not used: 'lable'"} <= {*read_answers([file]).notes}
     assert main(["score", str(file), "--clustering", "exact"]) == 0
     assert "not used: 'lable'" in capsys.readouterr().out
 
@@ -195,8 +195,8 @@ def test_token_logprobs_become_their_mean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"text": "a", "logprobs": [-1], "mean_logprob": -1}, "say the same thing"),
-        ({"text": "a", "logprobs": [-1], "n_tokens": 1}, "say the same thing"),
+        ({"text": "a", "logprobs": [-1], "mean_logprob": -1}, "give one of them"),
+        ({"text": "a", "logprobs": [-1], "n_tokens": 1}, "give one of them"),
         ({"text": "a", "logprobs": []}, "expected a list of numbers"),
         ({"text": "a", "logprobs": -1}, "expected a list of numbers"),
         ({"text": "a", "logprobs": [-1, 0.5]}, r"logprobs\[1\]: 0.5 is no log-probability"),
@@ -251,16 +251,16 @@ def test_a_table_without_conditions_has_its_baseline_first(tmp_path: Path) -> No
     [
         ("id,txt\n1,a\n", r"the model's replies\? Say --reply COLUMN; there are id \('1'\), txt"),
         ("text\na\n", "Say --reply COLUMN"),
-        ("id,text\n,a\n", "x.csv:2: there is no id"),
+        ("id,text\n,a\n", "x.csv:2: id: expected a text"),
         ("id,text,condition\n1,a,baselin\n", "unknown condition 'baselin', did you mean 'baseline'"),
-        ("id,text,condition\n1,a,clean\n", "0 baseline answers, expected one"),
+        ("id,text,condition\n1,a,clean\n", "x.csv:2: baseline: missing"),
         ("id,text,label\n1,a,1\n1,b,0\n", "x.csv:3: another label than in an earlier row"),
         ("id,text,label\n1,a,0.5\n1,b,\n", "label is '0.5'; expected 1"),
         ("id,text,label\n1,a,yes\n1,b,\n", "label is 'yes'; expected 1"),
         ("id,text,mean_logprob\n1,a,1e999\n1,b,\n", "expected a finite number, got inf"),
         ("id,text,mean_logprob\n1,a,-inf\n1,b,\n", "expected a finite number, got -inf"),
         ("id,text,label\n1,a,nan\n1,b,\n", "x.csv:2: label is NaN"),
-        ("id,text\n1,a\n1, \n", "x.csv:3: text: the cell is empty, which is no answer"),
+        ("id,text\n1,a\n1, \n", "x.csv:3: text: expected a text"),
         ("id,text\n1,a,b\n", "expected 2 columns"),
         ("id,id\n1,a\n", "names a column twice"),
     ],

@@ -188,7 +188,7 @@ def test_a_fault_of_ours_is_one_line_and_shows_its_traceback_when_asked(
     command = ["score", str(tmp_path), "--clustering", "exact"]
     assert main(command) == 2
     error = capsys.readouterr().err
-    assert error == "hedge: unexpected RecursionError: too deep \\x1b[31m (--traceback shows where)\n"
+    assert error == "hedge: unexpected RecursionError (--traceback shows where): too deep \\x1b[31m\n"
     for shown in ([*command, "--traceback"], ["--traceback", *command]):
         assert main(shown) == 2
         assert "Traceback" in capsys.readouterr().err
