@@ -403,11 +403,11 @@ def test_accuracy_of_shale_is_that_of_the_experts() -> None:
             known = None if label is None else int(true == 0)
             if measure is average:
                 mine = names[i % len(names)]
-                records.append({n: {"right": right if n == mine else None, "group": i} for n in names})
-                wanted.append({n: {"right": known if n == mine else None, "group": i} for n in names})
+                records.append({n: {"value": right if n == mine else None, "group": i} for n in names})
+                wanted.append({n: {"value": known if n == mine else None, "group": i} for n in names})
             else:
-                records.append({"right": right, "group": i})
-                wanted.append({"right": known, "group": i})
+                records.append({"value": right, "group": i})
+                wanted.append({"value": known, "group": i})
         found = measure.estimate(records, None, by_all(records, truth))
         assert found.value == pytest.approx(measure.estimate(wanted).value), measure.name
         assert found.value != pytest.approx(measure.estimate(records).value), measure.name

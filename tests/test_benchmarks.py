@@ -31,7 +31,7 @@ SMALL = {
 
 NEEDS = {
     "a model": (
-        "claims clustering_nli embedded_options judge_ablations real_answers sampling scripted_tables "
+        "gpu claims clustering_nli embedded_options judge_ablations real_answers sampling scripted_tables "
         "threshold_stability"
     ),
     "a server, an engine or Ray": "engines large_run ray_cost sampling_cost",

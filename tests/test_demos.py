@@ -109,8 +109,6 @@ def test_the_suites_own_numbers_are_the_tables_to_every_digit(runs: dict[str, Ru
         # Nothing varies among answers that are all right: the table has what the interval says in place of 0.
         half = (m.interval[1] - m.interval[0]) / 2 / 1.959963984540054
         assert stderr == pytest.approx(m.stderr or half, rel=1e-9)
-        ends = [found[f"{metric.name}_{end}"] for end in ("low", "high") if suite == "vope"]
-        assert not ends or tuple(ends) == m.interval
 
 
 @pytest.mark.slow

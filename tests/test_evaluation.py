@@ -346,7 +346,7 @@ def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -
             ConfigError,
             "unknown key 'temprature', did you mean 'temperature'",
         ),
-        (("--gen_kwargs", "n=-1"), ConfigError, "n: expected an integer of at least 0"),
+        (("--gen_kwargs", "n=-1"), ConfigError, "n: expected an integer"),
         (("--gen_kwargs", "perturbation=hegde"), ConfigError, "did you mean 'hedge'"),
         (
             ("--gen_kwargs", "perturbation=shale_pfx"),

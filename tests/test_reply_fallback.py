@@ -77,9 +77,9 @@ def test_no_sentence_is_read_as_an_outcome_of_the_second_reader(prompt: str) -> 
         "1 is not what it says.",
         "None.",
     ]
-    assert [reader.read(sentence)[0] for sentence in sentences] == [None] * len(sentences)
+    assert [reader.outcome_in(sentence)[0] for sentence in sentences] == [None] * len(sentences)
     for outcome in reader.outcomes:
-        assert reader.read(f"{outcome.key}, as it says so.")[0] == outcome
+        assert reader.outcome_in(f"{outcome.key}, as it says so.")[0] == outcome
 
 
 def test_the_model_is_shown_neither_reference_nor_pictures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -511,4 +511,4 @@ def test_a_row_of_vqa_rad_or_medhallu_that_lacks_something_is_named() -> None:
         vqarad.process_docs(answers)
     for knowledge in (None, {"a": "b"}, [], [None]):
         with pytest.raises(DataError, match="MedHallu: row 3: Knowledge is "):
-            medhallu._knowledge(knowledge, "lines", 3)
+            medhallu._knowledge(knowledge, 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import random
 import signal
@@ -169,22 +168,3 @@ def test_another_container_of_the_same_name_is_another_host(tmp_path: Path, monk
     os.utime(old, (0, 0))
     write_whole(tmp_path / "other.txt", "whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.txt", theirs.name]
-
-
-def test_two_runs_that_end_in_one_second_keep_both_results_files(tmp_path: Path) -> None:
-    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
-
-    from hedge_tasks.lmms.plugin import install
-
-    assert install() == []
-    for n in (1, 2, 3):
-        tracker = EvaluationTracker(output_path=str(tmp_path))
-        tracker.general_config_tracker.model_name_sanitized = "org__model"
-        tracker.save_results_aggregated(results={"run": n}, samples={}, datetime_str="20260102_030405")
-    kept = sorted(tmp_path.rglob("*_results.json"))
-    assert [path.name for path in kept] == [
-        "20260102_030405-2_results.json",
-        "20260102_030405-3_results.json",
-        "20260102_030405_results.json",
-    ]
-    assert sorted(json.loads(path.read_text("utf-8"))["run"] for path in kept) == [1, 2, 3]

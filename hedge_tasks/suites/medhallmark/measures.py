@@ -85,6 +85,7 @@ MEASURES: tuple[Measure, ...] = (
         title="MediHall Score",
         about="Mean of what the judge's category of each answer is worth, from 0 (catastrophic hallucination) to 1.",
         value_of=_of_categories(medihall_score),
+        beyond_experts="made of categories, which experts do not name",
         nothing=_NO_CATEGORY,
         kept=True,
         leads=True,
