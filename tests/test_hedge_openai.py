@@ -296,7 +296,7 @@ def test_a_neutral_value_that_makes_a_server_greedy_is_named() -> None:
         report = probe(draws(3), lambda requests: _by_key(adapter(url), requests), settings=True)
     assert report is not None
     assert report.greedy_by == "top_p=0.999"
-    assert any("--gen_kwargs top_p=0.999" in line for line in report.lines())
+    assert any("top_p=0.999" in line for line in report.lines())
 
 
 def _by_key(model: HedgeOpenAI, requests: dict[str, DrawRequest]) -> Iterable[list[tuple[str, Any]]]:
