@@ -14,7 +14,6 @@ from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.llm.completion import PromptToken
 from hedge_tasks.models.token_sampling import rounded
-from hedge_tasks.sampling.reread import Reread
 
 _PADDING = 16
 """Blanks that a template or a tokenizer may put around a text."""
@@ -179,12 +178,14 @@ def whole_reply(
     Returns:
         The sum over the spellings, or why there is none.
     """
-    turns = _finished_turns(prompt, closed, text)
-    if isinstance(turns, str):
-        return turns
+    if isinstance(prompt, str):
+        return prompt
     spellings: dict[tuple[int, ...], float] = {}
     reason = "the model tells no log-probabilities of a finished reply"
-    for turn in turns:
+    for reading in closed:
+        if isinstance(reading, str):
+            return reading
+        turn = _finished_turn(prompt, reading, text)
         if isinstance(turn, str):
             reason = turn
         elif turn.behind is None or not is_control(turn.behind):
@@ -195,46 +196,11 @@ def whole_reply(
     return spelled_answer(text, spellings) if spellings else reason
 
 
-def drawn_reply(
-    prompt: Reading, closed: Sequence[Reading], text: str, is_control: Callable[[PromptToken], bool]
-) -> Reread | str:
-    """Return a reply as a draw of it would report it: tokens and end of the likelier spelling.
-
-    Args:
-        prompt, closed, text, is_control: As for `whole_reply`.
-    """
-    turns = _finished_turns(prompt, closed, text)
-    if isinstance(turns, str):
-        return turns
-    rereads: list[tuple[float, Reread]] = []
-    for turn in turns:
-        if not isinstance(turn, str):
-            total, n_tokens = _summed(turn.tokens), len(turn.tokens)
-            ended = turn.behind is not None and is_control(turn.behind)
-            end = rounded(turn.behind.logprob) if turn.behind is not None and ended else None
-            rereads.append((total, Reread(rounded(total / n_tokens), n_tokens, end)))
-    if not rereads:
-        return "the chat template writes a finished reply as another text, or behind another prompt"
-    return max(rereads, key=lambda pair: pair[0])[1]
-
-
 class _Turn(NamedTuple):
     """A finished turn: the tokens of its text, and the token behind them, if there is one."""
 
     tokens: Sequence[PromptToken]
     behind: PromptToken | None
-
-
-def _finished_turns(prompt: Reading, closed: Sequence[Reading], text: str) -> list[_Turn | str] | str:
-    """The finished turn of each spelling, or why it is none; a text alone where one of the prompts was not read."""
-    if isinstance(prompt, str):
-        return prompt
-    turns = []
-    for reading in closed:
-        if isinstance(reading, str):
-            return reading
-        turns.append(_finished_turn(prompt, reading, text))
-    return turns
 
 
 def _finished_turn(prompt: Sequence[PromptToken], closed: Sequence[PromptToken], text: str) -> _Turn | str:

@@ -34,7 +34,7 @@ class _Rows:
     mask: torch.Tensor
     positions: torch.Tensor  # of the newest token: (rows, 1), or (axes, rows, 1) for multi-axis rotary positions
     logits: torch.Tensor
-    cross_mask: torch.Tensor | None = None  # of the newest token
+    cross_mask: torch.Tensor | None = None  # of all tokens
 
     def select(self, rows: torch.Tensor) -> _Rows:
         cross = None if self.cross_mask is None else self.cross_mask[rows]
@@ -128,7 +128,7 @@ class SharedPrefill:
             mask=inputs["attention_mask"][index],
             positions=positions[..., index, -1:],
             logits=output.logits[:, -1][index],
-            cross_mask=inputs[_CROSS_MASK][index, -1:] if _CROSS_MASK in inputs else None,
+            cross_mask=inputs[_CROSS_MASK][index] if _CROSS_MASK in inputs else None,
         )
         return state, output.past_key_values
 
@@ -136,16 +136,18 @@ class SharedPrefill:
         """Feed one token a row and return the state with the logits that follow it."""
         mask = torch.cat([state.mask, state.mask.new_ones(len(tokens), 1)], dim=1)
         positions = state.positions + 1
+        cross = state.cross_mask
+        cross = None if cross is None else torch.cat([cross, cross[:, -1:]], dim=1)
         output = self._model(
             input_ids=tokens[:, None],
             attention_mask=mask,
             position_ids=positions,
             past_key_values=cache,
             use_cache=True,
-            **({} if state.cross_mask is None else {_CROSS_MASK: state.cross_mask}),
+            **({} if cross is None else {_CROSS_MASK: cross}),
         )
         ids = torch.cat([state.ids, tokens[:, None]], dim=1)
-        return _Rows(state.rows, ids, mask, positions, output.logits[:, -1], state.cross_mask)
+        return _Rows(state.rows, ids, mask, positions, output.logits[:, -1], cross)
 
     @torch.inference_mode()
     def error(self, inputs: Mapping[str, Any], n_tokens: int = 4) -> float:
@@ -333,6 +335,7 @@ class PlainGeneration:
         config = GenerationConfig(
             max_new_tokens=max_new_tokens,
             do_sample=False,  # the sampler leaves one token to choose from
+            repetition_penalty=1.0,  # the sampler has counted it; left out, it is the model's own once more
             eos_token_id=sorted(reader.ends),
             bos_token_id=defaults.bos_token_id,
             pad_token_id=defaults.pad_token_id if defaults.pad_token_id is not None else min(reader.ends),

@@ -28,7 +28,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.data.sentences import sentence_spans
-from hedge_tasks.data.thoughts import cut, has_thought
+from hedge_tasks.data.thoughts import has_thought
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.llm.fingerprints import identity_of
 from hedge_tasks.models import schema_tokens
@@ -111,7 +111,6 @@ class HedgeHF(ChatAdapter):
         alpha, beta, noise_step: of vcd.
         layers, beta: of dola.
         alpha, first_layer: of pai.
-        picture_workers: processes that perturb large pictures, by default one a core; 0 does it in this one.
         trust_remote_code: run code from the model's repository. Off unless asked for.
 
     Raises:
@@ -142,7 +141,6 @@ class HedgeHF(ChatAdapter):
         noise_step: int | None = None,
         layers: str | int | None = None,
         first_layer: int | None = None,
-        picture_workers: int | None = None,
         trust_remote_code: bool = False,
         max_batch_size: int | None = None,
         **options: Any,
@@ -152,7 +150,7 @@ class HedgeHF(ChatAdapter):
         is_auto = batch_size == "auto"
         self.batch_size = 1 if is_auto else positive("batch_size", batch_size, or_else='"auto"')
         self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
-        self._pictures = PictureWorkers(picture_workers)
+        self._pictures = PictureWorkers()
         where = placement(device, device_map)
         limits = pixel_limits(min_pixels, max_pixels)
         if quantization is not None and peft is not None:
@@ -382,11 +380,6 @@ class HedgeHF(ChatAdapter):
             while batch := [rows for _, rows in islice(alike, self.batch_size)]:
                 yield batch
 
-    @property
-    def dtype(self) -> str:
-        """Data type of the weights, such as "bfloat16"."""
-        return str(self._model.dtype).removeprefix("torch.")
-
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
         """Read given answers again as their draws; see `hedge_tasks.sampling.reread.RereadingModel`.
 
@@ -613,40 +606,16 @@ class HedgeHF(ChatAdapter):
                     bar.update(len(batch))
         return [answers[i] for i in range(len(requests))]
 
-    @torch.inference_mode()
     def _generate(self, requests: list[Any]) -> list[str]:
-        settings = PlainSettings.of(requests[0].args[2])
-        n_beams = int(requests[0].args[2].get("num_beams") or 1)
+        """Sample one text a request, all with the settings of the first. Seeds come from torch's own."""
+        own = requests[0].args[2]
+        if int(own.get("num_beams") or 1) > 1:
+            raise ConfigError("num_beams: hedge_hf takes one beam; for beam search use another lmms-eval model")
+        settings = PlainSettings.of(own)
+        draws = conversation_draws(len(requests), settings.temperature, torch.randint(2**31, (len(requests),)).tolist())
         conversations = [self.messages_of(request) for request in requests]
-        if self.decoding is not None:
-            return self._generate_contrasted(conversations, settings, n_beams)
-        inputs = self._inputs(conversations)
-        sampling: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-        if settings.temperature > 0:
-            sampling = {"do_sample": True, "temperature": settings.temperature, "top_p": settings.top.get("top_p")}
-        output = self._model.generate(
-            **inputs,
-            **sampling,
-            max_new_tokens=settings.max_new_tokens,
-            num_beams=n_beams,
-            pad_token_id=self._tokenizer.pad_token_id,
-        )
-        texts = self._tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-        return [cut(text, settings.until).strip() for text in texts]
-
-    def _generate_contrasted(
-        self, conversations: list[list[dict[str, Any]]], settings: PlainSettings, n_beams: int
-    ) -> list[str]:
-        """Generate with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
-        assert self.decoding is not None
-        if n_beams > 1:
-            raise ConfigError(f"num_beams: decoding={self.decoding.name} takes one beam")
-        seeds = torch.randint(2**31, (len(conversations),)).tolist()
-        draws = conversation_draws(len(conversations), settings.temperature, seeds)
-        sampler = self._sampler(draws, {"top_p": settings.top.get("top_p")})
-        reader = self._reader(settings.until)
-        answers = self._decode_each(conversations, sampler, reader, settings.max_new_tokens)
-        return [answer.text for answer in answers]
+        sampler, reader = self._sampler(draws, settings.top), self._reader(settings.until)
+        return [a.text for a in self._decode_each(conversations, sampler, reader, settings.max_new_tokens)]
 
     # --- inputs -------------------------------------------------------------------------------------------------------
 

@@ -147,7 +147,6 @@ class HedgeOpenAI(ChatAdapter):
         wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
         draws_per_request: Most clean draws of a document that one request asks for (`n`). By default as many as there
             are where the server is vLLM or llama.cpp, whose seeds then are those of single requests, and else 1.
-        picture_workers: Processes that perturb and encode large pictures, by default one a core; 0 does it here.
 
     Raises:
         ConfigError: An argument is unknown or makes no sense.
@@ -169,7 +168,6 @@ class HedgeOpenAI(ChatAdapter):
         repetition_penalty: float | None = None,
         wait_for_server: float = 1800.0,
         draws_per_request: int | None = None,
-        picture_workers: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -187,7 +185,7 @@ class HedgeOpenAI(ChatAdapter):
         self.draws_per_request = (
             None if draws_per_request is None else count("draws_per_request", draws_per_request, at_least=1)
         )
-        self._pictures = PictureWorkers(picture_workers)
+        self._pictures = PictureWorkers()
         self._has_n = True
         self._reads_prompts: bool | None = None
         self._client = ChatClient(
@@ -353,7 +351,7 @@ class HedgeOpenAI(ChatAdapter):
             offered[id(conversation)].options.append(option)
         groups = list(offered.values())
         if self._reads_prompts is None and groups:
-            reading = run(self._read_prompt(self._turns(groups[0]), _READ))
+            reading = run(self._read_prompt(self._turns(groups[0].conversation), _READ))
             self._reads_prompts = not isinstance(reading, str)
             if isinstance(reading, str):
                 self._client.say_once("first tokens", f"{reading}: the likeliest first tokens are read instead", "INFO")
@@ -363,12 +361,12 @@ class HedgeOpenAI(ChatAdapter):
             by_conversation[id(conversation)][option] for conversation, option in zip(conversations, texts, strict=True)
         ]
 
-    def _turns(self, offered: _Offered) -> bytes:
-        return encoded(to_openai(offered.conversation, max_image_side=self.max_image_side))
+    def _turns(self, conversation: list[dict[str, Any]]) -> bytes:
+        return encoded(to_openai(conversation, max_image_side=self.max_image_side))
 
     def _whole_replies(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
         """Return how likely each option is as the whole reply, by conversation."""
-        turns = [self._turns(group) for group in groups]
+        turns = [self._turns(group.conversation) for group in groups]
         prompts = self._ask_each(lambda i, stop: self._read_prompt(turns[i], _READ, stop), len(groups))
         replies = [
             (i, option, blank) for i, group in enumerate(groups) for option in group.options for blank in SPELLINGS
@@ -400,26 +398,29 @@ class HedgeOpenAI(ChatAdapter):
             other_forms = {form for option in groups[i].options for form in spellings(option)[1:]}
             options = [option for option in groups[i].options if option not in other_forms]
             refused_forms = {form: f"{form!r} is no single token" for form in groups[i].options if form in other_forms}
-            likeliest = await self._first_token(groups[i], stop)
+            likeliest = await self._first_token(groups[i].conversation, stop)
             if isinstance(likeliest, str):
                 return dict.fromkeys(groups[i].options, likeliest)
             answers = first_tokens(likeliest, options)
             if len(options) > 1 and any(isinstance(answer, str) for answer in answers.values()):
-                answers = await self._by_letters(groups[i], options, answers, stop)
+                answers = await self._by_letters(groups[i].conversation, options, answers, stop)
             return {**answers, **refused_forms}
 
         return self._ask_each(ask, len(groups))
 
     async def _by_letters(
-        self, offered: _Offered, options: Sequence[str], answers: Mapping[str, Answer | str], stop: threading.Event
+        self,
+        conversation: list[dict[str, Any]],
+        options: Sequence[str],
+        answers: Mapping[str, Answer | str],
+        stop: threading.Event,
     ) -> dict[str, Answer | str]:
         """Return the same by one token that is kept to the options' letters, or the `answers` before with the reason.
 
         Letters of the question's own are asked for once more; others are shown in two orders.
         """
-        conversation = offered.conversation
         if are_letters(options):
-            likeliest = await self._first_token(offered, stop, guide(options))
+            likeliest = await self._first_token(conversation, stop, guide(options))
             guided = dict(answers) if isinstance(likeliest, str) else first_tokens(likeliest, options)
             return dict(answers) if any(isinstance(answer, str) for answer in guided.values()) else guided
         if len(options) > MOST:
@@ -427,7 +428,7 @@ class HedgeOpenAI(ChatAdapter):
         letters = guide(ascii_uppercase[: len(options)])
         orders = []
         for order in (options, options[::-1]):
-            likeliest = await self._first_token(_Offered([], ask_for_letter(conversation, order)), stop, letters)
+            likeliest = await self._first_token(ask_for_letter(conversation, order), stop, letters)
             if isinstance(likeliest, str):
                 return dict.fromkeys(options, likeliest)
             orders.append(likeliest)
@@ -435,16 +436,17 @@ class HedgeOpenAI(ChatAdapter):
         return dict.fromkeys(options, shares) if isinstance(shares, str) else {**shares}
 
     async def _first_token(
-        self, offered: _Offered, stop: threading.Event, guided: Mapping[str, Any] | None = None
+        self, conversation: list[dict[str, Any]], stop: threading.Event, guided: Mapping[str, Any] | None = None
     ) -> tuple[tuple[str, float], ...] | str:
         """Tokens that a reply may begin with, with their log-probabilities; or why they are not known.
 
         Args:
             guided: fields that keep the reply to given texts, left out where the server refuses them.
         """
-        outcome = await self._likeliest(await asyncio.to_thread(self._turns, offered), stop, guided or {})
+        turns = await asyncio.to_thread(self._turns, conversation)
+        outcome = await self._likeliest(turns, stop, guided or {})
         if guided and isinstance(outcome, RequestFailed) and outcome.kind == "refused":
-            outcome = await self._likeliest(await asyncio.to_thread(self._turns, offered), stop, {})
+            outcome = await self._likeliest(turns, stop, {})
         if isinstance(outcome, RequestFailed):
             return f"{self.base_url} does not tell how likely replies are ({outcome})"
         if not outcome.tokens or not outcome.alternatives:
@@ -554,14 +556,8 @@ class HedgeOpenAI(ChatAdapter):
         n = len(question.positions)
         if n <= 1 or not self._has_n:
             return [await self._answer(question.part(i, i + 1), messages, stop) for i in range(n)]
-        settings = self._with_configuration(question)
-        outcome = await self._client.ask_several_async(messages, settings, n, optional=question.optional, stop=stop)
-        complete_settings = self._with_configuration(question)
-        if not isinstance(outcome, RequestFailed) and complete_settings != settings:
-            # As for a single request, see `_answer`: these were greedy.
-            outcome = await self._client.ask_several_async(
-                messages, complete_settings, n, optional=question.optional, stop=stop
-            )
+        ask = partial(self._client.ask_several_async, messages, n=n, optional=question.optional, stop=stop)
+        outcome = await self._asked_completely(question, ask)
         if isinstance(outcome, RequestFailed):
             return [self._read(question, outcome)] * n
         if len(outcome) == 1:
@@ -576,14 +572,23 @@ class HedgeOpenAI(ChatAdapter):
         Raises:
             HedgeError: Asking again would change nothing.
         """
-        settings = self._with_configuration(question)
         stop = stop if question.patient else _NO_RETRY
-        outcome = await self._client.ask_async(messages, settings, optional=question.optional, stop=stop)
+        ask = partial(self._client.ask_async, messages, optional=question.optional, stop=stop)
+        return self._read(question, await self._asked_completely(question, ask))
+
+    async def _asked_completely(
+        self, question: _Question, ask: Callable[[Mapping[str, Any]], Awaitable[Result | RequestFailed]]
+    ) -> Result | RequestFailed:
+        """Ask with the settings; once more where this very request has shown that the server needs a configuration.
+
+        It samples only when one says so: what came before was greedy.
+        """
+        settings = self._with_configuration(question)
+        outcome = await ask(settings)
         complete_settings = self._with_configuration(question)
-        if isinstance(outcome, Completion) and complete_settings != settings:
-            # This very request has shown that the server samples only when a configuration says so.
-            outcome = await self._client.ask_async(messages, complete_settings, optional=question.optional, stop=stop)
-        return self._read(question, outcome)
+        if isinstance(outcome, RequestFailed) or complete_settings == settings:
+            return outcome
+        return await ask(complete_settings)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
         """Return the answer in what the server sent, or why it is none."""

@@ -27,7 +27,6 @@ from hedge_tasks.models.base import (
     Conversations,
     PlainSettings,
     Reading,
-    drawn_reply,
     forced_answer,
     marks_of,
     positive,
@@ -39,7 +38,6 @@ from hedge_tasks.models.weights import default_device
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
-from hedge_tasks.sampling.reread import Reread
 from hedge_tasks.sampling.series import request_seed, series
 
 # Draws whose pictures are made while the engine is busy: about a dozen documents at n = 10.
@@ -63,7 +61,6 @@ class HedgeVLLM(ChatAdapter):
         max_images: most images a question shows.
         documents_per_call: documents whose draws are handed to vLLM in one call, and stored after it.
         trust_remote_code: run code from the model's repository. Off unless asked for.
-        picture_workers: processes that perturb large pictures, by default one a core; 0 does it in this one.
         batch_size: lmms-eval always passes one; vLLM makes its own batches.
 
     Raises:
@@ -85,7 +82,6 @@ class HedgeVLLM(ChatAdapter):
         max_images: int = 1,
         documents_per_call: int = 64,
         trust_remote_code: bool = False,
-        picture_workers: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -96,7 +92,7 @@ class HedgeVLLM(ChatAdapter):
         if device not in (None, "cuda"):
             raise ConfigError(f"device: vLLM chooses its own GPUs (CUDA_VISIBLE_DEVICES); got {device!r}")
         self.documents_per_call = positive("documents_per_call", documents_per_call)
-        self._pictures = PictureWorkers(picture_workers)
+        self._pictures = PictureWorkers()
         if not 0 < float(gpu_memory_utilization) <= 1:
             raise ConfigError(f"gpu_memory_utilization: expected a number in (0, 1], got {gpu_memory_utilization!r}")
         settings: dict[str, Any] = {
@@ -320,30 +316,6 @@ class HedgeVLLM(ChatAdapter):
             whole_reply(prompts[id(conversation)], readings, text, self._is_control)
             for conversation, readings, text in zip(conversations, closed, texts, strict=True)
         ]
-
-    @property
-    def dtype(self) -> str:
-        """Data type of the weights, such as "bfloat16"."""
-        return str(self._engine.llm_engine.model_config.dtype).removeprefix("torch.")
-
-    def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
-        """Read given answers again as their draws, by vLLM's `prompt_logprobs`.
-
-        See `hedge_tasks.sampling.reread.RereadingModel`. Two readings an answer, one a spelling, and one of each
-        prompt. What the seed would have chosen is vLLM's.
-        """
-        messages = {
-            draw.prompt_key: draw.messages() for draw in {draw.prompt_key: draw for draw in reversed(draws)}.values()
-        }
-        prompts = dict(zip(messages, self._read_prompts(list(messages.values())), strict=True))
-        not_empty = [i for i, answer in enumerate(answers) if answer.text]
-        closed = self._read_finished(
-            [messages[draws[i].prompt_key] for i in not_empty], [answers[i].text for i in not_empty]
-        )
-        rereads: list[Reread | str] = ["an empty answer has no tokens to be read"] * len(answers)
-        for i, readings in zip(not_empty, closed, strict=True):
-            rereads[i] = drawn_reply(prompts[draws[i].prompt_key], readings, answers[i].text, self._is_control)
-        return rereads
 
     def _is_control(self, token: PromptToken) -> bool:
         return token.id in self._special

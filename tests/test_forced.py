@@ -378,7 +378,10 @@ def plain_reply(tiny: Any, turns: list[dict[str, Any]], option: str) -> float:
     ends = [ends] if isinstance(ends, int) else list(ends)
     whole = 0.0
     for tokens in {tuple(tokenizer(blank + option, add_special_tokens=False)["input_ids"]) for blank in ("", " ")}:
-        longer = {**inputs, "input_ids": torch.cat([inputs["input_ids"], torch.tensor([tokens])], 1)}
+        longer = {
+            **inputs,
+            "input_ids": torch.cat([inputs["input_ids"], torch.tensor([tokens], device=tiny.device)], 1),
+        }
         longer["attention_mask"] = torch.ones_like(longer["input_ids"])
         with torch.inference_mode():
             shares = model(**longer).logits[0, -len(tokens) - 1 :].double().softmax(-1)

@@ -29,7 +29,7 @@ QUESTION = "where is the lesion?"
 def model() -> Any:
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 
-    return HedgeTiny()
+    return HedgeTiny(batch_size=1)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def sample(model: Any, requests: list[DrawRequest]) -> list[Any]:
 
 
 def reference_logits(model: Any, picture: Image.Image, tokens: list[int]) -> torch.Tensor:
-    """Logits of every next token, teacher-forced on `tokens` without any cache; shape (tokens + 1, vocabulary)."""
+    """Logits of every next token, forced on `tokens` without a cache, on the CPU; shape (tokens + 1, vocabulary)."""
     content = [{"type": "image", "image": picture.convert("RGB")}, {"type": "text", "text": QUESTION}]
     inputs = model._processor.apply_chat_template(
         [[{"role": "user", "content": content}]],
@@ -75,12 +75,13 @@ def reference_logits(model: Any, picture: Image.Image, tokens: list[int]) -> tor
         tokenize=True,
         return_dict=True,
         return_tensors="pt",
-    )
+    ).to(model.device)
     length = inputs["input_ids"].shape[1]
-    inputs["input_ids"] = torch.cat([inputs["input_ids"], torch.tensor([tokens], dtype=torch.long)], dim=1)
+    forced = torch.tensor([tokens], dtype=torch.long, device=model.device)
+    inputs["input_ids"] = torch.cat([inputs["input_ids"], forced], dim=1)
     inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     with torch.inference_mode():
-        return model._model(**inputs, use_cache=False).logits[0, length - 1 :].float()
+        return model._model(**inputs, use_cache=False).logits[0, length - 1 :].float().cpu()
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def picture() -> Image.Image:
 def model() -> Any:
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 
-    return HedgeTiny()
+    return HedgeTiny(batch_size=1)
 
 
 def document(picture: Image.Image) -> list[Any]:
@@ -165,12 +165,16 @@ def test_a_spread_model_gives_the_same_answers(model: Any, picture: Image.Image,
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 
     draws = document(picture)
-    device_map = "auto" if elsewhere is None else {part: "disk" if part in elsewhere else "cpu" for part in PARTS}
-    spread = HedgeTiny(device_map=device_map)
-    assert spread.device == torch.device("cpu")
+    home = model.device
+    device_map = "auto" if elsewhere is None else {part: "disk" if part in elsewhere else str(home) for part in PARTS}
+    spread = HedgeTiny(device_map=device_map, batch_size=1)
+    assert spread.device == home
     if elsewhere:
         assert any(parameter.is_meta for parameter in spread._model.parameters())
-    assert sample(spread, draws) == sample(model, draws)
+    answers, expected = sample(spread, draws), sample(model, draws)
+    assert [answer.text for answer in answers] == [answer.text for answer in expected]
+    logprobs = [answer.mean_logprob for answer in expected]
+    assert [answer.mean_logprob for answer in answers] == pytest.approx(logprobs, abs=2e-5)
     assert spread.share_prefill is True
     assert spread.answer_identity == model.answer_identity
 

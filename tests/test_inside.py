@@ -86,23 +86,24 @@ def by_hand(tiny: Any, turns: list[dict[str, Any]], text: str) -> dict[str, Any]
     passes = []
     tiny._model.set_attn_implementation("eager")
     for blank in ("", " "):
-        tokens = torch.tensor([tiny._tokenizer(blank + text, add_special_tokens=False)["input_ids"]])
+        ids = tiny._tokenizer(blank + text, add_special_tokens=False)["input_ids"]
+        tokens = torch.tensor([ids], device=tiny.device)
         whole = torch.cat([prompt, tokens], dim=1)
         more = {k: v for k, v in inputs.items() if k not in ("input_ids", "attention_mask")}
         with torch.inference_mode():
             output = tiny._model(input_ids=whole, output_hidden_states=True, output_attentions=True, **more)
-        logits = output.logits[0, prompt.shape[1] - 1 : -1].double()
-        likely = float(logits.log_softmax(-1).gather(1, tokens[0][:, None]).sum())
-        passes.append((likely, output, logits, tokens[0]))
+        logits = output.logits[0, prompt.shape[1] - 1 : -1].double().cpu()
+        likely = float(logits.log_softmax(-1)[range(len(ids)), ids].sum())
+        passes.append((likely, output, logits, ids))
     tiny._model.set_attn_implementation("sdpa")
     _, output, logits, tokens = max(passes, key=lambda one: one[0])
     n, begins = len(tokens), prompt.shape[1]
-    seen = (prompt[0] == tiny._image_token).numpy()
+    seen = (prompt[0] == tiny._image_token).cpu().numpy()
     logprobs = logits.log_softmax(-1).numpy()
     heads = np.zeros((len(output.attentions), output.attentions[0].shape[1], len(HEADS)))
     previous = np.full((len(heads), n), np.nan)
     for layer, weights in enumerate(output.attentions):
-        looks = weights[0].double().numpy()
+        looks = weights[0].double().cpu().numpy()
         for head, of in enumerate(looks):
             says = [of[begins - 1 + t] for t in range(n)]
             on_image = [w[:begins][seen] for w in says]
@@ -117,8 +118,8 @@ def by_hand(tiny: Any, turns: list[dict[str, Any]], text: str) -> dict[str, Any]
         before = [[of[begins + t, begins + t] for t in range(n - 1)] for of in looks]
         if n > 1:
             previous[layer, 1:] = max(before, key=np.mean)
-    deepest = output.hidden_states[-1][0].double().numpy()
-    middle = output.hidden_states[round((len(output.hidden_states) - 1) / 2)][0].double().numpy()
+    deepest = output.hidden_states[-1][0].double().cpu().numpy()
+    middle = output.hidden_states[round((len(output.hidden_states) - 1) / 2)][0].double().cpu().numpy()
     raw = logits.numpy()
     columns = {
         "logprob": logprobs[np.arange(n), tokens],

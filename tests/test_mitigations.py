@@ -591,7 +591,7 @@ def test_vcd_at_alpha_0_is_the_plain_adapter(prompt: str, pictures: list[Image.I
     assert nothing.generate_until(requests) == plain.generate_until(requests)
     for request in requests:
         request.args[2]["num_beams"] = 2
-    with pytest.raises(ConfigError, match="num_beams: decoding=vcd takes one beam"):
+    with pytest.raises(ConfigError, match="num_beams: hedge_hf takes one beam"):
         nothing.generate_until(requests)
     assert nothing.answer_identity != plain.answer_identity
 
