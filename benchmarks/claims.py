@@ -144,7 +144,7 @@ def stored_nli(rows: Sequence[Mapping[str, Any]], judge: ScoredClaims) -> Iterat
 def by_severity(tables: Mapping[str, ScoredClaims]) -> Iterator[str]:
     yield "\n| errors | claims | " + " | ".join(tables) + " |"
     yield "|---|---|" + "---|" * len(tables)
-    for errors in ("all", "major", "minor", "major-against-rest"):
+    for errors in ("all", "major", "minor"):
         cells = []
         for one in tables.values():
             table = unit_table(one, errors=errors)

@@ -86,9 +86,7 @@ def test_every_detector_of_claims_has_two_rows_and_says_why_it_has_no_number() -
     assert str(ROWS["contradiction_claim_auroc"](records(without, "contradiction_claim_auroc"))).startswith(
         "undefined: 36 of 36 claims have no such score (there are no contradictions"
     )
-    unlabelled = replace(
-        without, answers=tuple(replace(a, labels=replace(a.labels, labels=(None,) * 6)) for a in without.answers)
-    )
+    unlabelled = replace(without, answers=tuple(replace(a, labels=(None,) * 6) for a in without.answers))
     gathered = records(unlabelled, "radflag_claim_auroc", why="no judge is named")
     assert ROWS["radflag_claim_auroc"](gathered) == "undefined: no judge is named"
     assert ROWS["radflag_claim_auroc"].stderr(gathered) == "N/A"

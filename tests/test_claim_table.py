@@ -347,7 +347,7 @@ def test_verdicts_on_sentences_are_labels() -> None:
         run = Run("irg", "m", (answers,), verdicts, dict(settings))
         asked = inquiry(run.answer_sets, build_decomposition("sentence"))
         scored = score_claims(run, asked.ask(engine), engine, asked.price(engine), {})
-        return [one and (one.label, one.severity) for one in scored.answers[0].labels.labels]
+        return [one and (one.label, one.severity) for one in scored.answers[0].labels]
 
     assert labels(documents={"judge": {"unit": "sentence"}}) == [(1, "minor"), (0, None), (None, None)]
     assert labels(documents={"judge": {"judge": "panel"}}) == [None] * 3  # votes of several judges on the whole answer

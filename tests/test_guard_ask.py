@@ -13,15 +13,10 @@ import pytest
 from guarded import PICTURE, PROMPT, policy
 
 from hedge_tasks.cli import main
-from hedge_tasks.clustering.embedding import EmbeddingClustering
-from hedge_tasks.clustering.exact import ExactClustering
-from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.data.answers import Answer, AnswerSet, Refused
-from hedge_tasks.detectors.builtin.radflag import radflag
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.guard.ask import Guard
-from hedge_tasks.guard.curtailment import settled
 from hedge_tasks.guard.policy import Circumstances, save_policy
 from hedge_tasks.guard.seen import columns
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -48,41 +43,15 @@ class Model:
             yield [(i, Answer("a", -0.1, 1) if draw.draw.condition == "baseline" and not self.refuse else answer)]
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.3, 0.5, 0.99])
-def test_the_verdict_is_that_of_all_draws_and_often_comes_earlier(threshold: float) -> None:
-    drawn = []
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.99])
+def test_the_verdict_is_the_share_of_other_draws_against_the_threshold(threshold: float) -> None:
     for chance in np.linspace(0, 1, 11):
-        question = f"{chance:.3f}"
-        early, whole = Model(), Model()
-        verdict = Guard(policy(threshold), early).ask(PICTURE, question)
-        everything = Guard(policy(threshold, detector="n_clusters"), whole).ask(PICTURE, question)  # waits for all
-        agree = [share for text, share in ((c.text, c.share) for c in everything.clusters) if text == "a"]
+        model = Model()
+        verdict = Guard(policy(threshold), model).ask(PICTURE, f"{chance:.3f}")
+        agree = [cluster.share for cluster in verdict.clusters if cluster.text == "a"]
         assert verdict.accepted == (1 - sum(agree) <= threshold + 1e-9)
-        assert {d.draw.condition for d in early.asked} == {"baseline", "clean"}  # RadFlag looks at no noisy answer
-        assert verdict.draws == len(early.asked) - 1 <= verdict.all_draws == 10
-        drawn.append(verdict.draws)
-    assert np.mean(drawn) < 9.5
-
-
-def test_a_verdict_given_early_is_right_for_every_order_of_answers() -> None:
-    rng = random.Random(0)
-    for _ in range(2000):
-        n, threshold = rng.randint(1, 12), rng.choice([0.0, 0.1, 0.3, 1 / 3, 0.5, 0.7])
-        ids = [rng.choice([0, 0, 1, 2]) for _ in range(n)]
-        final = radflag(0, ids) <= threshold
-        for seen in range(n + 1):
-            early = settled("radflag", ExactClustering(), ids[:seen].count(0), seen, n, threshold)
-            assert early in (None, final)
-        assert settled("radflag", ExactClustering(), ids.count(0), n, n, threshold) == final
-
-
-def test_what_may_still_merge_is_not_rejected_early_and_what_may_part_not_accepted() -> None:
-    merging, parting = NliClustering(), NliClustering(veto=True)
-    assert settled("radflag", merging, 0, 9, 10, 0.3) is None
-    assert settled("radflag", merging, 7, 7, 10, 0.3) is True
-    assert settled("radflag", EmbeddingClustering(threshold=0.9), 7, 7, 10, 0.3) is True
-    assert settled("radflag", parting, 7, 7, 10, 0.3) is None
-    assert settled("se", ExactClustering(), 7, 7, 10, 0.3) is None
+        assert {d.draw.condition for d in model.asked} == {"baseline", "clean"}  # RadFlag looks at no noisy answer
+        assert verdict.draws == len(model.asked) - 1 == 10
 
 
 def test_the_same_question_gets_the_same_verdict() -> None:
@@ -95,7 +64,7 @@ def test_a_detector_that_looks_at_noise_gets_noisy_draws() -> None:
     model = Model()
     verdict = Guard(policy(5.0, "vase", n=3), model).ask(PICTURE, "0.5")
     assert [d.draw.condition for d in model.asked].count("noisy") == 3
-    assert (verdict.draws, verdict.all_draws) == (6, 6)
+    assert verdict.draws == 6
 
 
 def test_the_perturbation_is_the_calibrated_one() -> None:

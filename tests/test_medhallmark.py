@@ -654,7 +654,7 @@ def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     scored = score_claims(finished, asked.ask(engine), engine, asked.price(engine), {})
     for one in scored.answers:
         votes = finished.verdicts[one.answers.id]["votes"]
-        assert [found and found.label for found in one.labels.labels] == [vote["label"] for vote in votes]
+        assert [found and found.label for found in one.labels] == [vote["label"] for vote in votes]
     # The row of the table is the number of the same claims, and what it was made of is kept with the run.
     [kept] = all_kept_supports(finished)
     assert [one.decomposed.claims for one in kept.supported] == [one.decomposed.claims for one in asked.ask(engine)]

@@ -7,7 +7,6 @@ Gut-VLM. So a claim takes the labels of the spans that it shares enough characte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hedge_tasks.claims.base import Claim
 from hedge_tasks.data.spans import LabelledSpan, joined_label
@@ -16,37 +15,20 @@ from hedge_tasks.errors import unknown
 SILENT = ("unlabelled", "hallucinated")
 """The label of a claim on which the reference is silent."""
 
-ERRORS = ("all", "major", "minor", "major-against-rest")
-"""Which hallucinated claims count as such. With "major" and "minor" the others are left out; "major-against-rest"
-counts those of minor severity as supported."""
+ERRORS = ("all", "major", "minor")
+"""Which hallucinated claims count as such. With "major" and "minor" the others are left out."""
 
 _LEAST_OVERLAP = 0.5
 
 
-@dataclass(frozen=True)
-class Joined:
-    """Labels of the claims of one answer.
-
-    Attributes:
-        labels: of each claim what the spans over it say, None where there are none.
-        unused: labelled spans that no claim has taken.
-    """
-
-    labels: tuple[LabelledSpan | None, ...]
-    unused: int
-
-
-def join(claims: Sequence[Claim], spans: Sequence[LabelledSpan]) -> Joined:
-    """The labels of claims, from labelled spans of the same answer.
+def join(claims: Sequence[Claim], spans: Sequence[LabelledSpan]) -> tuple[LabelledSpan | None, ...]:
+    """What the spans over each claim say, from labelled spans of the same answer; None where there are none.
 
     A span and a claim belong together where they share at least half of the characters of the shorter of the two, so
     that a sentence takes the labels of its clauses, and a clause that of its sentence. Of several spans the worst
     label counts; see `joined_label`.
     """
-    taken = [[span for span in spans if _overlaps(claim, span)] for claim in claims]
-    taken_ids = {id(span) for overlapping in taken for span in overlapping}
-    labelled = [span for span in spans if span.label is not None or span.silent]
-    return Joined(tuple(map(joined_label, taken)), sum(id(span) not in taken_ids for span in labelled))
+    return tuple(joined_label([span for span in spans if _overlaps(claim, span)]) for claim in claims)
 
 
 def label_of(span: LabelledSpan | None, *, silent: str = "unlabelled", errors: str = "all") -> int | None:
@@ -67,10 +49,8 @@ def label_of(span: LabelledSpan | None, *, silent: str = "unlabelled", errors: s
         return None
     if span.silent:
         return 1 if silent == "hallucinated" and errors == "all" else None
-    if span.label == 1 and errors != "all":
-        severity = errors.partition("-")[0]
-        if span.severity != severity:
-            return 0 if errors == "major-against-rest" and span.severity == "minor" else None
+    if span.label == 1 and errors not in ("all", span.severity):
+        return None
     return span.label
 
 

@@ -23,7 +23,7 @@ def ask(
     from hedge_tasks.guard import Guard
 
     images = [open_picture(path) for path in image]
-    options: dict[str, Any] = {"within": within, "at_once": policy.at_once, "trust": policy.trust_policy}
+    options: dict[str, Any] = {"within": within, "trust": policy.trust_policy}
     with Guard.load(policy.policy, model=policy.model, model_args=policy.model_args, **options) as guard:
         verdict = guard.ask(images, question)
     return verdict.to_dict(), 0 if verdict.accepted else PROBLEMS_FOUND

@@ -136,14 +136,12 @@ class PolicyChoice:
         model_args: Of the adapter, as for lmms-eval: base_url=...; the model is the policy's where it is left out.
         trust_policy: Load the models, functions and packages that the policy names, also where no installed task uses
             them.
-        at_once: All draws in one wave: sooner, but more of them.
     """
 
     policy: Path = field(kw_only=True)
     model: str = "hedge_openai"
     model_args: str = ""
     trust_policy: bool = False
-    at_once: bool = False
 
 
 def chosen_detectors(names: str | None, default: Sequence[str]) -> tuple[str, ...]:

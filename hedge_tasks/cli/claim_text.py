@@ -61,7 +61,6 @@ def claim_facts(
         "hallucinated": counted.n_positive,
         "silent_claims": counted.n_silent,
         "unknown_support": counted.n_unknown,
-        "unused_labels": counted.n_unused,
         "left_out": Details(measured.left_out),
         "detectors": numbers_table(measured.rows, against="blind", brief=not everything, title=title, notes=notes),
     }

@@ -74,7 +74,7 @@ def claims(
     labels: Path | None = None,
     judge: str | None = None,
     silent: Literal["unlabelled", "hallucinated"] = "unlabelled",
-    errors: Literal["all", "major", "minor", "major-against-rest"] = "all",
+    errors: Literal["all", "major", "minor"] = "all",
     out: Path | None = None,
     html: Path | None = None,
     all_: bool = False,

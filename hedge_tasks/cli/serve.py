@@ -62,7 +62,7 @@ def serve(
         most_requests=2 * options.count("--concurrency", concurrency, at_least=1),
     )
     limits: dict[str, Any] = {"within": within, "concurrency": concurrency, "endpoint": upstream, "stop_on": stop_on}
-    limits |= {"at_once": policy.at_once, "trust": policy.trust_policy}
+    limits |= {"trust": policy.trust_policy}
     with Guard.load(policy.policy, model=policy.model, model_args=policy.model_args, **limits) as guard:
         server = server_of(build_app(guard, settings))
         with listen(host, port) as listener:

@@ -6,7 +6,6 @@
 policy       what is promised, under which circumstances, as a file
 seen         what of a run's answers a policy looks at
 calibrate    a policy out of a run, and its check on another one
-curtailment  stopping before all draws are made
 monitoring   whether the promise still holds while it is used
 trust        what a policy may make us load
 ask          one question, or many: the answer and its verdict

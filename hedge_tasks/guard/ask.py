@@ -17,18 +17,16 @@ from typing import Any
 
 from PIL import Image
 
-from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet, Draw
 from hedge_tasks.data.pictures import open_picture, to_rgb8
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
-from hedge_tasks.guard.curtailment import COUNTING, interim_analyses, needed, settled
 from hedge_tasks.guard.models import SERVER, adapter_for
 from hedge_tasks.guard.monitoring import Monitor, StopOn
 from hedge_tasks.guard.policy import Policy, load_policy
-from hedge_tasks.guard.seen import UNASKED, agreeing, pays_for
-from hedge_tasks.guard.verdict import GuardVerdict, State, clusters_of, reason_of
+from hedge_tasks.guard.seen import UNASKED, pays_for
+from hedge_tasks.guard.verdict import GuardVerdict, State, clusters_of
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.sampling.hook import outcomes
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -57,7 +55,7 @@ class PendingQuestion:
     clustered: AnswerSet | None = None
 
     def missing(self, clean: int, noisy: int) -> dict[str, Draw]:
-        """Draws of a wave that have not been made; the baseline answer by the very seed that was asked for."""
+        """Draws that have not been made; the baseline answer by the very seed that was asked for."""
         baseline, *others = self.request.plan.draws(self.request.key)
         draws = [baseline if self.seed is None else replace(baseline, seed=self.seed), *others]
         numbers = {"baseline": 1, "clean": clean, "noisy": noisy}
@@ -85,8 +83,6 @@ class Guard:
         policy: see `hedge_tasks.guard.policy.load_policy`.
         model: an adapter of this package, such as `HedgeOpenAI(model=..., base_url=...)`.
         within: seconds after which a question is undecided; None waits for the model.
-        at_once: make all draws in one wave. The verdicts are the same; they cost more draws, and come sooner where the
-            server has room.
         concurrency: questions under way at a time, the others wait. A model in this process is asked one at a time.
         stop_on: after which alarm nothing is accepted any more; see `hedge_tasks.guard.monitoring.Monitor`.
 
@@ -105,11 +101,11 @@ class Guard:
         model: Any,
         *,
         within: float | None = None,
-        at_once: bool = False,
         concurrency: int = 16,
         stop_on: StopOn = "any",
     ) -> None:
-        _check_within(within)
+        if within is not None and not within > 0:
+            raise ConfigError(f"within: expected a number of seconds above 0, got {within!r}")
         if concurrency < 1:
             raise ConfigError(f"concurrency: expected 1 or more, got {concurrency!r}")
         if get(policy.detector).needs & UNASKED:
@@ -121,7 +117,6 @@ class Guard:
         clean, noisy = pays_for(policy.detector)
         self._n, self._noisy = (self.plan.n if clean else 0), (self.plan.noisy_count if noisy else 0)
         self._scorer = policy.scorer()
-        self._waves = [self._n] if at_once else self._interim_analyses()
         self._rows: dict[int, Mapping[str, Any]] = {}
         model.task_dict = {_TASK: {_SPLIT: self._rows}}  # where adapters look for a document's pictures
         self._numbers = count()
@@ -158,11 +153,6 @@ class Guard:
             DataError: the policy cannot be read.
         """
         loaded = policy if isinstance(policy, Policy) else load_policy(Path(policy), trust=trust)
-        within = options.get("within")
-        _check_within(within)
-        if within is not None and model == SERVER and "timeout=" not in model_args:
-            # Nobody waits longer for a single draw either.
-            model_args = ",".join(filter(None, [model_args, f"timeout={within:g}"]))
         return cls(loaded, adapter_for(loaded, model, model_args, endpoint=endpoint), **options)
 
     def __enter__(self) -> Guard:
@@ -267,12 +257,8 @@ class Guard:
             if (stopped := self.monitor.reason) is not None:  # further draws would change nothing
                 self._draw(pending, 0)
                 return self._verdict(pending, "rejected", stopped)
-            for wave in self._waves:
-                self._draw(pending, wave)
-                verdict = None if self._over(pending) else self._look(pending, wave)
-                if verdict is not None:
-                    return verdict
-            return self.undecided(pending)
+            self._draw(pending, self._n)
+            return self.undecided(pending) if self._over(pending) else self._decide(pending)
         finally:
             del self._rows[pending.number]
 
@@ -281,7 +267,7 @@ class Guard:
         return late or pending.stopped.is_set()
 
     def _draw(self, pending: PendingQuestion, clean: int) -> None:
-        """Make the draws of a wave that are missing."""
+        """Make the draws that are missing, so many clean ones."""
         draws = pending.missing(clean, self._noisy)
         place = (_TASK, _SPLIT, pending.number)
         requests = {
@@ -299,22 +285,18 @@ class Guard:
                 if self._over(pending):
                     return
 
-    def _look(self, pending: PendingQuestion, clean: int) -> GuardVerdict | None:
-        """Cluster what has been drawn, and decide where that can be done."""
+    def _decide(self, pending: PendingQuestion) -> GuardVerdict:
+        """Cluster what has been drawn, and score it."""
         facts: Mapping[str, Any] = getattr(self.model, "sampling_facts", dict)()
         names = self.policy.calibration.answered_as
         if any(name not in names for name in facts.get("other_models", ())):
             raise DrawsFailed("the server answered as another model than the policy is about")
-        [clustered] = self._cluster([pending.answer_set(clean, self._noisy)])
+        [clustered] = self._cluster([pending.answer_set(self._n, self._noisy)])
         pending.clustered = clustered
-        counts = agreeing(clustered), len(clustered.clean), self._n
-        accepted = settled(self.policy.detector, self._scorer.backend, *counts, self.policy.threshold)
-        return None if accepted is None and clean != self._n else self._decide(pending, clustered, accepted)
-
-    def _decide(self, pending: PendingQuestion, clustered: AnswerSet, settled_so: bool | None) -> GuardVerdict:
         score = self._score(clustered)
-        accepted = score <= self.policy.threshold if settled_so is None else settled_so
-        reason = reason_of(self.policy, clustered, score, self._n, accepted=accepted)
+        accepted = score <= self.policy.threshold
+        where = "at most" if accepted else "above"
+        reason = f"{self.policy.detector} is {score:.4g}, {where} {self.policy.threshold:.4g}"
         if (why := unanswered(clustered.baseline.text)) is not None:
             accepted, reason = False, f"it is no answer ({why}): there is nothing to let through"
         self.monitor.judged(accepted=accepted)
@@ -345,30 +327,13 @@ class Guard:
             threshold=self.policy.threshold,
             clusters=clusters_of(pending.clustered) if pending.clustered else (),
             draws=len(pending.answers) - (baseline is not None),
-            all_draws=self._n + self._noisy,
             seconds=time.monotonic() - pending.start,
             finish=baseline.finish if baseline else None,
-            n_tokens=baseline.n_tokens if baseline else None,
         )
 
     def _cluster(self, sets: Sequence[AnswerSet]) -> list[AnswerSet]:
         with self._clustering:
             return self._scorer.cluster(sets)
-
-    def _interim_analyses(self) -> list[int]:
-        """Numbers of clean draws after which to look."""
-        n = self._n
-        if self.policy.detector != COUNTING:
-            return [n]
-        # Acceptance needs so many that agree, and looking earlier finds nothing; rejection may be known at once.
-        first, exact = interim_analyses(n)[0], isinstance(self._scorer.backend, ExactClustering)
-        least = first if exact else max(first, needed(n, self.policy.threshold))
-        return sorted({*range(least, n, max(1, n // 5)), n})
-
-
-def _check_within(within: float | None) -> None:
-    if within is not None and not within > 0:
-        raise ConfigError(f"within: expected a number of seconds above 0, got {within!r}")
 
 
 def plan_of(policy: Policy) -> SamplingPlan:

@@ -19,7 +19,6 @@ LEVEL = 0.01
 """Probability at most that a test ever alarms without a reason."""
 
 StopOn = Literal["audits", "any", "none"]
-STOP_ON: tuple[StopOn, ...] = ("audits", "any", "none")
 
 
 class Monitor:

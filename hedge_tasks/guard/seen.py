@@ -79,12 +79,6 @@ def columns(answers: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[st
     return {name: by_name[name] for name in detectors}
 
 
-def agreeing(clustered: AnswerSet) -> int:
-    """Clean answers in the baseline answer's cluster."""
-    ids = clustered.cluster_ids or ()
-    return sum(i == ids[0] for i in ids[1 : 1 + len(clustered.clean)])
-
-
 def _scores(clustered: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[str]) -> list[Scores]:
     return score_all(clustered, scorer.backend, detectors, alpha=scorer.alpha, inside=scorer.inside)
 

@@ -1,7 +1,7 @@
-"""Limits on what a policy may make us load: models of installed tasks and this package's own code, nothing else.
+"""Limits on what a policy may make us load: models of installed tasks, plug-ins and this package's own code.
 
-A policy comes from whoever calibrated it. A model, an address inside a package, a function or a plug-in that it names
-is loaded only when the user says so (`--trust-policy`).
+A policy comes from whoever calibrated it. A model, an address inside a package or a function that it names is loaded
+only when the user says so (`--trust-policy`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hedge_tasks.clustering import BACKENDS
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.sources import PACKAGE_SCHEME
-from hedge_tasks.perturb.base import KINDS
 from hedge_tasks.runs.trust import Untrusted, is_trusted, named_models
 
 _OWN = (f"{PACKAGE_SCHEME}hedge_tasks.", f"{PACKAGE_SCHEME}hedge_tasks/")
@@ -39,14 +37,10 @@ def check_trust(clustering: Mapping[str, Any], noise: Any, where: str) -> None:
 
 
 def _foreign(clustering: Mapping[str, Any], noise: Any) -> Iterator[str]:
-    if (source := BACKENDS.foreign_source(str(clustering.get("backend")))) is not None:
-        yield f"the clustering {shown(clustering.get('backend'))} of {source}"
     for model, revision in named_models(clustering):
         if not model.startswith(PACKAGE_SCHEME) and not is_trusted(model, revision):
             yield f"the model {shown(model)}"
     if isinstance(noise, Mapping) and "kind" in noise:
-        if (source := KINDS.foreign_source(str(noise["kind"]))) is not None:
-            yield f"the perturbation {shown(noise['kind'])} of {source}"
         yield from (f"the perturbation's {key} {shown(value)}" for key, value in noise.items() if key in _LOADS)
     if isinstance(noise, Mapping) and noise.get("transforms"):
         yield "the perturbation's transforms"

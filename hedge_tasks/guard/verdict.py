@@ -7,9 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.guard.curtailment import COUNTING, needed
-from hedge_tasks.guard.policy import Policy
-from hedge_tasks.guard.seen import agreeing
 from hedge_tasks.numbers import PERCENT, format_value
 
 State = Literal["accepted", "rejected", "undecided"]
@@ -41,14 +38,12 @@ class GuardVerdict:
         risk: of an accepted answer what the policy promises: at most this share of all that it accepts is what the
             calibration's judge calls hallucinated. None for every other answer, about which nothing is promised.
         confidence: that the promise holds.
-        score: of the policy's detector, after the draws that were made; None where there is none yet.
+        score: of the policy's detector; None where there is none yet.
         threshold: a score of at most this is accepted.
-        clusters: what the draws mean, the baseline answer's first, then by falling share; empty before the first look.
+        clusters: what the draws mean, the baseline answer's first, then by falling share; empty without draws.
         draws: answers that were sampled besides the baseline answer.
-        all_draws: answers that would have been sampled without an early end.
         seconds: that it took.
         finish: why the model stopped, as in `hedge_tasks.data.answers.Answer`.
-        n_tokens: of the baseline answer, where they are known.
     """
 
     answer: str | None
@@ -60,10 +55,8 @@ class GuardVerdict:
     threshold: float
     clusters: tuple[Cluster, ...]
     draws: int
-    all_draws: int
     seconds: float
     finish: str | None = None
-    n_tokens: int | None = None
 
     @property
     def accepted(self) -> bool:
@@ -90,20 +83,3 @@ def clusters_of(clustered: AnswerSet) -> tuple[Cluster, ...]:
     counts = Counter(ids)
     own = Cluster(clustered.baseline.text, counts.pop(baseline, 0) / max(len(ids), 1), True)
     return (own, *(Cluster(texts[i], count / len(ids), False) for i, count in counts.most_common()))
-
-
-def reason_of(policy: Policy, clustered: AnswerSet, score: float, n: int, *, accepted: bool) -> str:
-    """Why an answer is accepted or not, in words.
-
-    Args:
-        n: clean draws in all.
-    """
-    seen, n_agreeing, counting = len(clustered.clean), agreeing(clustered), policy.detector == COUNTING
-    if counting:
-        allowed = max(n - needed(n, policy.threshold), 0)
-        text = f"{seen - n_agreeing} of {seen} draws say something else than the answer; {allowed} of {n} may"
-    else:
-        text = f"{policy.detector} is {score:.4g}, {'at most' if accepted else 'above'} {policy.threshold:.4g}"
-    if seen < n and counting:
-        text += f", and the {n - seen} draws that were not made would not change that"
-    return text

@@ -146,5 +146,5 @@ def kept_numbers(run: Run) -> KeptNumbers | None:
 
 def has_labels(claims: ScoredClaims) -> bool:
     """Return whether any claim has a label, or a reference that is silent on it."""
-    labels = (label for answer in claims.answers for label in answer.labels.labels)
+    labels = (label for answer in claims.answers for label in answer.labels)
     return any(label is not None and (label.label is not None or label.silent) for label in labels)

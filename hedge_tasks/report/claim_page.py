@@ -224,7 +224,7 @@ def _answer(
 def _claim(
     answer: ScoredAnswer, k: int, value: float, ends: tuple[float, float], counting: dict[str, str], anchor: str
 ) -> dict[str, Any]:
-    claim_label = answer.labels.labels[k]
+    claim_label = answer.labels[k]
     label = answer.counted_labels(**counting)[k]
     mark = "silent" if claim_label is not None and claim_label.silent else _MARKS[label]
     low, high = ends

@@ -72,7 +72,7 @@ def write_claim_scores(path: Path, scored: ScoredClaims) -> None:
 def claim_rows(answer: ScoredAnswer) -> list[dict[str, Any]]:
     """Return one row a claim, ready for JSON; see `write_claim_scores`."""
     rows = []
-    for k, (claim, label) in enumerate(zip(answer.claims, answer.labels.labels, strict=True)):
+    for k, (claim, label) in enumerate(zip(answer.claims, answer.labels, strict=True)):
         span = {} if label is None else {k: v for k, v in label.to_dict().items() if k not in ("start", "end")}
         scores = {name: _json_score(float(values[k])) for name, values in answer.scores.items()}
         place = {"text": claim.text, "start": claim.start, "end": claim.end}

@@ -15,7 +15,7 @@ from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
 from hedge_tasks.claims.entailment import Entailment, SupportQuery
-from hedge_tasks.claims.labels import Joined, join, label_of
+from hedge_tasks.claims.labels import join, label_of
 from hedge_tasks.claims.tokens import claim_logprobs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
@@ -222,7 +222,7 @@ class ScoredAnswer:
 
     answers: AnswerSet
     evidence: ClaimEvidence
-    labels: Joined
+    labels: tuple[LabelledSpan | None, ...]
     scores: Mapping[str, FloatArray]
 
     @property
@@ -231,7 +231,7 @@ class ScoredAnswer:
 
     def counted_labels(self, *, silent: str = "unlabelled", errors: str = "all") -> list[int | None]:
         """Return the label of each claim as it counts; see `hedge_tasks.claims.labels.label_of`."""
-        return [label_of(span, silent=silent, errors=errors) for span in self.labels.labels]
+        return [label_of(span, silent=silent, errors=errors) for span in self.labels]
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
@@ -280,13 +280,11 @@ class ClaimUnits:
         units: all claims in their order; those that do not count have no label.
         n_silent: on how many of them the reference is silent.
         n_unknown: how many labelled ones do not count because their support is not known.
-        n_unused: labelled spans that lie over no claim.
     """
 
     units: tuple[Unit, ...]
     n_silent: int
     n_unknown: int
-    n_unused: int
 
     @property
     def labelled(self) -> tuple[Unit, ...]:
@@ -309,14 +307,14 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
     n_silent = n_unknown = 0
     for answer, group in zip(scored.answers, groups_of([answer.answers for answer in scored.answers]), strict=True):
         scores = {name: [None if v != v else v for v in values.tolist()] for name, values in answer.scores.items()}
-        n_silent += sum(span is not None and span.silent for span in answer.labels.labels)
+        n_silent += sum(span is not None and span.silent for span in answer.labels)
         labels = answer.counted_labels(silent=silent, errors=errors)
         for k, (claim, label, known) in enumerate(zip(answer.claims, labels, answer.known, strict=True)):
             n_unknown += label is not None and not known
             numbers = {name: values[k] for name, values in scores.items()}
             counted = label if known else None
             units.append(Unit(claim.id, counted, group, claim.answer, numbers, level="claim", text=claim.text))
-    return ClaimUnits(tuple(units), n_silent, n_unknown, sum(answer.labels.unused for answer in scored.answers))
+    return ClaimUnits(tuple(units), n_silent, n_unknown)
 
 
 def score_claims(

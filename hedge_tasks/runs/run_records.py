@@ -36,7 +36,7 @@ class _Documents(OpenRecord):
 
 class _CountedLabels(OpenRecord):
     silent: Literal["unlabelled", "hallucinated"] | None = None
-    errors: Literal["all", "major", "minor", "major-against-rest"] | None = None
+    errors: Literal["all", "major", "minor"] | None = None
 
 
 class _Claims(OpenRecord):

@@ -52,7 +52,7 @@ class _Config(Settings):
     support: Any = "nli"
     judge: Any = None
     silent: Literal["unlabelled", "hallucinated"] = "unlabelled"
-    errors: Literal["all", "major", "minor", "major-against-rest"] = "all"
+    errors: Literal["all", "major", "minor"] = "all"
     elsewhere: bool = True
     graph: bool = False
 

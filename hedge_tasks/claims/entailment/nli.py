@@ -29,11 +29,9 @@ class NliEntailment:
     those of the clustering `nli` are.
 
     Args:
-        model: NLI model, by default that of the clustering `nli`.
-        revision: Of the model on the hub.
-        device, dtype, batch_size, cache: As of the clustering.
-        classifier: Gives the probabilities in place of `model`.
+        classifier: Gives the probabilities in place of the model of the clustering `nli`.
         reader: Counts tokens in place of the model's tokenizer.
+        options: Of that clustering, such as `model`.
 
     Raises:
         ConfigError: a value makes no sense.
@@ -44,22 +42,11 @@ class NliEntailment:
     priced = "NLI pairs"
 
     def __init__(
-        self,
-        model: str | None = None,
-        *,
-        revision: str | None = None,
-        device: str | None = None,
-        dtype: str | None = None,
-        batch_size: int | None = None,
-        cache: bool = True,
-        classifier: GivesRelations | None = None,
-        reader: Reader | None = None,
+        self, *, classifier: GivesRelations | None = None, reader: Reader | None = None, **options: Any
     ) -> None:
         from hedge_tasks.clustering import build_backend
 
-        choices = {"model": model, "revision": revision, "device": device, "dtype": dtype, "batch_size": batch_size}
-        options = {key: value for key, value in choices.items() if value is not None}
-        backend = classifier or build_backend("nli", cache=cache, **options)
+        backend = classifier or build_backend("nli", **options)
         assert isinstance(backend, GivesRelations)
         self._nli, self._own_reader = backend, reader
         self._counted: dict[str, int] = {}

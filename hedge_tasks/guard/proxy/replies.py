@@ -32,7 +32,6 @@ def judged(verdict: GuardVerdict, model: str, *, withhold: bool) -> dict[str, An
         "score": verdict.score,
         "threshold": verdict.threshold,
         "draws": verdict.draws,
-        "all_draws": verdict.all_draws,
         "clusters": [asdict(cluster) for cluster in verdict.clusters],
         "seconds": round(verdict.seconds, 3),
     }
