@@ -25,7 +25,6 @@ from hedge_tasks.clustering import (
     embedding,
     nli,
     nli_model,
-    nli_source,
 )
 from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, link_by_cosine
 from hedge_tasks.clustering.exact import normalise
@@ -620,8 +619,9 @@ def test_nli_clusters_do_not_depend_on_batch_size_or_order_of_sets(tiny_nli, nli
     assert len({tuple(ids) for ids in expected}) > 3
     assert any(1 < len(set(ids)) < len(ids) for ids in expected)
     for batch_size in (1, 3, 500):
-        backend = NliClustering(model=str(nli_folder), device="cpu", batch_size=batch_size, dtype="float32")
-        nli_source._memory_cache.cache_clear()
+        backend = NliClustering(
+            model=str(nli_folder), device="cpu", batch_size=batch_size, dtype="float32", cache=False
+        )
         assert backend.cluster(sets[::-1])[::-1] == expected
 
 
