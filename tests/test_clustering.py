@@ -26,7 +26,7 @@ from hedge_tasks.clustering import (
     nli,
     nli_model,
 )
-from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, link_by_cosine
+from hedge_tasks.clustering.embedding import COSINE_TOLERANCE
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.clustering.nli import RULES
 from hedge_tasks.llm import encoders, loading
@@ -206,7 +206,7 @@ def test_options_reach_the_backend():
     assert build_backend("exact") == ExactClustering()
 
 
-@pytest.mark.parametrize("module", ["", ".base", ".exact", ".embedding", ".linking", ".nli_cache"])
+@pytest.mark.parametrize("module", ["", ".base", ".exact", ".dendrogram", ".linking", ".nli_cache"])
 def test_docstring_examples(module):
     results = doctest.testmod(importlib.import_module(f"hedge_tasks.clustering{module}"))
     assert results.attempted >= 1
@@ -265,6 +265,11 @@ def reachable(vectors, threshold):
                 j for j, v in enumerate(vectors) if labels[j] is None and float(np.dot(vectors[i], v)) >= threshold
             ]
     return labels
+
+
+def link_by_cosine(vectors, threshold):
+    backend = EmbeddingClustering(encoder=lambda texts: vectors[[int(text) for text in texts]], threshold=threshold)
+    return backend.cluster([[str(i) for i in range(len(vectors))]])[0]
 
 
 def partition(labels):
