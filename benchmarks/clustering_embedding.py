@@ -91,7 +91,7 @@ def peak(function: Callable[[], Any]) -> float:
 
 
 def search(sets: list[AnswerSet], backend: EmbeddingClustering) -> dict[str, Any]:
-    profiles = profile_documents(sets, backend.iter_dendrograms([a.texts for a in sets]), low=LOW, high=HIGH)
+    profiles = profile_documents(sets, backend.dendrograms([a.texts for a in sets]), low=LOW, high=HIGH)
     return {name: choose(profiles, ThresholdChoice(method="oracle", target=name)) for name in ("se", "radflag", "vase")}
 
 

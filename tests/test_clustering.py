@@ -25,9 +25,8 @@ from hedge_tasks.clustering import (
     embedding,
     nli,
     nli_model,
-    nli_source,
 )
-from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, link_by_cosine
+from hedge_tasks.clustering.embedding import COSINE_TOLERANCE
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.clustering.nli import RULES
 from hedge_tasks.llm import encoders, loading
@@ -207,7 +206,7 @@ def test_options_reach_the_backend():
     assert build_backend("exact") == ExactClustering()
 
 
-@pytest.mark.parametrize("module", ["", ".base", ".exact", ".embedding", ".linking", ".nli_cache"])
+@pytest.mark.parametrize("module", ["", ".base", ".exact", ".dendrogram", ".linking", ".nli_cache"])
 def test_docstring_examples(module):
     results = doctest.testmod(importlib.import_module(f"hedge_tasks.clustering{module}"))
     assert results.attempted >= 1
@@ -266,6 +265,11 @@ def reachable(vectors, threshold):
                 j for j, v in enumerate(vectors) if labels[j] is None and float(np.dot(vectors[i], v)) >= threshold
             ]
     return labels
+
+
+def link_by_cosine(vectors, threshold):
+    backend = EmbeddingClustering(encoder=lambda texts: vectors[[int(text) for text in texts]], threshold=threshold)
+    return backend.cluster([[str(i) for i in range(len(vectors))]])[0]
 
 
 def partition(labels):
@@ -620,8 +624,9 @@ def test_nli_clusters_do_not_depend_on_batch_size_or_order_of_sets(tiny_nli, nli
     assert len({tuple(ids) for ids in expected}) > 3
     assert any(1 < len(set(ids)) < len(ids) for ids in expected)
     for batch_size in (1, 3, 500):
-        backend = NliClustering(model=str(nli_folder), device="cpu", batch_size=batch_size, dtype="float32")
-        nli_source._memory_cache.cache_clear()
+        backend = NliClustering(
+            model=str(nli_folder), device="cpu", batch_size=batch_size, dtype="float32", cache=False
+        )
         assert backend.cluster(sets[::-1])[::-1] == expected
 
 

@@ -17,7 +17,6 @@ from hedge_tasks.clustering import (
     Relation,
     build_backend,
     cluster_by_embedding,
-    cluster_by_hybrid,
     cluster_by_nli,
 )
 from hedge_tasks.clustering.base import number_by_first_appearance
@@ -25,6 +24,10 @@ from hedge_tasks.clustering.embedding import COSINE_TOLERANCE
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
 TEXTS = [f"text {i}" for i in range(9)]
+
+
+def cluster_by_hybrid(texts, **options):
+    return HybridClustering(**options).cluster([texts])[0]
 
 
 def random_relation(seed, weights=(1, 2, 2)):

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import finished_run
-from scipy.sparse.csgraph import connected_components
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import EmbeddingClustering, NliClustering
-from hedge_tasks.clustering.base import Behind, number_by_first_appearance
+from hedge_tasks.clustering.base import Behind
 from hedge_tasks.clustering.relations import Relation
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
@@ -112,26 +111,6 @@ def test_a_task_is_built_with_its_protocol(
 
 def encoder(texts: list[str]) -> np.ndarray:
     return np.stack([np.random.default_rng(sum(map(ord, text))).normal(size=6) for text in texts])
-
-
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_nearest_neighbours_are_linked_at_every_threshold(k: int) -> None:
-    texts = [chr(97 + i) * (i + 1) for i in range(9)]
-    unit = encoder(texts)
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    cosines = unit @ unit.T
-    for threshold in (0.0, 0.3, 0.6, 0.99):
-        edges = cosines >= threshold
-        for i in range(len(texts)):
-            others = [j for j in range(len(texts)) if j != i]
-            for j in sorted(others, key=lambda j, i=i: -cosines[i, j])[:k]:
-                edges[i, j] = True
-        expected = number_by_first_appearance(connected_components(edges, directed=False)[1].tolist())
-        backend = EmbeddingClustering(threshold=threshold, encoder=encoder, neighbours=k)
-        assert backend.cluster([texts]) == [expected]
-        assert backend.settings()["neighbours"] == k
-    assert "neighbours" not in EmbeddingClustering(encoder=encoder).settings()
-    assert EmbeddingClustering(encoder=encoder, neighbours=k).cluster([["one"], ["a", "a"]]) == [[0], [0, 0]]
 
 
 def test_the_question_can_stand_behind_the_answer() -> None:

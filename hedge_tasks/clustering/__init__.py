@@ -43,7 +43,6 @@ __all__ = [
     "build_backend",
     "cluster_by_embedding",
     "cluster_by_exact",
-    "cluster_by_hybrid",
     "cluster_by_nli",
 ]
 
@@ -142,30 +141,6 @@ def cluster_by_nli(
         [0, 1, 0]
     """
     return _cluster_one(build_backend("nli", rule=rule, **options), answers, question)
-
-
-def cluster_by_hybrid(
-    answers: Sequence[str], question: str | None = None, *, threshold: float = 0.9, **options: Any
-) -> list[int]:
-    """Cluster the answers to one question by NLI and embeddings together, contradictions keeping clusters apart.
-
-    Args:
-        answers: The answers.
-        question: If given, put in front of each answer for the clustering.
-        threshold: Smallest cosine similarity that links two answers without an entailment, in `[-1, 1]`.
-        **options: Further options of `HybridClustering`, e.g. `nli_model` or `embedding_model`.
-
-    Returns:
-        The cluster id of each answer: 0, 1, ... in order of first appearance.
-
-    Example:
-        >>> def sides_differ(pairs):
-        ...     return [Relation.NEUTRAL if a[0] == b[0] else Relation.CONTRADICTION for a, b in pairs]
-        >>> all_alike = lambda texts: [[1.0]] * len(texts)
-        >>> cluster_by_hybrid(["left lung", "right", "left"], classifier=sides_differ, encoder=all_alike)
-        [0, 1, 0]
-    """
-    return _cluster_one(build_backend("hybrid", threshold=threshold, **options), answers, question)
 
 
 def _cluster_one(backend: ClusteringBackend, answers: Sequence[str], question: str | None) -> list[int]:

@@ -109,13 +109,8 @@ class DistinctTexts:
         )
 
 
-def distinct_texts(
-    answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None, part: slice = slice(None)
-) -> list[DistinctTexts]:
+def distinct_texts(answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[DistinctTexts]:
     """The texts that a backend has to look at, one entry for each answer set.
-
-    Args:
-        part: Which answer sets; by default all.
 
     Raises:
         ValueError: If there is not one question for each set, or a set is not a sequence of strings.
@@ -128,7 +123,7 @@ def distinct_texts(
         raise ValueError(f"there are {len(questions)} questions for {len(answer_sets)} answer sets")
     return [
         _distinct_texts(answer_sets[number], None if questions is None else questions[number], number)
-        for number in range(*part.indices(len(answer_sets)))
+        for number in range(len(answer_sets))
     ]
 
 

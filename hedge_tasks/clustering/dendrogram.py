@@ -20,9 +20,6 @@ Threshold = TypeVar("Threshold", float, FloatArray)
 # every time.
 COSINE_TOLERANCE = 1e-6
 
-# Similarity to a place in the matrix that no text takes. Nothing is ever linked with it.
-NO_TEXT = -np.inf
-
 
 def smallest_linked_cosine(threshold: Threshold) -> Threshold:
     """The smallest computed cosine that counts as at least `threshold`."""
@@ -33,16 +30,13 @@ def smallest_linked_cosine(threshold: Threshold) -> Threshold:
 class Dendrogram:
     """The answers to one question, and at which similarity which of them merge into one cluster.
 
-    The distinct texts are in the order in which Prim's algorithm reaches them, each by the strongest link from any text
-    before it. It leaves a cluster only when all of it is reached. So the clusters at a threshold are runs of this
-    order, and a new one begins wherever that strongest link is weaker than the threshold. (Gower and Ross 1969: single
-    linkage is the maximum spanning tree.)
+    The distinct texts are in an order in which the clusters of single linkage at any threshold are runs: a new one
+    begins wherever the height between two neighbours is below the threshold.
 
     Attributes:
         answers: The distinct texts, and where each answer is among them.
         order: Indices of the texts in that order, shape `(u,)`.
-        heights: Cosine similarity at which a text merges with those before it, shape `(u - 1,)`, for all but the
-            first.
+        heights: Cosine similarity at which the runs on both sides of a place in that order merge, shape `(u - 1,)`.
     """
 
     answers: DistinctTexts
@@ -70,7 +64,9 @@ class Dendrogram:
             >>> tree.cluster_ids(0.95), tree.cluster_ids(0.8), tree.cluster_ids(0.5)
             ([0, 1, 2, 0, 3], [0, 1, 0, 0, 2], [0, 0, 0, 0, 1])
         """
-        return self.answers.cluster_ids(labels_at(self.order, self.heights, threshold))
+        labels = np.zeros(len(self.order), dtype=np.int64)
+        labels[self.order[1:]] = np.cumsum(self.heights < smallest_linked_cosine(threshold))
+        return self.answers.cluster_ids(labels.tolist())
 
     def partitions(self, thresholds: Sequence[float]) -> list[tuple[int, ...]]:
         """Cluster ids at each of many thresholds; a question has few partitions, and each is made once."""
@@ -80,49 +76,16 @@ class Dendrogram:
         return [ids[state] for state in states]
 
 
-def labels_at(order: IntArray, heights: FloatArray, threshold: float) -> list[int]:
-    """Labels of the clusters of the texts (not of the answers) at a threshold; arguments as in `Dendrogram`."""
-    labels = np.zeros(len(order), dtype=np.int64)
-    labels[order[1:]] = np.cumsum(heights < smallest_linked_cosine(threshold))
-    return [int(label) for label in labels]
+def merge_order(similarities: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Order and heights of `Dendrogram`, from the similarities of the texts: symmetric, shape `(u, u)`."""
+    u = len(similarities)
+    if u < 2:
+        return np.arange(u), np.empty(0)
+    from scipy.cluster.hierarchy import linkage  # heavy, and what clusters exactly does without
 
-
-def merge_orders(similarities: Sequence[FloatArray]) -> list[tuple[IntArray, FloatArray]]:
-    """Order and heights of `Dendrogram` for several questions, computed side by side.
-
-    Args:
-        similarities: For each question the similarities of its texts, symmetric, shape `(u, u)`, `u >= 1`.
-
-    Returns:
-        For each question `(order, heights)`, shapes `(u,)` and `(u - 1,)`.
-    """
-    sizes = [len(matrix) for matrix in similarities]
-    padded = np.full((len(sizes), max(sizes, default=0), max(sizes, default=0)), NO_TEXT)
-    for place, matrix in zip(padded, similarities, strict=True):
-        place[: len(matrix), : len(matrix)] = matrix
-    orders, heights = _prim(padded)
-    return [
-        (order[:size].copy(), height[: size - 1].copy())
-        for order, height, size in zip(orders, heights, sizes, strict=True)
-    ]
-
-
-def _prim(similarities: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Prim's algorithm for the maximum spanning tree, one step for all questions at once; shape `(b, u, u)`.
-
-    Places without a text come last: every text is linked more strongly than they are.
-    """
-    questions, size = similarities.shape[:2]
-    question = np.arange(questions)
-    order = np.zeros((questions, size), dtype=np.int64)
-    heights = np.empty((questions, max(size - 1, 0)))
-    reached = np.zeros((questions, size), dtype=bool)
-    strongest = np.full((questions, size), NO_TEXT)
-    for step in range(1, size):
-        last = order[:, step - 1]
-        reached[question, last] = True
-        np.maximum(strongest, similarities[question, last], out=strongest)
-        strongest[reached] = NO_TEXT
-        order[:, step] = strongest.argmax(axis=1)
-        heights[:, step - 1] = strongest[question, order[:, step]]
-    return order, heights
+    runs: dict[int, tuple[list[int], list[float]]] = {i: ([i], []) for i in range(u)}
+    for number, (first, second, distance, _) in enumerate(linkage(-similarities[np.triu_indices(u, 1)], "single")):
+        (order, heights), (next_order, next_heights) = runs.pop(int(first)), runs.pop(int(second))
+        runs[u + number] = order + next_order, [*heights, -distance, *next_heights]
+    [(order, heights)] = runs.values()
+    return np.array(order), np.array(heights)

@@ -128,8 +128,7 @@ class NliClustering:
     def probabilities(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
         """Probabilities of contradiction, neutral and entailment, shape `(pairs, 3)`; cached like the relations."""
         with self._source() as source:
-            rows = source.probabilities(self._cut(pairs))
-        return np.array(rows, dtype=np.float32).reshape(len(pairs), 3)
+            return source.probabilities(self._cut(pairs))
 
     def check(self) -> None:
         """Raise if the model cannot be had or is no NLI model. Reads its configuration, not its weights."""

@@ -1,4 +1,4 @@
-"""Predictions of an NLI model about pairs of texts, kept on disk across runs.
+"""Relations of pairs of texts by an NLI model, kept on disk across runs.
 
 One SQLite file for each model (its content or revision, and its number format), in the folder that `HEDGE_CACHE`
 names, or else `hedge_tasks` in the user's cache folder; `HEDGE_CACHE=off` does without. Several processes may use a
@@ -8,102 +8,97 @@ file at once. Texts are stored as hashes only. The files can be deleted at any t
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import re
 import sqlite3
 import struct
-import threading
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from loguru import logger
 
-from hedge_tasks.clustering.relations import LIKELIEST, Pair, Relation
+from hedge_tasks.clustering.relations import Pair
 from hedge_tasks.io.chunks import chunks
 
 # Part of every file's name: to be raised whenever the same model would be shown a pair in another way.
-FORMAT = 1
+FORMAT = 2
 
 LOCK_TIMEOUT_S = 15.0
 _OFF = frozenset({"off", "0", "false", "no"})
 
-# The order is part of the format.
-RELATIONS = LIKELIEST
-
-# Index of the relation, three probabilities, checksum of all that and the key.
-_BODY, _CHECKSUM = struct.Struct("<B3f"), struct.Struct("<I")
+_ROW = struct.Struct("<3f")
 
 # SQLite allows at least 999 parameters in a statement.
 _KEYS_PER_QUERY = 900
 
+# Three probabilities in float32 sum to 1 to this; what does not is damaged.
+_SUM_TOLERANCE = 1e-3
 
-class Prediction(NamedTuple):
-    """Prediction of a model about a pair.
-
-    Attributes:
-        relation: The most likely relation.
-        probabilities: Of contradiction, neutral and entailment, in float32.
-    """
-
-    relation: Relation
-    probabilities: tuple[float, float, float]
+Probabilities = tuple[float, float, float]
+"""Of contradiction, neutral and entailment (`LIKELIEST`), in float32."""
 
 
 class RelationCache:
-    """Predictions by pair of texts.
+    """Probabilities by pair of texts, on disk.
+
+    A file that cannot be used (damaged, locked, full, not writable) is reported once and left alone: nothing is read or
+    written any more.
 
     Args:
-        path: The file, made when it is not there; `None` for a cache in memory.
-
-    Raises:
-        sqlite3.Error, OSError: From every method: the file cannot be opened, read or written, is locked for long, or is
-            no cache. The caller can do without.
+        path: The file, made when it is not there; `None` to keep nothing.
     """
 
     def __init__(self, path: Path | None) -> None:
-        self.path = path
+        self._connection: sqlite3.Connection | None = None
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            path if path is not None else ":memory:", timeout=LOCK_TIMEOUT_S, check_same_thread=False
-        )
-        with self._connection:
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS predictions (pair BLOB PRIMARY KEY, prediction BLOB NOT NULL) WITHOUT ROWID"
-            )
+            with self._reported():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._connection = sqlite3.connect(path, timeout=LOCK_TIMEOUT_S, check_same_thread=False)
+                with self._connection:
+                    self._connection.execute(
+                        "CREATE TABLE IF NOT EXISTS relations (pair BLOB PRIMARY KEY, probabilities BLOB) WITHOUT ROWID"
+                    )
 
-    def read(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
-        """Return the stored predictions. Damaged ones are left out; a warning says how many there are."""
-        predictions: dict[Pair, Prediction] = {}
-        damaged = 0
-        for chunk in chunks(pairs, _KEYS_PER_QUERY):
-            by_key = {pair_key(pair): pair for pair in chunk}
-            query = f"SELECT pair, prediction FROM predictions WHERE pair IN ({','.join('?' * len(by_key))})"
-            with self._lock:
-                rows = self._connection.execute(query, list(by_key)).fetchall()
-            for key, stored in rows:
-                prediction = _unpack(key, stored)
-                if prediction is None:
-                    damaged += 1
-                else:
-                    predictions[by_key[key]] = prediction
-        if damaged:
+    def read(self, pairs: Sequence[Pair]) -> dict[Pair, Probabilities]:
+        """Return what is stored of the pairs. Damaged entries are left out; a warning says how many there are."""
+        by_key = {pair_key(pair): pair for pair in pairs}
+        stored: dict[bytes, object] = {}
+        with self._reported():
+            for keys in chunks(list(by_key), _KEYS_PER_QUERY) if self._connection else ():
+                query = f"SELECT pair, probabilities FROM relations WHERE pair IN ({','.join('?' * len(keys))})"
+                stored.update(self._connection.execute(query, keys) if self._connection else ())
+        read = {by_key[key]: _unpacked(value) for key, value in stored.items()}
+        if damaged := sum(row is None for row in read.values()):
             logger.warning("{} damaged entries of the NLI cache are ignored and made anew", damaged)
-        return predictions
+        return {pair: row for pair, row in read.items() if row is not None}
 
-    def write(self, predictions: Mapping[Pair, Prediction]) -> None:
-        """Add predictions, all of them or none."""
-        rows = [(key := pair_key(pair), _pack(key, prediction)) for pair, prediction in predictions.items()]
-        with self._lock, self._connection:
-            self._connection.executemany("INSERT OR REPLACE INTO predictions VALUES (?, ?)", rows)
+    def write(self, rows: Mapping[Pair, Probabilities]) -> None:
+        """Add probabilities, all of them or none."""
+        if self._connection is not None:
+            with self._reported(), self._connection:
+                self._connection.executemany(
+                    "INSERT OR REPLACE INTO relations VALUES (?, ?)",
+                    [(pair_key(pair), _ROW.pack(*row)) for pair, row in rows.items()],
+                )
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            logger.warning(
+                "The NLI cache on disk cannot be used ({}); this run does without. HEDGE_CACHE names its folder, "
+                "HEDGE_CACHE=off turns it off, and its files can be deleted.",
+                error,
+            )
+            self.close()
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
@@ -148,18 +143,9 @@ def pair_key(pair: Pair) -> bytes:
     return hashlib.blake2b(lengths + premise + hypothesis, digest_size=16).digest()
 
 
-def _pack(key: bytes, prediction: Prediction) -> bytes:
-    body = _BODY.pack(RELATIONS.index(prediction.relation), *prediction.probabilities)
-    return body + _CHECKSUM.pack(zlib.crc32(key + body))
-
-
-def _unpack(key: bytes, stored: object) -> Prediction | None:
-    if not isinstance(stored, bytes) or len(stored) != _BODY.size + _CHECKSUM.size:
+def _unpacked(stored: object) -> Probabilities | None:
+    """The stored probabilities; None if they are damaged."""
+    if not isinstance(stored, bytes) or len(stored) != _ROW.size:
         return None
-    body = stored[: _BODY.size]
-    if zlib.crc32(key + body) != _CHECKSUM.unpack(stored[_BODY.size :])[0]:
-        return None
-    index, *probabilities = _BODY.unpack(body)
-    if index >= len(RELATIONS) or not all(map(math.isfinite, probabilities)):
-        return None
-    return Prediction(RELATIONS[index], (probabilities[0], probabilities[1], probabilities[2]))
+    row: Probabilities = _ROW.unpack(stored)
+    return row if min(row) >= 0 and abs(sum(row) - 1) < _SUM_TOLERANCE else None

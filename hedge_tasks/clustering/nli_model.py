@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from loguru import logger
 
 from hedge_tasks.clustering.deberta import slice_relative_positions
-from hedge_tasks.clustering.nli_cache import RELATIONS, Prediction
-from hedge_tasks.clustering.relations import Pair, Relation
+from hedge_tasks.clustering.nli_cache import Probabilities
+from hedge_tasks.clustering.relations import LIKELIEST, Pair, Relation
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.progress import progress
 from hedge_tasks.llm.fingerprints import fingerprint
@@ -43,17 +43,16 @@ class NliModel:
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self._model, self._tokenizer = model, tokenizer
-        self._relations = relations_by_index(model.config.id2label)
-        index = {relation: i for i, relation in self._relations.items()}
-        self._columns = [index[relation] for relation in RELATIONS]
+        index = {relation: i for i, relation in relations_by_index(model.config.id2label).items()}
+        self._columns = [index[relation] for relation in LIKELIEST]
         self._max_tokens = token_limit(model.config, tokenizer)
         if not getattr(tokenizer, "is_fast", False):
             raise ConfigError(f"this NLI model has no fast tokenizer ({type(tokenizer).__name__}), and needs one")
         self._special = int(tokenizer.num_special_tokens_to_add(pair=True))
         slice_relative_positions(model)
 
-    def predict(self, pairs: Sequence[Pair], *, batch_size: int) -> Iterator[dict[Pair, Prediction]]:
-        """Yield predictions for distinct pairs, those of one forward pass at a time, the longest pairs first.
+    def predict(self, pairs: Sequence[Pair], *, batch_size: int) -> Iterator[dict[Pair, Probabilities]]:
+        """Yield probabilities for distinct pairs, those of one forward pass at a time, the longest pairs first.
 
         Args:
             pairs: Premises and hypotheses.
@@ -73,7 +72,7 @@ class NliModel:
                 # The device has a batch to do while the tokens of the next are laid out.
                 begun.extend(self._begun(batch, encoded) for batch in islice(batches, 1))
                 batch, inputs, logits = begun.popleft()
-                yield dict(zip(batch, self._predictions(inputs, logits), strict=True))
+                yield dict(zip(batch, self._probabilities(inputs, logits), strict=True))
                 bar.update(len(batch))
 
     def _encoded(self, pairs: Sequence[Pair]) -> dict[str, Any]:
@@ -99,17 +98,12 @@ class NliModel:
         with torch.inference_mode():
             return batch, inputs, self._model(**inputs).logits.float()
 
-    def _predictions(self, inputs: dict[str, Any], logits: Any) -> list[Prediction]:
+    def _probabilities(self, inputs: dict[str, Any], logits: Any) -> list[Probabilities]:
         import torch
 
         with torch.inference_mode():
-            logits = self._finite_logits(inputs, logits)
-        best = logits.argmax(dim=-1).tolist()
-        probabilities = logits.softmax(dim=-1)[:, self._columns].tolist()
-        return [
-            Prediction(self._relations[index], (row[0], row[1], row[2]))
-            for index, row in zip(best, probabilities, strict=True)
-        ]
+            rows = self._finite_logits(inputs, logits).softmax(dim=-1)[:, self._columns].tolist()
+        return [(row[0], row[1], row[2]) for row in rows]
 
     def _finite_logits(self, inputs: dict[str, Any], logits: Any) -> Any:
         """Logits in float32. What overflows in half precision is computed again in float32."""

@@ -74,7 +74,7 @@ def profile_documents(
 
     Args:
         answer_sets: The questions.
-        trees: The dendrogram of each (`EmbeddingClustering.iter_dendrograms`), in their order.
+        trees: The dendrogram of each (`EmbeddingClustering.dendrograms`), in their order.
         low, high: Range of thresholds.
         alpha: Weight of the clean-noisy gap in VASE.
 

@@ -161,7 +161,7 @@ class ModelComparison:
     def entailment(self, first: str, second: str) -> tuple[float, float]:
         """As `TextComparison.entailment`."""
         with self._lock:
-            (_, _, forth), (_, _, back) = self._source.probabilities([(first, second), (second, first)])
+            forth, back = self._source.probabilities([(first, second), (second, first)])[:, 2].tolist()
         return forth, back
 
     def cosine(self, first: str, second: str) -> float:
