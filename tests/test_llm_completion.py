@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,8 +12,15 @@ from thinking_replies import REPLIES, ThinkingReply
 
 from hedge_tasks.data.answers import Answer, Served, Thought
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, OTHER_TOKENS, without_thoughts
-from hedge_tasks.llm.completion import Usage, read_completion
+from hedge_tasks.llm.completion import Completion, Usage, read_choices
 from hedge_tasks.llm.failures import RequestFailed
+
+
+def read_completion(body: Any, until: Sequence[str] = ()) -> Completion:
+    outcome = read_choices(body, until)[0]
+    if isinstance(outcome, RequestFailed):
+        raise outcome
+    return outcome
 
 
 @pytest.mark.parametrize(

@@ -120,21 +120,14 @@ class Completion:
         return replace(self.answer, tokens=self.tokens, alternatives=self.alternatives)
 
 
-def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
-    """The answer in a chat completion. A refusal is one; a thought is no part of it.
+def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | RequestFailed]:
+    """The answers in all choices of a chat completion, or why one of them is none.
+
+    A refusal is an answer; a thought is no part of it. The reasons quote the server: redact them before they are shown.
 
     Args:
         body: Parsed JSON.
         until: Texts that end an answer, for servers that leave them in.
-
-    Raises:
-        RequestFailed: There is no answer in it. The reason quotes the server: redact it before it is shown.
-    """
-    return read_choice(body, _first_choice(body), until)
-
-
-def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | RequestFailed]:
-    """The answers in all choices of a chat completion, or why one of them is none; see `read_completion`.
 
     Raises:
         RequestFailed: There are no choices.
@@ -144,7 +137,7 @@ def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | R
     completions: list[Completion | RequestFailed] = []
     for choice in sorted(body["choices"], key=_index_of):
         try:
-            completions.append(read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
+            completions.append(_read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
         except RequestFailed as failure:
             completions.append(failure)
     return completions
@@ -166,8 +159,7 @@ def _index_of(choice: object) -> int:
     return index if isinstance(index, int) else 0
 
 
-def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = ()) -> Completion:
-    """The answer in one of the choices of a chat completion; see `read_completion`."""
+def _read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str]) -> Completion:
     message = choice.get("message")
     if not isinstance(message, Mapping):
         raise RequestFailed("the first choice has no message", "garbled")
