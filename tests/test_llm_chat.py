@@ -270,11 +270,6 @@ def test_retry_after_may_be_a_date() -> None:
     assert 400 < pause <= 500
 
 
-def test_milliseconds_go_before_seconds() -> None:
-    assert retry_after_s({"retry-after-ms": "250", "retry-after": "7"}) == 0.25
-    assert retry_after_s({"retry-after-ms": "soon", "retry-after": "7"}) == 7
-
-
 def test_pauses_grow_and_differ() -> None:
     client = ChatClient("tiny", "http://localhost:1/v1", backoff_s=1.0)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-import os
 import random
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
-from urllib.parse import urlsplit
 
 from loguru import logger
 
@@ -112,7 +110,7 @@ class ChatClient:
         self.timeout, self.max_retries, self.backoff_s, self.wait_s = timeout, max_retries, backoff_s, wait_s
         self.redact = Redactor(key)
         self._retried: set[Kind] = {"unreachable", "late", "busy", "garbled", *(("empty",) if retry_empty else ())}
-        self._http = HttpClient(url, _headers(url, key), timeout)
+        self._http = HttpClient(url, {"Authorization": f"Bearer {key}"}, timeout)
         self._logged_topics: set[str] = set()
         self._lock = threading.Lock()
         self._n_replies = 0  # of any status but those that say that nobody is there
@@ -191,7 +189,7 @@ class ChatClient:
     def _is_reached(self) -> bool:
         """Whether the server answers, whatever it says."""
         try:
-            return run(self._http.get("/models")).status not in _AWAY
+            return run(self._http.request("/models")).status not in _AWAY
         except RequestFailed as failure:
             return not failure.away
         except RedirectedAway:
@@ -232,7 +230,7 @@ class ChatClient:
 
     async def _served(self) -> list[Mapping[str, Any]]:
         try:
-            body = parse_json((await self._http.get("/models")).content, "the models")
+            body = parse_json((await self._http.request("/models")).content, "the models")
         except (RequestFailed, RedirectedAway, ValueError):  # listing is a courtesy
             return []
         listed = body.get("data") if isinstance(body, Mapping) else None
@@ -292,7 +290,8 @@ class ChatClient:
             levels = self._dialect.levels
             fields = encoded({"model": self.model, **spell(settings, levels, optional)})
             try:
-                reply = await self._http.post("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
+                whole = b'%s,"messages":%s}' % (fields[:-1], conversation)
+                reply = await self._http.request("/chat/completions", whole)
                 if 200 <= reply.status < 300:
                     body = parse_json(reply.content, "the answer")
                     break
@@ -350,15 +349,6 @@ class ChatClient:
 def encoded(value: object) -> bytes:
     """Return a value as JSON, without blanks. Everything but ASCII is escaped: half a character would be no UTF-8."""
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _headers(url: str, key: str) -> dict[str, str]:
-    """Of every request; OpenAI is told the organisation and the project besides."""
-    headers = {"Authorization": f"Bearer {key}"}
-    if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
-        of_account = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-        headers |= {name: os.environ[variable] for name, variable in of_account.items() if os.environ.get(variable)}
-    return headers
 
 
 async def _pause(seconds: float, stop: threading.Event) -> None:
