@@ -80,7 +80,7 @@ class HttpClient:
             return await self._once(f"{self.url}{path}", body)
         except TimeoutError as error:
             away = isinstance(error, aiohttp.ConnectionTimeoutError)
-            reason = f"no whole answer within {self.timeout:g} s; a larger timeout= waits longer"
+            reason = f"no answer within {self.timeout:g} s; a larger timeout= waits longer"
             raise RequestFailed(reason, "unreachable" if away else "late", away=away) from None
         except (aiohttp.ClientError, OSError) as error:
             away = isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError)
