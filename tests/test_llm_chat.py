@@ -93,12 +93,6 @@ def test_a_request_holds_the_settings_and_nothing_else() -> None:
     assert script.bodies == [{"model": "tiny", "messages": HELLO, **settings}]
 
 
-def test_texts_that_end_an_answer_are_cut_out_where_the_server_leaves_them_in() -> None:
-    outcome = asked(Script(completion("left. It is")), {"stop": ["."]})
-    assert isinstance(outcome, Completion)
-    assert outcome.text == "left"
-
-
 def test_a_connection_that_is_used_again_has_all_its_time_again() -> None:
     with serve(Script(Response(LEFT, pause=0.3))) as url:
         client = ChatClient("tiny", url, timeout=0.8, max_retries=0)

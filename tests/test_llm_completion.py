@@ -102,22 +102,6 @@ def test_reasoning_is_no_part_of_the_answer_nor_of_its_log_probability() -> None
     )
 
 
-@pytest.mark.parametrize(
-    ("tokens", "until", "spelled"),
-    [
-        ([(" le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (), True),
-        ([("▁left", -0.2), ("", -5.0)], (), True),
-        ([("left", -0.2), (" side", -0.4)], (), False),
-        ([("right", -0.2)], (), False),
-        ([("left", -0.2), (".", -0.4)], (".",), True),  # of what ended the answer the tokens stay
-        ([("right", -0.2), (".", -0.4)], (".",), False),
-        (None, (), None),
-    ],
-)
-def test_whether_the_tokens_spell_the_answer(tokens: Any, until: Any, spelled: bool | None) -> None:
-    assert read_completion(completion("left", tokens), until).spelled is spelled
-
-
 def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> None:
     assert read_completion(completion("left.\nBecause"), ["\n", "."]).text == "left"
 
