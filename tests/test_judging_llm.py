@@ -27,7 +27,7 @@ pytestmark = pytest.mark.framework
 
 KEY = "sk-very-secret-0123456789"
 GOOD = '{"reason": "left is not right", "verdict": "hallucinated"}'
-AT_ONCE = {"retry-after-ms": "1"}
+AT_ONCE = {"retry-after": "0.001"}
 CASE = Case("1", "which side?", "left", "right")
 
 

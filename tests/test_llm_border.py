@@ -21,6 +21,7 @@ from hedge_tasks.io.downloads import certificates
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
 from hedge_tasks.llm.concurrency import as_finished
+from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed
 
 HELLO = [{"role": "user", "content": "which side?"}]
@@ -35,6 +36,10 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     certificates.cache_clear()
     yield
     certificates.cache_clear()
+
+
+def ask(client: ChatClient, *arguments: Any, **options: Any) -> Completion | RequestFailed:
+    return run(client.ask_async(*arguments, **options))
 
 
 def client(url: str, **options: Any) -> ChatClient:
@@ -87,7 +92,7 @@ class Proxy:
 def test_the_environments_proxy_is_asked(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     with Proxy() as proxy:
         monkeypatch.setenv(variable, f"http://{proxy.place}")
-        assert isinstance(client("http://far.example:81/v1").ask(HELLO, {}), Completion)
+        assert isinstance(ask(client("http://far.example:81/v1"), HELLO, {}), Completion)
     assert proxy.asked == ["http://far.example:81/v1/chat/completions"]
 
 
@@ -95,7 +100,7 @@ def test_what_needs_no_proxy_goes_directly(monkeypatch: pytest.MonkeyPatch) -> N
     with Proxy() as proxy, serve(Script(completion("left"))) as url:
         monkeypatch.setenv("HTTP_PROXY", f"http://{proxy.place}")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-        assert isinstance(client(url).ask(HELLO, {}), Completion)
+        assert isinstance(ask(client(url), HELLO, {}), Completion)
     assert proxy.asked == []
 
 
@@ -114,10 +119,10 @@ def test_a_certificate_counts_where_it_is_known(
 ) -> None:
     with Proxy(certificate) as server:
         url = f"https://localhost:{server.server.server_port}/v1"
-        failure = client(url).ask(HELLO, {})
+        failure = ask(client(url), HELLO, {})
         certificates.cache_clear()
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
-        assert isinstance(client(url).ask(HELLO, {}), Completion)
+        assert isinstance(ask(client(url), HELLO, {}), Completion)
     assert isinstance(failure, RequestFailed)
     assert (failure.kind, failure.away) == ("unreachable", False), "waiting for another certificate would be in vain"
     assert "certificate" in str(failure).lower()
@@ -130,14 +135,14 @@ def test_a_long_request_arrives_whole() -> None:
     script = Script(completion("left"))
     long = [{"role": "user", "content": "word " * 2**20}]
     with serve(script) as url:
-        assert isinstance(client(url).ask(long, {}), Completion)
+        assert isinstance(ask(client(url), long, {}), Completion)
     assert script.bodies[0]["messages"] == long
 
 
 def test_nobody_there_is_told_from_somebody_who_hangs_up() -> None:
     with serve(Script(Response(hang_up=True))) as url:
-        hung_up = client(url).ask(HELLO, {})
-    gone = client(url).ask(HELLO, {})
+        hung_up = ask(client(url), HELLO, {})
+    gone = ask(client(url), HELLO, {})
     assert isinstance(hung_up, RequestFailed)
     assert isinstance(gone, RequestFailed)
     assert (hung_up.kind, hung_up.away, gone.kind, gone.away) == ("unreachable", False, "unreachable", True)
@@ -145,7 +150,7 @@ def test_nobody_there_is_told_from_somebody_who_hangs_up() -> None:
 
 def test_an_answer_that_breaks_off_is_none() -> None:
     with serve(Script(Response(completion("left"), missing=5))) as url:
-        failure = client(url).ask(HELLO, {})
+        failure = ask(client(url), HELLO, {})
     assert isinstance(failure, RequestFailed)
     assert (failure.kind, failure.away) == ("unreachable", False)
 
@@ -154,7 +159,7 @@ def test_no_redirect_is_followed_and_the_address_is_named() -> None:
     for place in ("/v2/chat/completions", "http://elsewhere/v1"):
         script = Script(Response(b"", 307, {"Location": place}))
         with serve(script) as url, pytest.raises(HedgeError, match="redirects to another address"):
-            client(url).ask(HELLO, {})
+            ask(client(url), HELLO, {})
         assert len(script.bodies) == 1
 
 
@@ -186,9 +191,11 @@ PROGRAM = """
     import os, sys, threading, time
     sys.path[:] = {path!r}
     from hedge_tasks.llm.chat import ChatClient
+    from hedge_tasks.llm.event_loop import run
 
     HELLO = [{{"role": "user", "content": "which side?"}}]
     client = ChatClient("tiny", {url!r}, max_retries=0, timeout=60)
+    ask = lambda client, *asked: run(client.ask_async(*asked))
     {rest}
 """
 
@@ -205,12 +212,12 @@ def test_a_forked_process_has_connections_of_its_own() -> None:
         done = program(
             url,
             """
-            assert client.ask(HELLO, {}).text == "left"
+            assert ask(client, HELLO, {}).text == "left"
             child = os.fork()
-            assert client.ask(HELLO, {}).text == "left"
+            assert ask(client, HELLO, {}).text == "left"
             if child:
                 assert os.waitpid(child, 0)[1] == 0
-                assert client.ask(HELLO, {}).text == "left"
+                assert ask(client, HELLO, {}).text == "left"
                 print("both")
             """,
         )
@@ -223,7 +230,7 @@ def test_a_process_ends_while_a_request_is_under_way() -> None:
         done = program(
             url,
             """
-            threading.Thread(target=lambda: client.ask(HELLO, {}), daemon=True).start()
+            threading.Thread(target=lambda: ask(client, HELLO, {}), daemon=True).start()
             time.sleep(0.5)
             print("over")
             """,

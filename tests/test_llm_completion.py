@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,8 +12,15 @@ from thinking_replies import REPLIES, ThinkingReply
 
 from hedge_tasks.data.answers import Answer, Served, Thought
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, OTHER_TOKENS, without_thoughts
-from hedge_tasks.llm.completion import Usage, read_completion
+from hedge_tasks.llm.completion import Completion, Usage, read_choices
 from hedge_tasks.llm.failures import RequestFailed
+
+
+def read_completion(body: Any, until: Sequence[str] = ()) -> Completion:
+    outcome = read_choices(body, until)[0]
+    if isinstance(outcome, RequestFailed):
+        raise outcome
+    return outcome
 
 
 @pytest.mark.parametrize(
@@ -92,22 +100,6 @@ def test_reasoning_is_no_part_of_the_answer_nor_of_its_log_probability() -> None
     assert read_completion(completion("elsewhere", tokens, reasoning_content="left?")).answer == Answer(
         "elsewhere", finish="stop", no_logprob=OTHER_TOKENS
     )
-
-
-@pytest.mark.parametrize(
-    ("tokens", "until", "spelled"),
-    [
-        ([(" le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (), True),
-        ([("▁left", -0.2), ("", -5.0)], (), True),
-        ([("left", -0.2), (" side", -0.4)], (), False),
-        ([("right", -0.2)], (), False),
-        ([("left", -0.2), (".", -0.4)], (".",), True),  # of what ended the answer the tokens stay
-        ([("right", -0.2), (".", -0.4)], (".",), False),
-        (None, (), None),
-    ],
-)
-def test_whether_the_tokens_spell_the_answer(tokens: Any, until: Any, spelled: bool | None) -> None:
-    assert read_completion(completion("left", tokens), until).spelled is spelled
 
 
 def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> None:

@@ -25,7 +25,7 @@ from hedge_tasks.data.thoughts import (
     split_tokens,
     texts_of,
 )
-from hedge_tasks.llm.completion import read_completion
+from hedge_tasks.llm.completion import Completion, read_choices
 from hedge_tasks.runs.health import CUT, measure_health
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\ufffd\x00"), max_size=12)
@@ -145,7 +145,9 @@ def in_openai(reply: ThinkingReply, *, cut: int | None = None, until: tuple[str,
     vocabulary = Vocabulary(reply)
     text = vocabulary.decode(list(range(len(tokens))), skip_special_tokens=True)
     finish = "stop" if cut is None else "length"
-    return read_completion(completion(text, tokens, finish_reason=finish), until).answer_in_tokens
+    [outcome] = read_choices(completion(text, tokens, finish_reason=finish), until)
+    assert isinstance(outcome, Completion)
+    return outcome.answer_in_tokens
 
 
 @pytest.mark.framework
@@ -184,7 +186,9 @@ def test_tokens_behind_the_text_that_ended_an_answer_are_not_counted(n: int, lef
     written = [("upper", -0.2), (" left", -0.4), ("\n", -0.1), ("Q", -3.0), (":", -2.0), (" Why", -2.1)][:n]
     reply = ThinkingReply((), tuple(text for text, _ in written), "</s>")
     body = completion("".join(reply.answer) if left_in else "upper left", written)
-    answers = [read_completion(body, ["\n"]).answer_in_tokens]
+    [outcome] = read_choices(body, ["\n"])
+    assert isinstance(outcome, Completion)
+    answers = [outcome.answer_in_tokens]
     for adapter in (in_hf, in_vllm):
         tokens = SimpleNamespace(tokens=[*written, ("</s>", -4.0)], control=(), end="</s>")
         answers.append(adapter(tokens, cut=n, until=("\n",)))  # type: ignore[arg-type]

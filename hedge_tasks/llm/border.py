@@ -67,40 +67,27 @@ class HttpClient:
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
         self._proxy = _proxy(self.url)
 
-    async def get(self, path: str) -> HttpReply:
-        """Send a GET request; raises as `post`."""
-        return await self._request("GET", path, None)
-
-    async def post(self, path: str, body: bytes) -> HttpReply:
-        """Send JSON.
+    async def request(self, path: str, body: bytes | None = None) -> HttpReply:
+        """Send a GET request, or with a body, JSON, a POST request.
 
         Raises:
             RequestFailed: There is no whole reply, or none within bounds. The reason may quote the server.
             RedirectedAway: See there.
         """
-        return await self._request("POST", path, body)
-
-    async def _request(self, method: str, path: str, body: bytes | None) -> HttpReply:
         import aiohttp
 
         try:
-            return await self._once(method, f"{self.url}{path}", body)
-        except aiohttp.ConnectionTimeoutError:
-            raise RequestFailed(self._too_late(), "unreachable", away=True) from None
-        except TimeoutError:
-            raise RequestFailed(self._too_late(), "late") from None
-        except aiohttp.ClientSSLError as error:
-            raise RequestFailed(f"no connection ({error})", "unreachable") from None
-        except aiohttp.ClientConnectorError as error:
-            raise RequestFailed(f"no connection ({error})", "unreachable", away=True) from None
+            return await self._once(f"{self.url}{path}", body)
+        except TimeoutError as error:
+            away = isinstance(error, aiohttp.ConnectionTimeoutError)
+            reason = f"no answer within {self.timeout:g} s; a larger timeout= waits longer"
+            raise RequestFailed(reason, "unreachable" if away else "late", away=away) from None
         except (aiohttp.ClientError, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise RequestFailed(f"no connection ({reason})", "unreachable") from None
+            away = isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError)
+            reason = f"no connection ({str(error) or type(error).__name__})"
+            raise RequestFailed(reason, "unreachable", away=away) from None
 
-    def _too_late(self, whole: str = "") -> str:
-        return f"no {whole}answer within {self.timeout:g} s; a larger timeout= waits longer"
-
-    async def _once(self, method: str, target: str, body: bytes | None) -> HttpReply:
+    async def _once(self, target: str, body: bytes | None) -> HttpReply:
         import aiohttp
         from yarl import URL
 
@@ -109,7 +96,7 @@ class HttpClient:
         address = URL(target, encoded=True)
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         async with _session().request(
-            method,
+            "GET" if body is None else "POST",
             address,
             data=io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body,
             headers=headers,
@@ -126,10 +113,7 @@ class HttpClient:
                 )
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise RequestFailed("the answer is compressed, although that was not asked for", "garbled")
-            try:
-                return HttpReply(response.status, response.headers, await _content(response))
-            except TimeoutError:
-                raise RequestFailed(self._too_late("whole "), "late") from None
+            return HttpReply(response.status, response.headers, await _content(response))
 
 
 async def _content(response: aiohttp.ClientResponse) -> bytes:

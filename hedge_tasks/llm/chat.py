@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-import os
 import random
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
 from loguru import logger
 
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
 from hedge_tasks.llm.border import HttpClient, HttpReply, RedirectedAway
-from hedge_tasks.llm.completion import Completion, read_choices, read_completion, shows_thought
+from hedge_tasks.llm.completion import Completion, read_choices, shows_thought
 from hedge_tasks.llm.dialect import Dialect, spell
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import (
@@ -32,15 +30,10 @@ from hedge_tasks.llm.failures import (
 )
 from hedge_tasks.llm.secrets import NO_KEY, Redactor
 
-Result = TypeVar("Result")
-
 OPENAI = "https://api.openai.com/v1"
 
 Messages = Sequence[Mapping[str, Any]] | bytes
 """As `to_openai` makes them, or the same as JSON (`encoded`), for several requests."""
-
-Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
-"""Makes a request with these fields of its body besides model and messages."""
 
 _AWAY = (502, 503, 504)
 """Replies of gateways for a server that is not there, and of servers that load a model."""
@@ -59,27 +52,24 @@ _LOOK_S = 0.1
 _LISTED_MODELS = 20
 
 
-class _BadStatus(Exception):
+class _Refusal:
     """A reply with a status other than 2xx.
 
     Attributes:
-        reason: What it says.
-        code, param: As OpenAI names them, None where they are not told.
+        reason: The server's words, without secrets and not at length, behind the field that OpenAI says it is about.
+        code: As OpenAI names it, None where it is not told.
     """
 
-    def __init__(self, reply: HttpReply) -> None:
-        self.status, self.headers = reply.status, reply.headers
-        body = _error_body(reply.content)
+    def __init__(self, reply: HttpReply, redact: Redactor) -> None:
+        self.status, self.retry_after_s = reply.status, retry_after_s(reply.headers)
+        try:
+            body = parse_json(reply.content, "the answer")
+        except ValueError:
+            body = reply.content.decode("utf-8", "replace")
         body = body.get("error", body) if isinstance(body, Mapping) else body
-        self.reason = reason_in(body) or f"Error code: {reply.status}"
-        self.code, self.param = (body.get(name) if isinstance(body, Mapping) else None for name in ("code", "param"))
-
-
-def _error_body(content: bytes) -> Any:
-    try:
-        return parse_json(content, "the answer")
-    except ValueError:
-        return content.decode("utf-8", "replace")
+        self.code, param = (body.get(name) if isinstance(body, Mapping) else None for name in ("code", "param"))
+        named, reason = redact.shown(param or ""), redact.shown(reason_in(body) or f"Error code: {reply.status}")
+        self.reason = reason if named in reason else f"{named}: {reason}"
 
 
 class ChatClient:
@@ -120,23 +110,12 @@ class ChatClient:
         self.timeout, self.max_retries, self.backoff_s, self.wait_s = timeout, max_retries, backoff_s, wait_s
         self.redact = Redactor(key)
         self._retried: set[Kind] = {"unreachable", "late", "busy", "garbled", *(("empty",) if retry_empty else ())}
-        self._http = HttpClient(url, _headers(url, key), timeout)
+        self._http = HttpClient(url, {"Authorization": f"Bearer {key}"}, timeout)
         self._logged_topics: set[str] = set()
         self._lock = threading.Lock()
         self._n_replies = 0  # of any status but those that say that nobody is there
         self._dialect = Dialect(self.name, self.say_once)
         self._thinks: bool | None = None
-
-    def ask(
-        self,
-        messages: Messages,
-        settings: Mapping[str, Any],
-        *,
-        optional: Collection[str] = (),
-        stop: threading.Event | None = None,
-    ) -> Completion | RequestFailed:
-        """As `ask_async`, waiting for it in this thread."""
-        return run(self.ask_async(messages, settings, optional=optional, stop=stop))
 
     async def ask_async(
         self,
@@ -146,26 +125,9 @@ class ChatClient:
         optional: Collection[str] = (),
         stop: threading.Event | None = None,
     ) -> Completion | RequestFailed:
-        """Ask until there is an answer, or the retries are used up.
-
-        Args:
-            messages: See there.
-            settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `stop`, `seed`.
-            optional: Settings that are left out where the server refuses them; a refusal of others is one of the
-                request.
-            stop: Ends the pauses once it is set.
-
-        Returns:
-            The answer, or why there is none.
-
-        Raises:
-            ServerRefuses: Every other request would fail the same way.
-        """
-
-        def read(body: Any) -> Completion:
-            return read_completion(body, settings.get("stop") or ())
-
-        return await self._until_read(self._sender(messages), read, settings, optional, stop)
+        """Ask for one answer; see `ask_several_async`."""
+        outcome = await self.ask_several_async(messages, settings, 1, optional=optional, stop=stop)
+        return outcome if isinstance(outcome, RequestFailed) else outcome[0]
 
     async def ask_several_async(
         self,
@@ -176,52 +138,30 @@ class ChatClient:
         optional: Collection[str] = (),
         stop: threading.Event | None = None,
     ) -> list[Completion | RequestFailed] | RequestFailed:
-        """Ask for several answers in one request; see `ask_async`.
+        """Ask in one request until there are answers, or the retries are used up.
 
         Args:
+            messages: See there.
+            settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `stop`, `seed`.
             n: Number of answers. A server that does not know of that sends one.
+            optional: Settings that are left out where the server refuses them; a refusal of others is one of the
+                request.
+            stop: Ends the pauses once it is set.
 
         Returns:
             The answers in the order of their seeds, each perhaps a reason why it is none; or why there is none at all.
+
+        Raises:
+            ServerRefuses: Every other request would fail the same way.
         """
-
-        def read(body: Any) -> list[Completion | RequestFailed]:
-            choices = read_choices(body, settings.get("stop") or ())
-            return [
-                RequestFailed(self.redact.shown(choice), choice.kind) if isinstance(choice, RequestFailed) else choice
-                for choice in choices[:n]
-            ]
-
-        return await self._until_read(self._sender(messages), read, {**settings, "n": n}, (*optional, "n"), stop)
-
-    def _sender(self, messages: Messages) -> Send:
         conversation = messages if isinstance(messages, bytes) else encoded(messages)
-
-        def send(settings: Mapping[str, Any]) -> Awaitable[HttpReply]:
-            fields = encoded({"model": self.model, **settings})
-            return self._http.post("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
-
-        return send
-
-    async def _until_read(
-        self,
-        send: Send,
-        read: Callable[[Any], Result],
-        settings: Mapping[str, Any],
-        optional: Collection[str],
-        stop: threading.Event | None,
-    ) -> Result | RequestFailed:
-        """Ask until there is something to read, or the retries are used up.
-
-        Args:
-            send: Makes a request with further fields of its body.
-            read: What there is in the parsed body of an answer. Raises RequestFailed where there is nothing.
-        """
+        if n > 1:
+            settings, optional = {**settings, "n": n}, (*optional, "n")
         stop = stop or threading.Event()
         gives_up = self._patience()
         for attempt in count(1):
             try:
-                return await self._ask_once(send, read, settings, optional)
+                return await self._ask_once(conversation, settings, optional)
             except RequestFailed as failure:
                 if failure.kind not in self._retried or stop.is_set() or gives_up(failure, attempt):
                     return failure
@@ -249,7 +189,7 @@ class ChatClient:
     def _is_reached(self) -> bool:
         """Whether the server answers, whatever it says."""
         try:
-            return run(self._http.get("/models")).status not in _AWAY
+            return run(self._http.request("/models")).status not in _AWAY
         except RequestFailed as failure:
             return not failure.away
         except RedirectedAway:
@@ -290,7 +230,7 @@ class ChatClient:
 
     async def _served(self) -> list[Mapping[str, Any]]:
         try:
-            body = parse_json((await self._http.get("/models")).content, "the models")
+            body = parse_json((await self._http.request("/models")).content, "the models")
         except (RequestFailed, RedirectedAway, ValueError):  # listing is a courtesy
             return []
         listed = body.get("data") if isinstance(body, Mapping) else None
@@ -319,71 +259,73 @@ class ChatClient:
         return jitter + (growing if failure.retry_after_s is None else failure.retry_after_s)
 
     async def _ask_once(
-        self, send: Send, read: Callable[[Any], Result], settings: Mapping[str, Any], optional: Collection[str]
-    ) -> Result:
+        self, conversation: bytes, settings: Mapping[str, Any], optional: Collection[str]
+    ) -> list[Completion | RequestFailed]:
         # A text that is to end the answer would end a thought: what is written is cut here, until it is known that the
         # model does not think.
         sent = settings if self._thinks is False else {k: v for k, v in settings.items() if k != "stop"}
-        body = await self._body(send, sent, optional)
+        body = await self._body(conversation, sent, optional)
         try:
             if "stop" in settings and not self._thinks and (thinks := shows_thought(body)) is not None:
                 self._thinks = thinks
             if not (self._thinks and "stop" in sent):
-                return read(body)
+                return self._read(body, settings)
         except RequestFailed as failure:
-            raise RequestFailed(self.redact.shown(failure), failure.kind) from None
-        return await self._ask_once(send, read, settings, optional)
+            raise self._redacted(failure) from None
+        return await self._ask_once(conversation, settings, optional)
 
-    async def _body(self, send: Send, settings: Mapping[str, Any], optional: Collection[str]) -> Any:
+    def _read(self, body: Any, settings: Mapping[str, Any]) -> list[Completion | RequestFailed]:
+        n = settings.get("n", 1)
+        choices = read_choices(body, settings.get("stop") or ())[:n]
+        if n == 1 and isinstance(choices[0], RequestFailed):
+            raise choices[0]  # it may pass
+        return [self._redacted(choice) if isinstance(choice, RequestFailed) else choice for choice in choices]
+
+    def _redacted(self, failure: RequestFailed) -> RequestFailed:
+        return RequestFailed(self.redact.shown(failure), failure.kind, away=failure.away)
+
+    async def _body(self, conversation: bytes, settings: Mapping[str, Any], optional: Collection[str]) -> Any:
         """The parsed body of an answer."""
         while True:
             levels = self._dialect.levels
+            fields = encoded({"model": self.model, **spell(settings, levels, optional)})
             try:
-                reply = await send(spell(settings, levels, optional))
-                if not 200 <= reply.status < 300:
-                    raise _BadStatus(reply)
-                body = parse_json(reply.content, "the answer")
-            except _BadStatus as error:
-                if error.status not in _AWAY:
-                    self._n_replies += 1
-                # Each turn of the loop changes one setting, so there are few.
-                if self._dialect.learn(error.status, self._reason(error), settings, optional, levels):
-                    continue
-                # Without its cause: the server may have quoted the key, and tracebacks get printed.
-                raise await self._explain(error) from None
+                whole = b'%s,"messages":%s}' % (fields[:-1], conversation)
+                reply = await self._http.request("/chat/completions", whole)
+                if 200 <= reply.status < 300:
+                    body = parse_json(reply.content, "the answer")
+                    break
             except RequestFailed as failure:
-                raise RequestFailed(self.redact.shown(failure), failure.kind, away=failure.away) from None
+                raise self._redacted(failure) from None
             except RedirectedAway as error:
                 raise ServerRefuses(f"{self.name}: {self.redact.shown(error)}") from None
             except ValueError as error:
                 raise RequestFailed(self.redact.shown(error), "garbled") from None
-            self._n_replies += 1
-            self._dialect.has_answered()
-            return body
+            if reply.status not in _AWAY:
+                self._n_replies += 1
+            refusal = _Refusal(reply, self.redact)
+            # Each turn of the loop changes one setting, so there are few.
+            if not self._dialect.learn(reply.status, refusal.reason, settings, optional, levels):
+                raise await self._explain(refusal)
+        self._n_replies += 1
+        self._dialect.has_answered()
+        return body
 
     # --- what went wrong ----------------------------------------------------------------------------------------------
 
-    def _reason(self, error: _BadStatus) -> str:
-        """The server's words about an error, without secrets and not at length."""
-        reason = self.redact.shown(error.reason)
-        named = self.redact.shown(error.param) if isinstance(error.param, str) else ""
-        return reason if named in reason else f"{named}: {reason}"
-
-    async def _explain(self, error: _BadStatus) -> RequestFailed | HedgeError:
+    async def _explain(self, refusal: _Refusal) -> RequestFailed | HedgeError:
         """The failure of one request, or what is wrong with all of them."""
-        reason, status = self._reason(error), error.status
-        if error.code == "insufficient_quota":
+        reason, status = refusal.reason, refusal.status
+        if refusal.code == "insufficient_quota":
             return ServerRefuses(f"{self.name}: the account has no credit left ({reason})")
         if status in _BUSY or status >= 500:
-            pause_s = retry_after_s(error.headers)
-            if pause_s is not None and pause_s > LONGEST_RETRY_AFTER_S:
+            if (pause_s := refusal.retry_after_s or 0.0) > LONGEST_RETRY_AFTER_S:
                 return ServerRefuses(
                     f"{self.name} asks for nothing more within {pause_s:g} s ({pause_s / 3600:g} h, Retry-After; "
                     f"{status}: {reason}): run the same command again after that"
                 )
-            away, throttled = status in _AWAY, status == _TOO_MANY
-            text = f"status {status}: {reason}"
-            return RequestFailed(text, "busy", retry_after_s=pause_s, away=away, throttled=throttled)
+            how: dict[str, Any] = {"away": status in _AWAY, "throttled": status == _TOO_MANY}
+            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=refusal.retry_after_s, **how)
         if status in (401, 403):
             return ServerRefuses(
                 f"{self.name} refuses the API key ({status}: {reason}). Set OPENAI_API_KEY to one that may use "
@@ -407,15 +349,6 @@ class ChatClient:
 def encoded(value: object) -> bytes:
     """Return a value as JSON, without blanks. Everything but ASCII is escaped: half a character would be no UTF-8."""
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _headers(url: str, key: str) -> dict[str, str]:
-    """Of every request; OpenAI is told the organisation and the project besides."""
-    headers = {"Authorization": f"Bearer {key}"}
-    if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
-        of_account = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-        headers |= {name: os.environ[variable] for name, variable in of_account.items() if os.environ.get(variable)}
-    return headers
 
 
 async def _pause(seconds: float, stop: threading.Event) -> None:

@@ -120,37 +120,29 @@ class Completion:
         return replace(self.answer, tokens=self.tokens, alternatives=self.alternatives)
 
 
-def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
-    """The answer in a chat completion. A refusal is one; a thought is no part of it.
+def read_choices(body: Any, until: Sequence[str] = ()) -> list[Completion | RequestFailed]:
+    """The answers in all choices of a chat completion, or why one of them is none.
+
+    A refusal is an answer; a thought is no part of it. The reasons quote the server: redact them before they are shown.
 
     Args:
         body: Parsed JSON.
         until: Texts that end an answer, for servers that leave them in.
 
     Raises:
-        RequestFailed: There is no answer in it. The reason quotes the server: redact it before it is shown.
-    """
-    return read_choice(body, _first_choice(body), until)
-
-
-def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | RequestFailed]:
-    """The answers in all choices of a chat completion, or why one of them is none; see `read_completion`.
-
-    Raises:
         RequestFailed: There are no choices.
     """
     _first_choice(body)
-    assert isinstance(body, Mapping)
     completions: list[Completion | RequestFailed] = []
     for choice in sorted(body["choices"], key=_index_of):
         try:
-            completions.append(read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
+            completions.append(_read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
         except RequestFailed as failure:
             completions.append(failure)
     return completions
 
 
-def shows_thought(body: object) -> bool | None:
+def shows_thought(body: Any) -> bool | None:
     """Whether a chat completion has a thought, in its text or beside it; None where it was cut before that shows."""
     choice = _first_choice(body)
     message = choice.get("message")
@@ -166,8 +158,7 @@ def _index_of(choice: object) -> int:
     return index if isinstance(index, int) else 0
 
 
-def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = ()) -> Completion:
-    """The answer in one of the choices of a chat completion; see `read_completion`."""
+def _read_choice(body: Mapping[str, Any], choice: Mapping[str, Any], until: Sequence[str]) -> Completion:
     message = choice.get("message")
     if not isinstance(message, Mapping):
         raise RequestFailed("the first choice has no message", "garbled")
@@ -216,7 +207,7 @@ def _split_answer(
     return answer, parts, written != text
 
 
-def _answer(entries: Sequence[_Entry], text: str, parts: Parts | str | None, body: object) -> Answer:
+def _answer(entries: Sequence[_Entry], text: str, parts: Parts | str | None, body: Mapping[str, Any]) -> Answer:
     """The answer's text, with its log-probability or why there is none."""
     if isinstance(parts, Parts):
         thought, logprobs = parts.thoughts or _counted_thought(body), [token.logprob for token in parts.counted]
@@ -348,25 +339,23 @@ def _bytes(entry: Mapping[str, Any]) -> bytes:
         return entry["token"].encode("utf-8", "replace")
 
 
-def _counted_thought(body: object) -> Thought | None:
+def _counted_thought(body: Mapping[str, Any]) -> Thought | None:
     """The thought whose tokens are only counted. With several choices it is not known whose they are."""
-    usage, choices = (body.get("usage"), body.get("choices")) if isinstance(body, Mapping) else (None, None)
+    usage = body.get("usage")
     details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
     count = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
-    if not isinstance(count, int) or isinstance(count, bool) or count <= 0 or not isinstance(choices, list):
+    if not isinstance(count, int) or isinstance(count, bool) or count <= 0:
         return None
-    return Thought(count) if len(choices) == 1 else None
+    return Thought(count) if len(body["choices"]) == 1 else None
 
 
-def _model_name(body: object) -> str | None:
-    named = body.get("model") if isinstance(body, Mapping) else None
+def _model_name(body: Mapping[str, Any]) -> str | None:
+    named = body.get("model")
     return named[:_LONGEST_NAME] if isinstance(named, str) else None
 
 
-def _served(body: object) -> Served | None:
+def _served(body: Mapping[str, Any]) -> Served | None:
     """Which model and server answered. Of a model's path on the server's disk only the last part is kept."""
-    if not isinstance(body, Mapping):
-        return None
     values = {name: body.get(name) for name in ("model", "provider", "system_fingerprint")}
     texts = {name: clean(value[:_LONGEST_NAME]) for name, value in values.items() if isinstance(value, str) and value}
     if texts.get("model", "").startswith(("/", "\\", "~", ".")) or re.match(r"[A-Za-z]:[\\/]", texts.get("model", "")):
@@ -379,12 +368,12 @@ def is_control(text: str) -> bool:
     return bool(_SPECIAL.fullmatch(text) or _LIKE_CONTROL.fullmatch(text))
 
 
-def _prompt(body: object) -> tuple[PromptToken, ...]:
+def _prompt(body: Mapping[str, Any]) -> tuple[PromptToken, ...]:
     """The tokens of the prompt as vLLM sends them: an object with one entry for each, null where nothing is known.
 
     Empty where one of them is malformed: a part of a text is another text.
     """
-    table = body.get("prompt_logprobs") if isinstance(body, Mapping) else None
+    table = body.get("prompt_logprobs")
     tokens: list[PromptToken] = []
     for entry in table if isinstance(table, list) else []:
         number, token = next(iter(entry.items()), ("", None)) if isinstance(entry, Mapping) else ("", None)
@@ -398,8 +387,8 @@ def _prompt(body: object) -> tuple[PromptToken, ...]:
     return tuple(tokens)
 
 
-def _usage(body: object) -> Usage | None:
-    usage = body.get("usage") if isinstance(body, Mapping) else None
+def _usage(body: Mapping[str, Any]) -> Usage | None:
+    usage = body.get("usage")
     if not isinstance(usage, Mapping):
         return None
     prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")

@@ -26,12 +26,9 @@ _EXTENSIONS = ("chat_template_kwargs", "response_format")
 _REFUSALS_OF_EXTENSIONS = (*_REFUSALS, 404, 415, 500, 501)
 _OF_THE_REQUEST = re.compile(r"context|token|length|content|image")
 
+_OWN_VALUE = ("top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty")
 _CONSEQUENCES = {
-    "top_p": "its own top_p applies",
-    "top_k": "its own top_k applies",
-    "min_p": "its own min_p applies",
-    "presence_penalty": "its own presence_penalty applies",
-    "frequency_penalty": "its own frequency_penalty applies",
+    **{name: f"its own {name} applies" for name in _OWN_VALUE},
     "repetition_penalty": "whether the model's own repetition_penalty applies is not known",
     "logprobs": "answers come without log-probabilities, and weigh the same",
     "top_logprobs": "no token of an answer has alternatives",
@@ -116,11 +113,9 @@ class Dialect:
 
     def _announce(self, setting: str, reason: str) -> None:
         self.reasons[setting] = reason
-        left_out = not self.takes(setting)
-        consequence = "later requests are put without it, or in another form"
-        level = "INFO"
-        if left_out and setting in _CONSEQUENCES:
-            consequence, level = _CONSEQUENCES[setting], "WARNING"
+        consequence = None if self.takes(setting) else _CONSEQUENCES.get(setting)
+        level = "INFO" if consequence is None else "WARNING"
+        consequence = consequence or "later requests are put without it, or in another form"
         topic = f"{setting} {self.levels[setting]}"
         self._say(topic, f"{self._server} refuses {setting} ({reason}): {consequence}", level)
 

@@ -100,7 +100,7 @@ def reason_in(body: object) -> str | None:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a response asks to wait for, in any of the three forms of Retry-After.
+    """Seconds that a response asks to wait for, by Retry-After: a number, or a date.
 
     Args:
         headers: Of the response; names in lower case, or a mapping that ignores case.
@@ -108,19 +108,12 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     Returns:
         None where nothing is asked for, or nothing that makes sense.
     """
+    value = headers.get("retry-after") or "nan"
     try:
-        seconds = float(headers["retry-after-ms"]) / 1000
-    except (KeyError, ValueError):
-        seconds = _seconds(headers.get("retry-after"))
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
-
-
-def _seconds(value: str | None) -> float:
-    """Seconds in a header that is a number or a date; NaN where it is neither."""
-    try:
-        return float(value or "nan")
+        seconds = float(value)
     except ValueError:
         try:
-            return parsedate_to_datetime(value or "").timestamp() - time.time()
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
         except (TypeError, ValueError, OverflowError):
-            return math.nan
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None

@@ -24,7 +24,6 @@ def load_or_explain(
     *,
     kind: str,
     advice: str = "",
-    variable: bool = True,
 ) -> Model:
     """Load a model from a package, a local folder or the hub.
 
@@ -34,7 +33,6 @@ def load_or_explain(
         revision: Revision on the hub.
         kind: What the model is, for the error message.
         advice: A further way to get this model, for the error message.
-        variable: Whether an evaluation takes another one from a variable of the environment, for the error message.
 
     Raises:
         ModelUnavailableError: If it cannot be loaded; the message says which ways there are.
@@ -46,11 +44,10 @@ def load_or_explain(
         return load(source)
     except OSError as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        elsewhere = f" (in an evaluation: HEDGE_{kind.upper()}_MODEL)" if variable else ""
         raise ModelUnavailableError(
             f"cannot load the {kind} model {model!r}: {reason}.\n"
             f"{advice}{'Otherwise make' if advice else 'Make'} the hub reachable (or fill its cache, HF_HOME), "
-            f"or give as `model`{elsewhere} a local folder or "
+            f"or give as `model` (in an evaluation: HEDGE_{kind.upper()}_MODEL) a local folder or "
             f"{PACKAGE_SCHEME}some.python.package/sub/folder."
         ) from error
 
