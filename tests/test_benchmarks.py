@@ -20,7 +20,6 @@ SMALL = {
     "digit_mass": "--questions 20 --repetitions 1 --draws 2 --masses 1",
     "audit_coverage": "--samples 2 --labels 150",
     "guarantee": "--cells --splits 1 --risks 0.2",
-    "letter_orders": "--questions 20",
     "interval_coverage": "--samples 2",
     "noisy_draws": "DUMP TRUTH --n 2",
     "replies": "",

@@ -156,7 +156,7 @@ def test_mean_ranks_over_runs() -> None:
 def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = save_run(RUN, tmp_path)
     assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--json"]) == 0
-    [facts] = json.loads(capsys.readouterr().out)["runs"]
+    [facts] = json.loads(capsys.readouterr().out)
     assert [row["draws"] for row in facts["detectors"]] == [
         12 if r["detector"] == "vase" else 6 for r in facts["detectors"]
     ]

@@ -252,7 +252,7 @@ def test_all_detectors_ask_no_model_until_they_are_kept(
 
     def rows(*options: str) -> tuple[list[str], dict[str, str]]:
         assert main(["detectors", str(path), "--clustering", "nli", "--json", *options]) == 0
-        [facts] = json.loads(capsys.readouterr().out)["runs"]
+        [facts] = json.loads(capsys.readouterr().out)
         return [row["detector"] for row in facts["detectors"]], facts["left_out"]
 
     models.forbidden = True

@@ -12,7 +12,7 @@ USED = {
     "lmms_eval": ("hedge_tasks.lmms.plugin", "lmms-eval --model"),
     "torch": ("hedge_tasks.cli.score", "hedge score"),
     "transformers": ("hedge_tasks.cli.score", "hedge score"),
-    "datasets": ("hedge_tasks.cli.data", "hedge data"),
+    "datasets": ("hedge_tasks.cli.report", "hedge report"),
     "sentence_transformers": ("hedge_tasks.cli.score", "hedge score"),
     "albumentations": ("hedge_tasks.lmms.plugin", "lmms-eval --model"),
     "optuna": ("hedge_tasks.cli.detectors", "hedge detectors"),

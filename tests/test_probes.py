@@ -214,10 +214,10 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
     run = evaluate(tmp_path / "a", *model, "--tasks", "hedge_demo", *more)
     capsys.readouterr()
     assert main(["detectors", str(run.output), "--probes", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["runs"][0]
+    told = json.loads(capsys.readouterr().out)[0]
     assert {row["detector"] for row in told["detectors"]} >= {"question_probe (fitted)", "se", "blind_text (blind)"}
     assert main(["detectors", str(run.output), "--json", "--detectors", "se,rauq,inside,lookback_lens"]) == 0
-    rows = {row["detector"]: row for row in json.loads(capsys.readouterr().out)["runs"][0]["detectors"]}
+    rows = {row["detector"]: row for row in json.loads(capsys.readouterr().out)[0]["detectors"]}
     assert rows["lookback_lens (fitted)"]["labels"] == round(64 * 0.8)
     assert {name: row["passes"] for name, row in rows.items()} == {
         **{"se": None, "rauq": 1, "inside": 4, "lookback_lens (fitted)": 1}

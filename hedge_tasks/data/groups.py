@@ -111,12 +111,12 @@ def rotated_items(names: Sequence[str | None], questions: Sequence[str | None]) 
         ['x/7', 'x/7', None]
     """
     placed = [_numbered(name) for name in names]
-    items = {item: asked for item, asked in zip(placed, questions, strict=True) if item and item[1] < ROTATION}
+    items = {item: question for item, question in zip(placed, questions, strict=True) if item and item[1] < ROTATION}
     bases = [(item[0], item[1] % ROTATION) if item else None for item in placed]
     complete = all(base in items for base in bases if base)
     rotated = [
-        base if base in items and items[base] == asked and (asked is not None or complete) else None
-        for base, asked in zip(bases, questions, strict=True)
+        base if base in items and items[base] == question and (question is not None or complete) else None
+        for base, question in zip(bases, questions, strict=True)
     ]
     sizes = Counter(rotated)
     return [f"{base[0]}{base[1]}" if base and sizes[base] > 1 else None for base in rotated]

@@ -59,9 +59,9 @@ def under_table(table: str, results: Mapping[str, Any], column: str) -> str:
 def add_to_results(results: dict[str, Any]) -> None:
     """Put the findings into the results that lmms-eval is about to write, by task."""
     tasks = results.get("results", {})
-    found = {t: in_results(finding) for t, finding in _findings if t in tasks and not isinstance(finding, str)}
-    if found:
-        results[KEY] = found
+    parts = {t: in_results(finding) for t, finding in _findings if t in tasks and not isinstance(finding, str)}
+    if parts:
+        results[KEY] = parts
 
 
 def in_results(finding: Headline) -> dict[str, Any]:

@@ -227,18 +227,18 @@ def _ask(first: DrawRequest, make: Make, seeded: bool) -> _Asked:
 
 
 def _report(documents: Sequence[_Asked]) -> ProbeReport:
-    outcomes = [outcome for asked in documents for outcome in asked.outcomes.values()]
+    outcomes = [outcome for tried in documents for outcome in tried.outcomes.values()]
     answers = [outcome for outcome in outcomes if isinstance(outcome, Answer)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
-    varied = _of_known(any, (asked.varied for asked in documents))
+    varied = _of_known(any, (tried.varied for tried in documents))
     return ProbeReport(
         draws=len(outcomes),
         documents=len(documents),
         varied=varied,
         certain=_chance(documents) if varied is False else None,
-        logprobs=_of_known(all, (asked.logprobs for asked in documents)),
+        logprobs=_of_known(all, (tried.logprobs for tried in documents)),
         raw_logprobs=_same_at_both(documents),
-        seeds_repeat=_of_known(all, (asked.repeated for asked in documents)),
+        seeds_repeat=_of_known(all, (tried.repeated for tried in documents)),
         cut=sum(answer.finish == "length" for answer in answers),
         failed=len(failures),
         reason=next((failure[:300] for failure in failures), None),
@@ -248,9 +248,9 @@ def _report(documents: Sequence[_Asked]) -> ProbeReport:
 
 def _chance(documents: Sequence[_Asked]) -> float | None:
     """That draws are as equal as these, by their own probability; None where that is not known."""
-    told = [(log_probability(asked.hot[0]), len(asked.hot) - 1) for asked in documents if asked.hot]
-    logprobs = [logp * n for logp, n in told if logp is not None]
-    return math.exp(math.fsum(logprobs)) if len(logprobs) == len(told) else None
+    expected = [(log_probability(tried.hot[0]), len(tried.hot) - 1) for tried in documents if tried.hot]
+    logprobs = [logp * n for logp, n in expected if logp is not None]
+    return math.exp(math.fsum(logprobs)) if len(logprobs) == len(expected) else None
 
 
 def _of_known(decide: Callable[[Iterable[bool]], bool], flags: Iterable[bool | None]) -> bool | None:
@@ -265,9 +265,9 @@ def _same_at_both(documents: Sequence[_Asked]) -> bool | None:
     Equal texts may be different tokens, so the nearest of several counts.
     """
     gaps = []
-    for asked in documents:
-        for answer in asked.answers("cool"):
-            same = [a.mean_logprob for a in asked.hot if a.text == answer.text and a.mean_logprob is not None]
+    for tried in documents:
+        for answer in tried.answers("cool"):
+            same = [a.mean_logprob for a in tried.hot if a.text == answer.text and a.mean_logprob is not None]
             if same and answer.mean_logprob is not None and max(same) < TELLING:
                 gaps.append(min(abs(answer.mean_logprob - logprob) for logprob in same))
     return max(gaps) < TOLERANCE if gaps else None

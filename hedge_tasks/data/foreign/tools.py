@@ -116,7 +116,8 @@ def read_table_of_answers(file: Path, questions: Path | None, chosen: ColumnSett
 
 def _own(row: Fields, where: str) -> Fields:
     """One of this package's lines, or a plain list of answers; a CSV file holds lists as texts."""
-    lists = {key: cells.as_list(row[key]) for key in ("answers", "clean", "noisy") if isinstance(row.get(key), str)}
+    texts = (key for key in ("answers", "clean", "noisy") if isinstance(row.get(key), str))
+    lists = {key: cells.as_list(row[key]) or row[key] for key in texts}
     return {**row, **lists, **({"label": _label(row, "label", where)} if "label" in row else {})}
 
 

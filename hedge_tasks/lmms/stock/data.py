@@ -35,8 +35,8 @@ def with_local_copy(config: Mapping[str, Any], task: str) -> dict[str, Any]:
     if folder is None:
         return dict(config)
     splits = [config[key] for key in _SPLITS if config.get(key)] or ["test"]
-    found = {split: tables_in(folder, name, split).get(split) for split in splits}
-    files = {split: paths for split, paths in found.items() if paths}
+    tables = {split: tables_in(folder, name, split).get(split) for split in splits}
+    files = {split: paths for split, paths in tables.items() if paths}
     if splits[0] not in files:
         part, pattern = (f"config {name!r}, ", f"{name}/") if name else ("", "")
         raise DataError(
