@@ -251,7 +251,7 @@ def test_all_detectors_ask_no_model_until_they_are_kept(
     asked = len(models.pairs)
 
     def rows(*options: str) -> tuple[list[str], dict[str, str]]:
-        assert main(["detectors", str(path), "--clustering", "nli", "--json", *options]) == 0
+        assert main(["detectors", str(path), "--clustering", "nli", "--json", "--all", *options]) == 0
         [facts] = json.loads(capsys.readouterr().out)
         return [row["detector"] for row in facts["detectors"]], facts["left_out"]
 

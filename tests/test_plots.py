@@ -95,13 +95,13 @@ def test_distributions_are_shares_of_each_label() -> None:
 
 def test_strata_stand_beside_the_pooled_number() -> None:
     chart = strata_chart(SCORES)
-    assert chart.categories == ("pooled", "within types", "open", "closed")
+    assert chart.categories == ("pooled", "within types", "closed", "open")
     se = chart.series[0]
     pooled, inside = detection_auroc(SCORES, "se"), within_strata(SCORES, "se")
     assert (se.x[0], se.bounds(0)) == (pooled.value, pooled.interval)
     assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
     assert pooled.interval != inside.interval
-    for k, kind in enumerate(("open", "closed"), start=2):
+    for k, kind in enumerate(("closed", "open"), start=2):
         assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.question_type == kind], "se").value)
 
 

@@ -22,7 +22,7 @@ _LEAST_OVERLAP = 0.5
 
 
 def join(claims: Sequence[Claim], spans: Sequence[LabelledSpan]) -> tuple[LabelledSpan | None, ...]:
-    """What the spans over each claim say, from labelled spans of the same answer; None where there are none.
+    """The labels that spans of the same answer give each claim; None where there are none.
 
     A span and a claim belong together where they share at least half of the characters of the shorter of the two, so
     that a sentence takes the labels of its clauses, and a clause that of its sentence. Of several spans the worst

@@ -140,7 +140,7 @@ class EmbeddingClustering:
         return {"backend": self.name, **source, "threshold": self.threshold}
 
     def _iter_cosines(self, texts: Sequence[Sequence[str]]) -> Iterator[FloatArray]:
-        """What `cosines` returns, one by one. All texts are embedded before the first."""
+        """The matrices of `cosines`, one by one. All texts are embedded before the first."""
         unknown = (own for own in texts if len(own) > 1 and self._known_cosines(own) is None)
         to_embed = sorted({text for own in unknown for text in own})
         source = self.encoder or (self.model, self.revision)
