@@ -26,6 +26,7 @@ class ClaimAsker:
 
     Attributes:
         prompt_name: of its prompt.
+        account: what the asking has cost.
 
     Args:
         model: Name under which the server knows the model.
@@ -54,6 +55,7 @@ class ClaimAsker:
         self.model = ServedModel(model, url, account=account, thinking=thinking, **how)
         self.cache = options.flag("cache", cache)
         self.prompt = load_template("hedge_tasks.claims", self.prompt_name)
+        self.account = Account()
 
     def check(self) -> None:
         """Raises ConfigError where an address or a key is missing."""
@@ -71,7 +73,7 @@ class ClaimAsker:
             HedgeError: the server is gone, or refuses all.
         """
         with self._log or nullcontext():
-            return Asker(self.model, Account(), self._log, stage=self.prompt_name).ask_all(questions)
+            return Asker(self.model, self.account, self._log, stage=self.prompt_name).ask_all(questions)
 
     def _tokens(self, count: int) -> int:
         """Most tokens of a reply whose JSON has so many."""

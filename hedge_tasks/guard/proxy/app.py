@@ -141,7 +141,7 @@ class Proxy:
     # --- a request ----------------------------------------------------------------------------------------------------
 
     async def _judged(self, request: Request, question: PendingQuestion, future: Future[GuardVerdict]) -> GuardVerdict:
-        """The verdict; a client that hangs up ends its draws."""
+        """The verdict; a client that hangs up is not waited for."""
         guard = self.guard
         verdict = asyncio.ensure_future(guard.answered(question, future))
         gone = asyncio.ensure_future(_hung_up(request))
