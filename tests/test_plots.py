@@ -102,7 +102,7 @@ def test_strata_stand_beside_the_pooled_number() -> None:
     assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
     assert pooled.interval != inside.interval
     for k, kind in enumerate(("closed", "open"), start=2):
-        assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.question_type == kind], "se").value)
+        assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.parent == kind], "se").value)
 
 
 def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
