@@ -451,6 +451,6 @@ def test_the_report_has_a_section_on_what_is_kept(
     assert "<b>rib</b>" not in section
     ids = re.findall(r'id="([^"]+)"', shown)
     assert len(ids) == len(set(ids))
-    [kept] = answers.parent.glob("claims-*.jsonl")
+    [kept] = many.parent.glob("claims-*.jsonl")
     kept.write_text(kept.read_text("utf-8").replace("mass", "mess"), "utf-8")
     assert heading not in page()  # damaged: a warning, and no section
