@@ -51,12 +51,15 @@ def report_of_two(folder: Path) -> Path:
 
 
 def detectors(folder: Path) -> Path:
-    from hedge_tasks.cli import main
-    from hedge_tasks.runs.run_files import save_run
+    from hedge_tasks.measures.detector_table import detector_table, mean_ranks
+    from hedge_tasks.measures.headline import headline
+    from hedge_tasks.report.detector_page import build_detector_page
+    from hedge_tasks.runs.scorers import scorer_of
 
-    runs = [str(save_run(finished_run(40, seed=i), folder / f"run{i}")) for i in range(2)]
-    assert main(["detectors", *runs, "--html", str(folder / "detectors.html")]) == 0
-    return folder / "detectors.html"
+    runs = [finished_run(40, seed=i) for i in range(2)]
+    tables = [detector_table(run, scorer_of(run, None), ("se", "radflag", "vase", "length")) for run in runs]
+    page = build_detector_page(tables, mean_ranks(tables), findings=[headline(run) for run in runs])
+    return written(folder / "detectors.html", page)
 
 
 def claims(folder: Path) -> Path:
