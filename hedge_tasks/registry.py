@@ -109,11 +109,6 @@ class Registry(Generic[Product]):
         """Every name: our own, then those of other packages."""
         return list(self._all())
 
-    def foreign_source(self, name: str) -> str | None:
-        """The other package that brings this name; None for our own, and where nobody does. Imports nothing."""
-        entry = self._all().get(name)
-        return None if entry is None or entry.source == OWN else entry.source
-
     def get(self, name: str) -> Any:
         """Return what a name stands for.
 

@@ -37,7 +37,7 @@ from hedge_tasks.data.thoughts import (
 )
 from hedge_tasks.errors import ConfigError, HedgeError
 
-VERSION = "gumbel-2"
+VERSION = "gumbel-3"
 """Part of a model's identity: raise it when the same seed would no longer choose the same token."""
 
 LOGPROB_DECIMALS = 5

@@ -63,17 +63,6 @@ def seal(record: Mapping[str, Any], *, ensure_ascii: bool = False) -> bytes:
     return b'%s, "%s": "%08x"}\n' % (body, CHECKSUM.encode(), zlib.crc32(body))
 
 
-def is_sealed(line: bytes) -> bool:
-    """Whether a line ends with a checksum, right or wrong."""
-    return _SEAL.search(line) is not None
-
-
-def is_sound(line: bytes) -> bool:
-    """Whether a line is sealed, and its checksum right."""
-    match = _SEAL.search(line)
-    return match is not None and match[1] == b"%08x" % zlib.crc32(line[: match.start()])
-
-
 def unseal(line: bytes) -> Mapping[str, Any]:
     """Return the record of a sealed line, without its checksum.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol
@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
@@ -348,38 +347,6 @@ def score_claims(
     left_out = {d.name: _why_not(d, scored) for d in installed if not any(d.name in answer.scores for answer in scored)}
     decomposed = tuple(answer.decomposed for answer in supported)
     return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
-
-
-def find_claims(
-    run: Run,
-    support: str,
-    *,
-    unit: str = "sentence",
-    options: Mapping[str, Any] | None = None,
-    elsewhere: bool = True,
-    detectors: Sequence[str] | None = None,
-    tell_price: Callable[[SupportPrice], object] = lambda price: None,
-) -> ScoredClaims:
-    """Decompose the answers of a run, ask how far their draws support the claims, and score these.
-
-    Args:
-        support, options: name of the engine and its options.
-        unit: name of the decomposition.
-        elsewhere: see `inquiry`.
-        detectors: names; by default all of claims.
-        tell_price: called with the price before the engine is.
-
-    Raises:
-        ConfigError: there is no such engine, unit or detector; names the nearest one.
-        DataError: there are no claims.
-    """
-    engine, decomposition = build_entailment(support, **(options or {})), build_decomposition(unit)
-    questions = inquiry(run.answer_sets, decomposition, elsewhere=elsewhere)
-    engine.check()
-    price = questions.price(engine)
-    tell_price(price)
-    settings = {**decomposition.settings(), **engine.settings()}
-    return score_claims(run, questions.ask(engine), engine, price, settings, detectors)
 
 
 def claim_evidence(

@@ -49,7 +49,7 @@ class Run:
         model: what identifies the model.
         answer_sets: of all documents, with labels where the judge could tell.
         verdicts: by id: the judge, its version, the reason, and whatever else it says.
-        settings: all that the results depend on (DESIGN §7): package version, sampling, filters, judge, ...
+        settings: all that the results depend on: package version, sampling, filters, judge, ...
         created: when it was finished, UTC, as ISO 8601.
         path: the file it was read from or written to.
         trusted: whether the user has said that what it names may be loaded; see `hedge_tasks.runs.trust`.

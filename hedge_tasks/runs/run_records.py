@@ -60,7 +60,7 @@ class _Outcome(OpenRecord):
 
 
 class RunSettings(OpenRecord):
-    """The settings of a run, as far as other modules rely on their form; DESIGN §7 says what else is in them."""
+    """The settings of a run, as far as other modules rely on their form; a task and a judge add what they like."""
 
     filters: Objects[_Filter] | None = None
     documents: _Documents | None = None

@@ -77,16 +77,6 @@ def most_won(
     return most
 
 
-def grouped_p_value(bets: npt.ArrayLike, *, largest: int, risk: float, level: float) -> float:
-    """One over the greatest winnings.
-
-    Args:
-        bets: (accepted, wrong) of each group, in the order in which they are bet on.
-    """
-    pairs = np.array(bets, dtype=np.float64).reshape(-1, 2)
-    return math.exp(-float(most_won(pairs[:, :1], pairs[:, 1:], largest=largest, risk=risk, level=level)[0]))
-
-
 class GroupedTest:
     """The test for any number of documents with the least scores.
 
