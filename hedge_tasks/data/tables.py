@@ -102,16 +102,15 @@ def kind_of(path: Path, default: str = "JSON lines") -> str:
     return KINDS.get(Path(path.stem if path.suffix == ".gz" else path).suffix.lower(), default)
 
 
-def read_rows(path: Path, kind: str | None = None) -> list[Row]:
+def read_rows(path: Path) -> list[Row]:
     """All rows of a file, or of the standard input, each with its place (`file:line`).
 
-    Args:
-        kind: one of `KINDS`; None goes by the ending, and takes others for JSON lines.
+    The ending says what it is (`KINDS`); any other is taken for JSON lines.
 
     Raises:
         DataError: names the file, the line and what is wrong.
     """
-    kind, name = kind or kind_of(path), "<stdin>" if path == STDIN else str(path)
+    kind, name = kind_of(path), "<stdin>" if path == STDIN else str(path)
     if kind in ("spreadsheet", "parquet"):
         rows = _sheet_rows(path) if kind == "spreadsheet" else _parquet_table([path]).rows(None)
         return [(f"{name}: row {i}", row) for i, row in enumerate(rows)]

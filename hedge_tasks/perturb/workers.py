@@ -22,7 +22,6 @@ from loguru import logger
 from PIL import Image
 
 from hedge_tasks.data.pictures import at_most, png_url
-from hedge_tasks.io import options
 from hedge_tasks.perturb.base import Noise, Wording
 from hedge_tasks.perturb.image import Perturbation
 
@@ -72,19 +71,15 @@ class PictureJob:
 
 
 class PictureWorkers:
-    """Up to `count` processes, begun when there is a large picture and no idle process. Threads may share it.
+    """Processes that are begun when there is a large picture and none is idle. Threads may share it.
 
-    Args:
-        count: By default one an available core, shared with the other processes of `torchrun` on this machine. With 0
-            everything is made in the calling thread.
-
-    Raises:
-        ConfigError: `count` is negative or no whole number.
+    Attributes:
+        count: of them at most: the available cores, shared with the other processes of `torchrun` on this machine.
     """
 
-    def __init__(self, count: int | None = None) -> None:
-        self.count = available_cores() if count is None else options.count("picture_workers", count)
-        self._places = threading.Semaphore(max(self.count, 1))
+    def __init__(self) -> None:
+        self.count = available_cores()
+        self._places = threading.Semaphore(self.count)
         self._idle: list[_Worker] = []
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -130,7 +125,7 @@ class PictureWorkers:
     def _is_worth_it(self, job: PictureJob, images: Sequence[Any]) -> bool:
         # Other kinds of noise may hold models, or be of a program that another process does not know.
         ours = job.noise is None or isinstance(job.noise, Perturbation)
-        if self.count == 0 or not ours or (job.noise is None and not job.encode):
+        if not ours or (job.noise is None and not job.encode):
             return False
         return self._process == os.getpid() and sum(image.width * image.height for image in images) >= LARGE
 
