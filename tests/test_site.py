@@ -209,7 +209,7 @@ def test_there_is_a_notebook_for_each_door_and_it_was_run(pages: dict[Path, Page
         ("own_answers", "radflag_auroc_interval"),
         ("own_endpoint", "stay the same on a blank picture"),
         ("own_data", "label 1, reason wrong-type"),
-        ("comparing_detectors", "detectors that draw are worse"),
+        ("comparing_detectors", "sampling adds nothing here"),
         ("reading_a_report", "draws against their own log-probabilities: not contradicted"),
     ):
         page = pages[site / "docs" / "notebooks" / f"{name}.html"]

@@ -42,7 +42,7 @@ KIND = "answers"
 LARGEST_LOG = 16 << 20
 """Bytes at which a process goes on with another log."""
 
-SMALLEST_SEGMENT = 2 << 20
+SMALLEST_SEGMENT = 256 << 10
 """Bytes from which a log becomes a segment; smaller ones are read as quickly as they are."""
 
 _HOMES = "homes"
