@@ -109,7 +109,7 @@ class Health:
         return [f"{t.name} ({t.text})" for t in self.tests if t.state == "not verifiable" and not t.setting]
 
     def to_dict(self) -> dict[str, Any]:
-        tests = [test.to_dict() for test in self.tests]
+        tests = [test.to_dict() for test in sorted(self.tests, key=lambda test: STATES.index(test.state))]
         return {**vars(self), "tests": tests, "unreliable": self.unreliable}
 
 
