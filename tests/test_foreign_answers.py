@@ -15,6 +15,7 @@ import torch
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answer_files import ReadAnswers, read_answers
+from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.from_answers import run_from_answers
 from hedge_tasks.runs.run_files import load_run
@@ -163,6 +164,31 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
 def labelled(scores: Any, folder: Path) -> ReadAnswers:
     (folder / "log.json").write_text(json.dumps({"version": 2, "status": "", "eval": {}, "samples": scores}))
     return read_answers([folder / "log.json"])
+
+
+@pytest.mark.parametrize("shape", ["a list of answers", "an answer a row", "columns of replies"])
+def test_labels_are_those_of_the_column_that_is_named_or_has_an_obvious_name(tmp_path: Path, shape: str) -> None:
+    def labels(chosen: str | None, **about: list[Any]) -> list[int | None]:
+        rows: list[dict[str, Any]] = []
+        for i in range(2):
+            of_document = {"id": str(i), **{name: values[i] for name, values in about.items()}}
+            if shape == "an answer a row":
+                rows += [{**of_document, "text": text} for text in "abc"]
+            else:
+                key = "answers" if shape == "a list of answers" else "response"
+                rows.append({**of_document, key: ["a", "b", "c"]})
+        file = tmp_path / "answers.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        return [a.label for a in read_answers([file], columns=ColumnSettings(label=chosen)).answer_sets]
+
+    assert labels(None, label=[0, 1]) == labels(None, is_hallucination=[False, True]) == [0, 1]
+    assert labels(None, correct=[True, False]) == labels(None, correct=[1, 0]) == [0, 1]
+    assert labels("gold", gold=[0, 1], label=[1, 0]) == labels("correct", label=[1, 0], correct=[1, 0]) == [0, 1]
+    assert labels("none", label=[0, 1]) == [None, None]
+    with pytest.raises(ConfigError, match="which column holds the labels"):
+        labels(None, label=[0, 1], correct=[0, 1])
+    with pytest.raises(DataError, match="correct is 'yes'; expected true or 1 where the answer is right"):
+        labels(None, correct=["yes", "no"])
 
 
 def test_labels_of_a_scorer_stay_and_what_declines_has_none(tmp_path: Path) -> None:

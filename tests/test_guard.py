@@ -169,7 +169,7 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     assert main(["calibrate", str(one), "--risk", "0.3", "--confidence", "0.8", "--out", str(out)]) == 0
     text = capsys.readouterr().out
     assert "With 80 % confidence at most 30.0 % of the answers that radflag lets through are called" in text
-    assert "called hallucinated by this judge" in text
+    assert "are called hallucinated by" in text
     made = load_policy(out)
     assert made == POLICY
     assert main(["calibrate", str(one), "--risk", "0.001", "--out", str(out)]) == 1

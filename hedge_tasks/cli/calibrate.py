@@ -127,7 +127,7 @@ def _promise(policy: Policy) -> str:
     to_type = f" to questions of the type {calibration.question_type}" if calibration.question_type else ""
     return (
         f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers{to_type} "
-        f"that {policy.detector} lets through are called hallucinated by this judge ({calibration.judge}); it lets "
+        f"that {policy.detector} lets through are called hallucinated by {calibration.judge or 'its labels'}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
         f"these {promise.n}; that {promise.n_detectors} detectors and every threshold were tried is part of it."
     )

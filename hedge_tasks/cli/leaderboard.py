@@ -76,7 +76,9 @@ def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str,
         except HedgeError as error:
             wrong[str(path)] = [str(error)]
     facts: dict[str, Any] = {path: {"refused": reasons} for path, reasons in wrong.items()}
-    facts["notes"] = [f"{path}: {'; '.join(reasons) or 'has a place on a board'}" for path, reasons in wrong.items()]
+    facts["notes"] = [
+        f"{path}: {'; '.join(reasons) or 'has a place on a board, as not replayed'}" for path, reasons in wrong.items()
+    ]
     return facts, PROBLEMS_FOUND if any(wrong.values()) else 0
 
 

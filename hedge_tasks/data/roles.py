@@ -41,7 +41,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 MOST_TYPES = 50
 """More kinds than this are no kinds: too few questions of each could be compared."""
 
-_WHAT = {"question": "the questions", "answer": "the right answers", "reply": "the model's replies"}
+_WHAT = {
+    "question": "the questions",
+    "answer": "the right answers",
+    "reply": "the model's replies",
+    "label": "the labels",
+}
 _VERDICTS = ({0, 1}, {"0", "1"})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile, zip_longest
 from pathlib import Path
 from string import ascii_uppercase
@@ -16,6 +16,7 @@ from hedge_tasks.data.roles import NONE, ColumnSettings, check_columns, not_told
 from hedge_tasks.data.tables import StoredTable, memory_table, read_rows, with_turns
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.json_lines import Row
+from hedge_tasks.io.outside import shown
 
 OWN, NAMED, ROWS = "answer sets", "columns of replies", "an answer a row"
 
@@ -25,6 +26,9 @@ _FAILED = re.compile(
 """Texts that adapters of lmms-eval and VLMEvalKit put in the place of an answer that they did not get."""
 
 _CONDITIONS = ("baseline", "clean", "noisy")
+_OF_ROWS = ("text", "condition", "mean_logprob", "n_tokens")
+"""Columns of an answer a row."""
+
 _RIGHT = ("correct", "hit")
 """Columns of labels in which true is a right answer."""
 
@@ -107,29 +111,44 @@ def read_table_of_answers(file: Path, questions: Path | None, chosen: ColumnSett
     placed = list(zip([where for where, _ in rows], table.rows(None), strict=True))
     columns, is_own = set(table.columns), not chosen.reply and not obvious(table, "reply")
     if is_own and ({"baseline", "clean"} <= columns or {"id", "answers"} <= columns):
-        return ForeignFile(OWN, [(where, _own(row, where)) for (where, _), (_, row) in zip(placed, rows, strict=True)])
+        own = replace(chosen, label=_label_column(table, chosen, _FORMS[NAMED]))
+        documents = [(where, _own(row, own, where)) for (where, _), (_, row) in zip(placed, rows, strict=True)]
+        return _labelled(OWN, documents, ["not used: 'label'"] if own.label != "label" and "label" in columns else [])
     if is_own and {"id", "text"} <= columns:
-        return ForeignFile(ROWS, list(_joined_rows(placed)))
+        about = _columns(table, Form(frozenset(), ColumnSettings(id="id", answers=("reference",))), chosen, _OF_ROWS)
+        return _labelled(ROWS, list(_joined_rows(placed, about)), _notes(table, about, {*about.named(), "model"}))
     name = NAMED if chosen.reply else next(name for name, form in _FORMS.items() if form.needs <= columns)
     return _read_form(name, table, placed, chosen, _requests(questions))
 
 
-def _own(row: Fields, where: str) -> Fields:
-    """One of this package's lines, or a plain list of answers; a CSV file holds lists as texts."""
+def _labelled(form: str, documents: Sequence[Row], notes: Sequence[str]) -> ForeignFile:
+    """A file whose labels, where it has any, came with its answers."""
+    judge = "given" if any(row.get("label") is not None for _, row in documents) else ""
+    return ForeignFile(form, documents, judge=judge, notes=tuple(notes))
+
+
+def _own(row: Fields, chosen: ColumnSettings, where: str) -> Fields:
+    """One of this package's lines, or a plain list of answers, and what the user names; in CSV files lists are texts.
+
+    Args:
+        chosen: none but those that the user names, and the column of labels.
+    """
     texts = (key for key in ("answers", "clean", "noisy") if isinstance(row.get(key), str))
     lists = {key: cells.as_list(row[key]) or row[key] for key in texts}
-    return {**row, **lists, **({"label": _label(row, "label", where)} if "label" in row else {})}
+    about = _document(row, chosen, "", where)
+    rest = {key: value for key, value in row.items() if key not in {*chosen.named(), "label"}}
+    return {**rest, **({"label": None} if chosen.label else {}), **lists, **about}
 
 
-def _joined_rows(rows: Sequence[Row]) -> Iterator[Row]:
+def _joined_rows(rows: Sequence[Row], columns: ColumnSettings) -> Iterator[Row]:
     """Documents of rows of an answer each: those of one id belong together, and say what is the document's alike."""
     documents: dict[str, tuple[str, dict[str, Any]]] = {}
     for where, row in rows:
-        id = cells.required(row["id"], f"{where}: id")
-        _, fields = documents.setdefault(id, (where, {"id": id, "answers": [], "clean": [], "noisy": []}))
-        for name in ("question", "reference", "group", "question_type", "label"):
-            value = _label(row, name, where) if name == "label" else cells.text(row.get(name), where) or None
-            if value is not None and fields.setdefault(name, value) != value:
+        about = _document(row, columns, "", where)
+        id = cells.required(about.get("id"), f"{where}: id")
+        _, fields = documents.setdefault(id, (where, {"answers": [], "clean": [], "noisy": []}))
+        for name, value in about.items():
+            if fields.setdefault(name, value) != value:
                 raise DataError(f"{where}: another {name} than in an earlier row of the id {id!r}")
         numbers = {key: cells.number(row.get(key), f"{where}: {key}") for key in ("mean_logprob", "n_tokens")}
         answer = {"text": cells.required(row["text"], f"{where}: text"), **numbers}
@@ -150,7 +169,11 @@ def _read_form(
     name: str, table: StoredTable, rows: Sequence[Row], chosen: ColumnSettings, requests: Mapping[str, str]
 ) -> ForeignFile:
     form = _FORMS[name]
-    columns = _columns(table, form, chosen)
+    likely = obvious(table, "reply")
+    reply = chosen.reply or form.columns.reply or tuple(likely)
+    if not reply or (reply == tuple(likely) and len(likely) > 1):
+        raise not_told(table, ["reply"])
+    columns = _columns(table, form, chosen, reply)
     letters = tuple(takewhile(table.columns.__contains__, ascii_uppercase))
     documents, lost = list[Row](), list[str]()
     for number, (where, row) in enumerate(rows):
@@ -182,25 +205,41 @@ def _notes(table: StoredTable, columns: ColumnSettings, used: Collection[str | N
 def _document(row: Fields, columns: ColumnSettings, number: str, where: str) -> dict[str, Any]:
     """The fields of a document besides its answers; those that are empty are left out."""
     texts = {role: getattr(columns, role) for role in ("question", "group", "question_type")}
+    answers = [column for column in columns.answers if column != NONE]
     fields = {
-        "id": cells.required(row[columns.id], f"{where}: {columns.id}") if columns.id else number,
-        "reference": "\n".join(filter(None, (reference_text(row[column]) for column in columns.answers))),
+        "id": cells.required(row[columns.id], f"{where}: {columns.id}") if columns.id not in (None, NONE) else number,
+        "reference": "\n".join(filter(None, (reference_text(row[column]) for column in answers))),
         "label": _label(row, columns.label, where) if columns.label else None,
-        **{role: cells.text(row[column], f"{where}: {column}") for role, column in texts.items() if column},
+        **{
+            role: cells.text(row[column], f"{where}: {column}")
+            for role, column in texts.items()
+            if column not in (None, NONE)
+        },
     }
     return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
-def _columns(table: StoredTable, form: Form, chosen: ColumnSettings) -> ColumnSettings:
-    """Which column is what: as the user says, else as the tool has them, else by an obvious name; None for none.
+def _label_column(table: StoredTable, chosen: ColumnSettings, form: Form, reply: Sequence[str] = ()) -> str | None:
+    """The column of labels; None for none.
 
     Raises:
-        ConfigError: nothing says which columns hold the replies.
+        ConfigError: several may be it, which need not agree.
     """
-    own, likely = form.columns, obvious(table, "reply")
-    reply = chosen.reply or own.reply or tuple(likely)
-    if not reply or (reply == tuple(likely) and len(likely) > 1):
-        raise not_told(table, ["reply"])
+    likely = obvious(table, "label", reply)
+    named = next((name for name in (chosen.label, form.columns.label) if name in (NONE, *table.columns)), None)
+    if named is None and len(likely) > 1:
+        raise not_told(table, ["label"])
+    name = named or next(iter(likely), None)
+    return None if name == NONE else name
+
+
+def _columns(table: StoredTable, form: Form, chosen: ColumnSettings, reply: tuple[str, ...]) -> ColumnSettings:
+    """Which column is what: as the user says, else as the tool has them, else by an obvious name; None for none.
+
+    Args:
+        reply: the columns of answers.
+    """
+    own = form.columns
 
     def column(role: str, names: Sequence[str]) -> str | None:
         named = (getattr(chosen, role), getattr(own, role), *names)
@@ -215,7 +254,7 @@ def _columns(table: StoredTable, form: Form, chosen: ColumnSettings) -> ColumnSe
         id=column("id", obvious(table, "id", reply)),
         question_type=column("question_type", ["question_type"]),
         reply=reply,
-        label=column("label", obvious(table, "label", reply)),
+        label=_label_column(table, chosen, form, reply),
     )
 
 
@@ -244,7 +283,13 @@ def _label(row: Fields, column: str, where: str) -> int | None:
         value = int(value)
     elif column != "label" and str(value).strip().lower() in ("true", "false"):
         value = int(str(value).strip().lower() == "true")
-    label = cells.label(value, f"{where}: {column}")
+    try:
+        label = cells.label(value, f"{where}: {column}")
+    except DataError:
+        if not flips:
+            raise
+        expected = "true or 1 where the answer is right, false or 0 where it is not, or nothing"
+        raise DataError(f"{where}: {column} is {shown(value)}; expected {expected}") from None
     return 1 - label if flips and label is not None else label
 
 
