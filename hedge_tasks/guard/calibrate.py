@@ -219,12 +219,13 @@ def _policy(
     )
     server = (run.settings.get("sampled") or {}).get("server")
     names = server.get("answered_as") if isinstance(server, Mapping) else None
+    experts = (run.settings.get("documents") or {}).get("judge")
     judges = sorted({str(verdict["judge"]) for verdict in run.verdicts.values() if verdict.get("judge")})
     calibration = CalibratedOn(
         task=run.task,
         created=run.created,
         coverage=coverage_of(run),
-        judge=", ".join(judges) or None,
+        judge=experts if isinstance(experts, str) else ", ".join(judges) or None,
         digest=_digest([a.id for a in run.answer_sets], scores.values, labels),
         weighting=scores.weighting,
         answered_as=tuple(map(str, names)) if isinstance(names, list) else (),
