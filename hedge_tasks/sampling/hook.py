@@ -304,12 +304,15 @@ _Outcome = list[tuple[str, "Answer | str"]]
 
 
 def _store_outcome(outcome: _Outcome, pending: _Pending) -> None:
+    """Keep what has come at once in one write a store: a process that is killed leaves whole batches."""
+    finished: dict[int, tuple[AnswerStore, list[FinishedDraw]]] = {}
     for key, answer in outcome:
         if isinstance(answer, Answer):
             draw, store = pending[key]
-            document = draw.request
-            place = (document.id, draw.draw.condition, draw.draw.index, home(document.key))
-            store.put([FinishedDraw(key, answer, *place)])
+            place = (draw.request.id, draw.draw.condition, draw.draw.index, home(draw.request.key))
+            finished.setdefault(id(store), (store, []))[1].append(FinishedDraw(key, answer, *place))
+    for store, draws in finished.values():
+        store.put(draws)
 
 
 def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
