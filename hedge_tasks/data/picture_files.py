@@ -104,15 +104,16 @@ class PictureFiles:
     def _index(self) -> Mapping[str | int, list[PurePosixPath]]:
         """Files by their names without ending, and by the numbers that these end in."""
         if self._by_name is None:
-            self._by_name = defaultdict(list)
+            by_name: dict[str | int, list[PurePosixPath]] = defaultdict(list)
             for place, folders, names in os.walk(self.folder):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
                     inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
                     stem = PurePosixPath(_plain(name)).stem
-                    self._by_name[stem].append(inside)
+                    by_name[stem].append(inside)
                     if number := _NUMBER.search(stem):
-                        self._by_name[int(number[0])].append(inside)
+                        by_name[int(number[0])].append(inside)
+            self._by_name = by_name  # whole: other threads read it meanwhile
         return self._by_name
 
 
