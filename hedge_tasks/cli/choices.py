@@ -51,7 +51,7 @@ class ClusteringChoice:
 
     Attributes:
         clustering: One of the run's own, such as nli or embed_qa, or another: exact, embed:threshold=.9,
-            nli:model=...,rule=strict, hybrid:nli_model=...; a name that ends in _qa puts the question in front of each
+            nli:model=...,rule=strict; a name that ends in _qa puts the question in front of each
             answer.
         alpha: Weight of the clean-noisy gap in VASE, 1 where the run has no other.
     """
