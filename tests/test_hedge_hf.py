@@ -139,9 +139,7 @@ def test_the_baseline_tells_its_tokens_and_the_likeliest_in_their_place(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("settings", "shared"), [({}, True), ({}, False), ({"top_k": 3}, True), ({"top_p": 0.7}, True)]
-)
+@pytest.mark.parametrize(("settings", "shared"), [({}, False), ({"top_k": 3}, True)])
 def test_first_tokens_follow_the_models_distribution(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, settings: dict, shared: bool
 ) -> None:
@@ -190,7 +188,7 @@ def test_stop_strings_end_an_answer(model: Any, picture: Image.Image) -> None:
     assert [answer.text for answer in cut] == [answer.text.split("e")[0].strip() for answer in whole]
 
 
-@pytest.mark.parametrize("rank", ["0", "1", "3"])
+@pytest.mark.parametrize("rank", ["0", "3"])
 def test_more_ranks_than_gpus_are_an_error_in_every_rank_before_the_model_is_loaded(
     rank: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,6 @@ from hedge_tasks.perturb import PRESETS, Perturbation, perturb_image
 from hedge_tasks.perturb.noise import gauss_noise, shot_noise
 
 ROOT = Path(__file__).resolve().parents[1]
-SCANS = ROOT.parent / "shared" / "data" / "vqa_rad" / "images"
 STILL: dict[str, Any] = {"preset": "none", "p_affine": 1.0, "p_color": 1.0}
 
 
