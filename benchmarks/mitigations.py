@@ -28,7 +28,6 @@ from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForCon
 from hedge_tasks.models.decoding import SharedPrefill
 from hedge_tasks.models.hedge_tiny import HedgeTiny
 from hedge_tasks.models.mitigations import DISTORTED, Dola, Vcd, distorted_pixels
-from hedge_tasks.models.picture_attention import Pai
 from hedge_tasks.runs.run_files import load_runs
 from hedge_tasks.sampling import Draw, SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
@@ -46,8 +45,6 @@ DECODINGS: Mapping[str, dict[str, Any]] = {
     "vcd, step 999": {"decoding": "vcd", "noise_step": 999},
     "dola": {"decoding": "dola"},
     "dola, layer 0": {"decoding": "dola", "layers": 0},
-    "pai": {"decoding": "pai", "first_layer": 0},
-    "pai, alpha 1": {"decoding": "pai", "alpha": 1.0, "first_layer": 0},
 }
 SEED = 11
 RESAMPLINGS = 1000
@@ -190,7 +187,7 @@ def prices(n_draws: int = 11, n_tokens: int = 24) -> dict[str, float]:
     ids = torch.tensor([[1, *[31_999] * 576, *range(10, 33)]])
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "pixel_values": torch.randn(1, 3, 336, 336)}
     noisy = {**inputs, DISTORTED: distorted_pixels(inputs, 500)}
-    wrapped = {"plain": model, "vcd": Vcd().wrap(model), "dola": Dola().wrap(model), "pai": Pai().wrap(model)}
+    wrapped = {"plain": model, "vcd": Vcd().wrap(model), "dola": Dola().wrap(model)}
     found = {}
     for name, of in wrapped.items():
         model.set_attn_implementation("sdpa")
@@ -238,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         changed = (found[name].wrong != found["plain"].wrong).mean()
         cells = [f"{values[0]:+.3f} {_interval(values)}" for values in apart.values()]
         print(f"| {name} | " + " | ".join(cells) + f" | {changed:.3f} |")
-    objects = {name: vope_demo(DECODINGS[name]) for name in ("plain", "vcd", "dola", "pai")}
+    objects = {name: vope_demo(DECODINGS[name]) for name in ("plain", "vcd", "dola")}
     print(f"\n{DEMO}, objects in the model's stories: " + ", ".join(f"{name} {n}" for name, n in objects.items()))
 
 

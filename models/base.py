@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -162,6 +162,39 @@ def spelled_answer(text: str, spellings: Mapping[tuple[int, ...], float]) -> Ans
     return Answer(text, rounded((top + gain) / n_tokens), len(likeliest))
 
 
+Prompted = tuple[list[dict[str, Any]], str | None]
+"""A conversation, and the reply that is its finished last turn; None where the model would go on."""
+
+
+def by_object(pairs: Iterable[tuple[list[dict[str, Any]], Any]]) -> dict[int, list[dict[str, Any]]]:
+    """Return the conversations of pairs, each object once, by its id."""
+    return {id(conversation): conversation for conversation, _ in pairs}
+
+
+def whole_replies(
+    conversations: Conversations,
+    texts: Sequence[str],
+    read: Callable[[Sequence[Prompted]], Sequence[Reading]],
+    is_control: Callable[[PromptToken], bool],
+) -> list[Answer | str]:
+    """Return each text as the whole reply to its conversation.
+
+    Args:
+        conversations: Each object is read once.
+        texts: One a conversation.
+        read: Has prompts read, either all with a finished reply or none.
+        is_control: Whether a token may be an end.
+    """
+    pairs = list(zip(conversations, texts, strict=True))
+    begun = by_object(pairs)
+    prompts = dict(zip(begun, read([(conversation, None) for conversation in begun.values()]), strict=True))
+    closed = iter(read([(conversation, blank + text) for conversation, text in pairs for blank in SPELLINGS]))
+    return [
+        whole_reply(prompts[id(conversation)], [next(closed) for _ in SPELLINGS], text, is_control)
+        for conversation, text in pairs
+    ]
+
+
 def whole_reply(
     prompt: Reading, closed: Sequence[Reading], text: str, is_control: Callable[[PromptToken], bool]
 ) -> Answer | str:
@@ -256,7 +289,7 @@ def _complete(answers: Sequence[Answer | str]) -> list[Answer]:
 
 
 ONLY_HEDGE_HF = (
-    "decoding: vcd, dola and pai change what is computed at every step, which only hedge_hf can; use --model hedge_hf "
+    "decoding: vcd and dola change what is computed at every step, which only hedge_hf can; use --model hedge_hf "
     "(how draws are sampled, decoding=pure or decoding=model, belongs to --gen_kwargs)"
 )
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.options import finite, scalar
+from hedge_tasks.io.records import Settings
 from hedge_tasks.models.decoding import SharedPrefill, select_rows
 from hedge_tasks.sampling.plan import CONTRAST
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest
 
-_FORM = "expected PROMPT:OTHER:ALPHA or PROMPT:OTHER:ALPHA:BETA, such as vope/writing:vope/captioning:0.5"
+_FORM = "expected PROMPT:OTHER:ALPHA, such as vope/writing:vope/captioning:0.5"
 
 
 @dataclass(frozen=True)
@@ -30,14 +32,11 @@ class Contrast:
         other: the prompt they are contrasted with.
         alpha: 0 changes nothing; above 0 the answers move away from the other prompt's, below 0 towards them, and at -1
             they are the other prompt's.
-        beta: VCD's plausibility constraint: tokens less likely than this share of the likeliest one are never chosen;
-            0 for none, as the paper's equation 5 has none.
     """
 
     prompt: str
     other: Prompt
     alpha: float
-    beta: float = 0.0
 
     @classmethod
     def parse(cls, text: object) -> Contrast:
@@ -46,32 +45,24 @@ class Contrast:
         Raises:
             ConfigError: it is of another form, a prompt is unknown, or a number makes no sense.
         """
-        parts = str(text).split(":")
-        if len(parts) not in (3, 4):
+        names, _, number = str(text).rpartition(":")
+        first, separator, second = names.partition(":")
+        if not separator:
             raise ConfigError(f"contrast: {_FORM}; got {text!r}")
-        prompt, other = (load_prompt(name.strip()) for name in parts[:2])
-        alpha, beta = _number("alpha", parts[2]), _number("beta", parts[3]) if len(parts) == 4 else 0.0
+        prompt, other = load_prompt(first.strip()), load_prompt(second.strip())
         if prompt.name == other.name:
             raise ConfigError(f"contrast: {prompt.name} cannot be contrasted with itself")
-        if not 0 <= beta < 1:
-            raise ConfigError(f"contrast: beta must be at least 0 and below 1, got {beta:g}")
-        return cls(prompt.name, other, alpha, beta)
+        return cls(prompt.name, other, finite("contrast: alpha", scalar(number)))
 
     @property
     def settings(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return {
-            "name": CONTRAST,
-            "prompt": self.prompt,
-            "other": self.other.name,
-            "alpha": self.alpha,
-            "beta": self.beta,
-        }
+        return {"name": CONTRAST, "prompt": self.prompt, "other": self.other.name, "alpha": self.alpha}
 
     @property
     def identity(self) -> str:
         """The settings of it that shape an answer."""
-        return f"{self.prompt}:{self.other}:{self.alpha:g}:{self.beta:g}"
+        return f"{self.prompt}:{self.other}:{self.alpha:g}"
 
     def applies_to(self, draw: DrawRequest) -> bool:
         return draw.request.prompt.name == self.prompt
@@ -80,16 +71,6 @@ class Contrast:
         """Return the other prompt's conversation for a draw, with the very same pictures."""
         parts = [part for message in messages for part in message["content"]]
         return self.other.messages(draw.wording(), [part["url"] for part in parts if part["type"] == "image"])
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ConfigError(f"contrast: {name} must be a number, got {text!r}; {_FORM}")
-    return value
 
 
 def contrasted(logits: torch.Tensor, other_logits: torch.Tensor, alpha: float, beta: float = 0.0) -> torch.Tensor:
@@ -126,6 +107,18 @@ def plausible(mixed: torch.Tensor, logits: torch.Tensor, beta: float) -> torch.T
     return mixed.masked_fill(logits < logits.max(dim=-1, keepdim=True).values + math.log(beta), -torch.inf)
 
 
+class Method(Settings):
+    """Decoding in another way than sampling from the model's own logits."""
+
+    name: ClassVar[str]
+    needs_pictures: ClassVar[bool] = True
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"name": self.name, **self.model_dump(mode="json")}
+
+
 class Wrapped:
     """A model that is called, and asked for anything else, as the one in it."""
 
@@ -154,7 +147,7 @@ class _Pair:
 
     @property
     def logits(self) -> torch.Tensor:
-        return contrasted(self.main.logits, self.other.logits, self.contrast.alpha, self.contrast.beta)
+        return contrasted(self.main.logits, self.other.logits, self.contrast.alpha)
 
     def select(self, rows: torch.Tensor) -> _Pair:
         return _Pair(self.main.select(rows), self.other.select(rows), self.contrast)

@@ -18,9 +18,6 @@ DROP_SHARE = 0.25
 # Inputs that describe the tokens of a prompt one by one; what follows the prompt is text, kind 0.
 _TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids")
 
-_PREFIX_MODELS = frozenset({"paligemma"})
-"""Whose prompt sees itself whole. Its kind is 0 and that of the answer 1, and its positions count from 1."""
-
 _CROSS_MASK = "cross_attention_mask"
 """Which tokens see which parts of a picture (Mllama). What follows the prompt sees what its last token sees."""
 
@@ -159,23 +156,13 @@ class SharedPrefill:
             The largest total variation distance between the two next-token distributions, in [0, 1].
         """
         state, cache = self.prefill(inputs, [0, 0])
-        worst = 0.0
+        shared = []
         for _ in range(n_tokens):
-            token = state.logits[:1].argmax(dim=1)
-            state = self.advance(state, cache, token.repeat(2))
-            truth = self._uncached(inputs, state.ids[:1, inputs["input_ids"].shape[1] :])
-            distance = (state.logits.float().softmax(-1) - truth.float().softmax(-1)).abs().sum(-1) / 2
-            worst = max(worst, distance.max().item())
-        return worst
-
-    def _uncached(self, inputs: Mapping[str, Any], tokens: torch.Tensor) -> torch.Tensor:
-        """Logits after the first prompt and these tokens; `inputs` must hold one prompt only."""
-        longer = dict(inputs)
-        longer["input_ids"] = torch.cat([inputs["input_ids"], tokens], dim=1)
-        longer["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(tokens)], dim=1)
-        longer |= _token_inputs(self._model, inputs, tokens.shape[1])
-        positions = positions_of(self._model, longer)
-        return self._model(**longer, position_ids=positions, use_cache=False, logits_to_keep=1).logits[:, -1]
+            state = self.advance(state, cache, state.logits[:1].argmax(dim=1).repeat(2))
+            shared.append(state.logits.float().softmax(-1))
+        tokens = state.ids[:1, inputs["input_ids"].shape[1] :].tolist()
+        truth = _forced_pass(self._model, inputs, tokens)[0][0, 1:].float().softmax(-1)
+        return float((torch.stack(shared, dim=1) - truth).abs().sum(-1).max()) / 2
 
 
 def select_rows(cache: Any, rows: torch.Tensor) -> None:
@@ -213,28 +200,24 @@ def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
     Shape (rows, tokens), or (axes, rows, tokens) for the multi-axis positions of the Qwen-VL models, where an image
     takes fewer positions than tokens. Either way every further text token adds one to all of them.
     """
-    positions = model._prepare_position_ids_for_generation(inputs["input_ids"], dict(inputs))
-    return positions + 1 if model.config.model_type in _PREFIX_MODELS else positions
+    positions: torch.Tensor = model._prepare_position_ids_for_generation(inputs["input_ids"], dict(inputs))
+    return positions
 
 
-def _token_inputs(model: Any, inputs: Mapping[str, Any], n: int) -> dict[str, torch.Tensor]:
+def _token_inputs(inputs: Mapping[str, Any], n: int) -> dict[str, torch.Tensor]:
     """The inputs that describe the tokens of a prompt one by one, for `n` tokens of an answer behind it as well."""
-    kind = int(model.config.model_type in _PREFIX_MODELS)
     types = {name: inputs[name] for name in _TOKEN_TYPES if name in inputs}
-    longer = {name: torch.cat([ids, ids.new_full((len(ids), n), kind)], dim=1) for name, ids in types.items()}
+    longer = {name: torch.cat([ids, ids.new_zeros(len(ids), n)], dim=1) for name, ids in types.items()}
     if _CROSS_MASK in inputs:
         mask = inputs[_CROSS_MASK]
         longer[_CROSS_MASK] = torch.cat([mask, mask[:, -1:].expand(-1, n, -1, -1)], dim=1)
     return longer
 
 
-def continued(
-    model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]
-) -> tuple[dict[str, Any], torch.Tensor]:
+def continued(inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> tuple[dict[str, Any], torch.Tensor]:
     """Processed prompts with given tokens behind them, and these tokens, shape (rows, longest).
 
     Args:
-        model: a transformers model.
         inputs: left-padded.
         tokens: of each row, none or more.
     """
@@ -247,7 +230,7 @@ def continued(
     longer = dict(inputs)
     longer["input_ids"] = torch.cat([ids, forced], dim=1)
     longer["attention_mask"] = torch.cat([mask, torch.tensor(counted).to(mask).reshape(len(tokens), length)], dim=1)
-    return longer | _token_inputs(model, inputs, length), forced
+    return longer | _token_inputs(inputs, length), forced
 
 
 @torch.inference_mode()
@@ -268,7 +251,7 @@ def _forced_pass(
     model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits from the end of the prompt on, shape (rows, longest + 1, vocabulary), and the tokens as `continued`."""
-    longer, forced = continued(model, inputs, tokens)
+    longer, forced = continued(inputs, tokens)
     n_kept = forced.shape[1] + 1
     output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=n_kept)
     return output.logits[:, -n_kept:], forced

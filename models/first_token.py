@@ -1,14 +1,12 @@
 """Offered answers read off the likeliest first tokens of a reply: all that most chat servers report.
 
 Options of one token each stand there themselves. For others the model is asked, behind the conversation, for the letter
-of one of them, in two orders, and a server that can keeps it to the letters (`guide`).
+of one of them, in two orders.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
@@ -21,31 +19,6 @@ from hedge_tasks.sampling.prompts import load_prompt
 LEAST_MASS = 0.5
 """Of the first token's probability that the letters must hold together. Below it the model would rather write something
 else, and what little is left to a letter may be the word "A"."""
-
-GUIDES = ("structured_outputs", "regex", "grammar")
-"""Fields that keep a reply to given texts: of vLLM, of SGLang, of llama.cpp. Each leaves those of the others alone."""
-
-
-def guide(texts: Sequence[str]) -> dict[str, Any]:
-    """Return fields of a request that keep the reply to one of some texts, on whichever server.
-
-    Example:
-        >>> guide(["A", "B"])["regex"], guide(["A", "B"])["grammar"]
-        ('(A|B)', 'root ::= "A" | "B"')
-    """
-    either = "|".join(map(re.escape, texts))
-    grammar = " | ".join(json.dumps(text) for text in texts)
-    return dict(zip(GUIDES, ({"choice": list(texts)}, f"({either})", f"root ::= {grammar}"), strict=True))
-
-
-def are_letters(options: Sequence[str]) -> bool:
-    """Whether the options are the letters of a question already.
-
-    Example:
-        >>> are_letters(["A", "B"]), are_letters(["yes", "no"])
-        (True, False)
-    """
-    return all(len(option) == 1 and option in ascii_uppercase for option in options)
 
 
 def ask_for_letter(conversation: Sequence[Mapping[str, Any]], options: Sequence[str]) -> list[dict[str, Any]]:

@@ -31,7 +31,6 @@ from hedge_tasks.data.sentences import sentence_spans
 from hedge_tasks.data.thoughts import has_thought
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.llm.fingerprints import identity_of
-from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
@@ -45,13 +44,10 @@ from hedge_tasks.models.base import (
 )
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_draws, forced_logprobs, reply_logprob
-from hedge_tasks.models.inside import arrays_inside, eager
+from hedge_tasks.models.inside import arrays_inside, eager, image_token
 from hedge_tasks.models.mitigations import DISTORTED, Vcd, distorted_pixels, mitigation
-from hedge_tasks.models.picture_attention import image_token
-from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
     VERSION,
-    Allowed,
     AnswerReader,
     Continuations,
     TokenSampler,
@@ -67,8 +63,6 @@ from hedge_tasks.models.weights import (
     is_out_of_memory,
     pixel_limits,
     placement,
-    quantization_config,
-    warn_of_offloading,
 )
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
@@ -92,9 +86,8 @@ class HedgeHF(ChatAdapter):
         revision: of the hub repository.
         dtype: "auto", "float32", "bfloat16", "float16".
         device: such as "cuda:1"; by default this rank's GPU, or the CPU.
-        device_map: in place of `device`, to spread one model over the GPUs of this process: "auto", "balanced",
-            "balanced_low_0" or "sequential" as accelerate understands them, or module names and their devices.
-        quantization: "4bit" (NF4) or "8bit" (LLM.int8()) by bitsandbytes, as the weights are loaded.
+        device_map: in place of `device`, to spread one model over the GPUs of this process, as transformers takes it:
+            "auto", or module names and their devices.
         min_pixels, max_pixels: limits of the size of an image as the model reads it, for processors that scale images
             to a number of pixels (Qwen-VL and its kin).
         attn_implementation: handed to transformers.
@@ -107,10 +100,9 @@ class HedgeHF(ChatAdapter):
             finds that it changes nothing; False never, True without the check.
         peft: LoRA adapter (hub id or folder) to merge into the weights.
         contrast: PROMPT:OTHER:ALPHA, contrastive decoding between two prompts; see `hedge_tasks.models.contrast`.
-        decoding: "vcd", "dola" or "pai", against hallucination; see `hedge_tasks.models.mitigations`.
+        decoding: "vcd" or "dola", against hallucination; see `hedge_tasks.models.mitigations`.
         alpha, beta, noise_step: of vcd.
         layers, beta: of dola.
-        alpha, first_layer: of pai.
         trust_remote_code: run code from the model's repository. Off unless asked for.
 
     Raises:
@@ -126,7 +118,6 @@ class HedgeHF(ChatAdapter):
         dtype: str = "auto",
         device: str | None = None,
         device_map: DeviceMap | None = None,
-        quantization: str | None = None,
         min_pixels: int | None = None,
         max_pixels: int | None = None,
         attn_implementation: str | None = None,
@@ -140,7 +131,6 @@ class HedgeHF(ChatAdapter):
         beta: float | None = None,
         noise_step: int | None = None,
         layers: str | int | None = None,
-        first_layer: int | None = None,
         trust_remote_code: bool = False,
         max_batch_size: int | None = None,
         **options: Any,
@@ -151,74 +141,63 @@ class HedgeHF(ChatAdapter):
         self.batch_size = 1 if is_auto else positive("batch_size", batch_size, or_else='"auto"')
         self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
         self._pictures = PictureWorkers()
-        where = placement(device, device_map)
-        limits = pixel_limits(min_pixels, max_pixels)
-        if quantization is not None and peft is not None:
-            raise ConfigError(
-                "peft: an adapter cannot be merged into quantized weights; merge it before, and save them"
-            )
-        self.pretrained, self.revision = pretrained, revision
+        self.pretrained, self.share_prefill = pretrained, share_prefill
         self.contrast = None if contrast is None else Contrast.parse(contrast)
-        decoding_options = {
-            "alpha": alpha,
-            "beta": beta,
-            "noise_step": noise_step,
-            "layers": layers,
-            "first_layer": first_layer,
-        }
-        self.decoding = mitigation(decoding, **decoding_options)
-        if self.decoding is not None and self.contrast is not None:
-            raise ConfigError("contrast, decoding: logits are contrasted in one way only; leave one of them out")
+        self.decoding = mitigation(decoding, alpha=alpha, beta=beta, noise_step=noise_step, layers=layers)
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
         config = AutoConfig.from_pretrained(pretrained, **source)
         self._reads_images = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
-        if self.decoding is not None and self.decoding.needs_pictures and not self._reads_images:
-            raise ConfigError(
-                f"decoding={self.decoding.name} needs pictures, and {pretrained} reads none; decoding=dola needs none"
-            )
-        auto_class = AutoModelForImageTextToText if self._reads_images else AutoModelForCausalLM
-        loading = {
-            "attn_implementation": attn_implementation,
-            "quantization_config": quantization_config(quantization, config, _dtype(dtype)),
-        }
+        self._refuse_decoding()
+        limits = pixel_limits(min_pixels, max_pixels)
         self._processor = (AutoProcessor if self._reads_images else AutoTokenizer).from_pretrained(
             pretrained, **source, **limits
         )
         check_pixel_limits(limits, self._processor, pretrained)
-        self._model: Any = auto_class.from_pretrained(
+        self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
+        self._tokenizer.padding_side = "left"
+        if self._tokenizer.pad_token_id is None:
+            self._tokenizer.pad_token = self._tokenizer.eos_token
+        self._knows_system = self._check_template()
+        self._placeholders = _placeholder_tokens(config)
+        self._image_token = image_token(config)
+        self.control_marks = marks_of(self._processor, sorted(self._placeholders))
+        self._model: Any = (
+            AutoModelForImageTextToText if self._reads_images else AutoModelForCausalLM
+        ).from_pretrained(
             pretrained,
             dtype=_dtype(dtype),
-            device_map=where,
-            **{name: value for name, value in loading.items() if value is not None},
+            device_map=placement(device, device_map),
+            **({} if attn_implementation is None else {"attn_implementation": attn_implementation}),
             **source,
         )
         if peft is not None:
             self._model = _merge_adapter(self._model, peft)
         self._model.eval()
         self._model.forward = _exact(self._model.forward)
-        warn_of_offloading(self._model)
         self._decoder: Any = self._model if self.decoding is None else self.decoding.wrap(self._model)
         self._growth = GrowingBatch(self._model) if is_auto else None
         self.device = input_device(self._model)
-        self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
-        self._tokenizer.padding_side = "left"
-        if self._tokenizer.pad_token_id is None:
-            self._tokenizer.pad_token = self._tokenizer.eos_token
-        self._knows_system = self._check_template()
-        self.share_prefill = share_prefill
-        self._placeholders = _placeholder_tokens(config)
-        self._image_token = image_token(config)
-        self.control_marks = marks_of(self._processor, sorted(self._placeholders))
         weights = identity_of(pretrained, getattr(config, "_commit_hash", None))
+        self.answer_identity = self._identity(weights, peft, limits)
+
+    def _refuse_decoding(self) -> None:
+        if self.decoding is not None and self.contrast is not None:
+            raise ConfigError("contrast, decoding: logits are contrasted in one way only; leave one of them out")
+        if self.decoding is not None and self.decoding.needs_pictures and not self._reads_images:
+            raise ConfigError(
+                f"decoding={self.decoding.name} needs pictures, and {self.pretrained} reads none; "
+                "decoding=dola needs none"
+            )
+
+    def _identity(self, weights: str, peft: str | None, limits: Mapping[str, int]) -> str:
+        """Name of all that shapes an answer besides prompt and draw."""
         adapter = f"+{peft}@{identity_of(peft)}" if peft else ""
-        self.answer_identity = f"hedge_hf:{pretrained}@{weights}{adapter}:{self._model.dtype}:{VERSION}"
+        identity = f"hedge_hf:{self.pretrained}@{weights}{adapter}:{self._model.dtype}:{VERSION}"
         if self.contrast is not None:
-            self.answer_identity += f":contrast={self.contrast.identity}"
+            identity += f":contrast={self.contrast.identity}"
         if self.decoding is not None:
-            self.answer_identity += f":decoding={json.dumps(self.decoding.settings, sort_keys=True)}"
-        if quantization is not None:
-            self.answer_identity += f":{quantization}"
-        self.answer_identity += "".join(f":{name}={value}" for name, value in limits.items())
+            identity += f":decoding={json.dumps(self.decoding.settings, sort_keys=True)}"
+        return identity + "".join(f":{name}={value}" for name, value in limits.items())
 
     @classmethod
     def create_from_arg_string(cls, arg_string: str, additional_config: dict[str, Any] | None = None) -> HedgeHF:
@@ -289,29 +268,40 @@ class HedgeHF(ChatAdapter):
         reader = self._reader(limits.get("until", ()))
         allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
         sampler = self._sampler([d.draw for d in draws], limits, allowed, [d.alternatives for d in draws])
-        if self._is_contrasted(draws[0]):
-            return self._sample_contrasted(draws, messages, owners, sampler, reader)
+        limit = limits["max_new_tokens"]
+        if self.contrast is None or not self._is_contrasted(draws[0]):
+            return self._decode(messages, owners, sampler, reader, limit)
+        self._require_sharing(messages[:1])
+        draw_of_prompt = dict(zip(reversed(owners), reversed(draws), strict=True))
+        others = [self.contrast.messages(draw_of_prompt[i], conversation) for i, conversation in enumerate(messages)]
+        decoding = ContrastiveDecoding(self._model, self.contrast, self._inputs(others))
+        return decoding.decode(self._inputs(messages), owners, sampler, reader, limit)
+
+    def _decode(
+        self,
+        messages: list[list[dict[str, Any]]],
+        owners: Sequence[int],
+        sampler: TokenSampler,
+        reader: AnswerReader,
+        limit: int,
+    ) -> list[Answer]:
+        """Decode one answer an owner, from one reading of each of the messages where that can be shared."""
         if self.decoding is not None:
             self._require_sharing(messages[:1])
         if self._may_share(messages[:1]):
-            prefill = SharedPrefill(self._decoder)
-            return prefill.decode(self._decoder_inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
+            return SharedPrefill(self._decoder).decode(self._decoder_inputs(messages), owners, sampler, reader, limit)
         inputs = self._inputs([messages[owner] for owner in owners])
-        return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
+        return PlainGeneration(self._model).decode(inputs, sampler, reader, limit)
 
     def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
         if not choices:
             return None
-        self._refuse_constraint("guided")
-        return Continuations(self._tokenizer, choices, reader.ends)
-
-    def _refuse_constraint(self, what: str) -> None:
-        """The tokens that a form allows may all be implausible, and then there is nothing to choose from."""
         if self.decoding is not None and self.decoding.beta > 0:
             raise ConfigError(
-                f"{what}: decoding={self.decoding.name} leaves out implausible tokens, the allowed ones perhaps among "
+                f"guided: decoding={self.decoding.name} leaves out implausible tokens, the allowed ones perhaps among "
                 "them; beta=0 leaves out none"
             )
+        return Continuations(self._tokenizer, choices, reader.ends)
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings of decoding besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
@@ -319,22 +309,6 @@ class HedgeHF(ChatAdapter):
 
     def _is_contrasted(self, draw: DrawRequest) -> bool:
         return self.contrast is not None and self.contrast.applies_to(draw)
-
-    def _sample_contrasted(
-        self,
-        draws: Sequence[DrawRequest],
-        messages: list[list[dict[str, Any]]],
-        owners: list[int],
-        sampler: TokenSampler,
-        reader: AnswerReader,
-    ) -> list[Answer]:
-        assert self.contrast is not None
-        self._require_sharing(messages[:1])
-        draw_of_prompt = dict(zip(reversed(owners), reversed(draws), strict=True))
-        others = [self.contrast.messages(draw_of_prompt[i], conversation) for i, conversation in enumerate(messages)]
-        decoding = ContrastiveDecoding(self._model, self.contrast, self._inputs(others))
-        limit = draws[0].request.plan.limits()["max_new_tokens"]
-        return decoding.decode(self._inputs(messages), owners, sampler, reader, limit)
 
     def _require_sharing(self, messages: list[list[dict[str, Any]]]) -> None:
         if not self._may_share(messages):
@@ -344,20 +318,16 @@ class HedgeHF(ChatAdapter):
         """Whether draws may share a prefill: asked for, and found right on the first prompt that comes along."""
         if self.share_prefill is None:
             self.share_prefill = self._check_sharing(self._inputs(messages))
-        return bool(self.share_prefill)
+        return self.share_prefill
 
-    def _check_sharing(self, inputs: Any) -> bool | None:
-        """Return the result of the check; None where the memory did not suffice, and another prompt is checked."""
+    def _check_sharing(self, inputs: Any) -> bool:
         full = self._model.dtype in (torch.float32, torch.float64)
         tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
         try:
             error = SharedPrefill(self._model).error(inputs)
         except Exception as failure:  # an architecture may refuse in any way; plain generation then does the work
             if is_out_of_memory(failure):
-                logger.warning(
-                    "{}: no memory to check the shared prefill here, the next batch is asked", self.pretrained
-                )
-                return None
+                raise
             logger.warning("{}: no shared prefill, its cache cannot be shared ({})", self.pretrained, failure)
             return False
         if not error <= tolerance:
@@ -394,20 +364,9 @@ class HedgeHF(ChatAdapter):
     def _reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> Sequence[Reread | str]:
         if any(self._is_contrasted(draw) for draw in draws):
             return ["contrastive decoding is not read again"] * len(draws)
-        prompts, owners = _distinct_prompts(draws)
-        messages = [draw.messages() for draw in prompts]
-        closest: dict[int, Reread] = {}
-        for blank in SPELLINGS:
-            # Most answers are spelled in one way, so that the other is not read.
-            rows = [i for i in range(len(draws)) if i not in closest or (closest[i].margin or 0.0) > 0]
-            if not rows:
-                break
-            inputs = self._decoder_inputs([messages[owners[i]] for i in rows])
-            rereads = self._reread_spelled(inputs, [draws[i] for i in rows], [answers[i] for i in rows], blank)
-            for i, reread in zip(rows, rereads, strict=True):
-                if i not in closest or (reread.margin or 0.0) < (closest[i].margin or 0.0):
-                    closest[i] = reread
-        return [closest[i] for i in range(len(draws))]
+        inputs = self._decoder_inputs([draw.messages() for draw in draws])
+        spelled = [self._reread_spelled(inputs, draws, answers, blank) for blank in SPELLINGS]
+        return [min(pair, key=lambda reread: reread.margin or 0.0) for pair in zip(*spelled, strict=True)]
 
     def _reread_spelled(
         self, inputs: Any, draws: Sequence[DrawRequest], answers: Sequence[Answer], blank: str
@@ -431,10 +390,8 @@ class HedgeHF(ChatAdapter):
         answers: list[Answer] = []
         for start in range(0, len(draws), self.batch_size):
             rows = slice(start, start + self.batch_size)
-            reader = self._reader()
-            allowed = [self._schema_continuations(schema, reader) for _ in draws[rows]]
-            sampler = self._sampler(draws[rows], {}, allowed)
-            answers += self._decode_each(list(conversations[rows]), sampler, reader, limit)
+            sampler = self._sampler(draws[rows], {})
+            answers += self._decode(list(conversations[rows]), range(len(draws[rows])), sampler, self._reader(), limit)
         return answers
 
     def _reader(self, until: Sequence[str] = ()) -> AnswerReader:
@@ -444,34 +401,11 @@ class HedgeHF(ChatAdapter):
         self,
         draws: Sequence[Draw],
         limits: Mapping[str, Any],
-        allowed: Sequence[Allowed | None] = (),
+        allowed: Sequence[Continuations | None] = (),
         alternatives: Sequence[int | None] = (),
     ) -> TokenSampler:
         defaults = self._model.generation_config
         return TokenSampler(draws, limits, defaults, self._placeholders, self.device, allowed, alternatives)
-
-    def _decode_each(
-        self, conversations: list[list[dict[str, Any]]], sampler: TokenSampler, reader: AnswerReader, limit: int
-    ) -> list[Answer]:
-        """Decode one answer a conversation."""
-        if self.decoding is None:
-            return PlainGeneration(self._model).decode(self._inputs(conversations), sampler, reader, limit)
-        self._require_sharing(conversations[:1])
-        inputs, owners = self._decoder_inputs(conversations), range(len(conversations))
-        return SharedPrefill(self._decoder).decode(inputs, owners, sampler, reader, limit)
-
-    @classmethod
-    def keeps_schemas(cls) -> bool:
-        return schema_tokens.installed()
-
-    def _schema_continuations(
-        self, schema: Mapping[str, Any] | None, reader: AnswerReader
-    ) -> SchemaContinuations | None:
-        if schema is None or not self.keeps_schemas():
-            return None
-        self._refuse_constraint("schema")
-        size = self._model.get_output_embeddings().weight.shape[0]
-        return SchemaContinuations(self._tokenizer, schema, reader.ends, size)
 
     def forced_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the answer to its conversation.
@@ -594,15 +528,11 @@ class HedgeHF(ChatAdapter):
     def generate_until(self, requests: list[Any]) -> list[str]:
         """Greedy or sampled generation for tasks that are not ours."""
         answers: dict[int, str] = {}
-        by_settings: dict[str, list[int]] = {}
-        for i, request in enumerate(requests):
-            by_settings.setdefault(str(request.args[2]), []).append(i)
+        settings = [str(request.args[2]) for request in requests]
         with tqdm(total=len(requests), desc="Generating", disable=self.rank != 0) as bar:
-            for rows in by_settings.values():
-                for start in range(0, len(rows), self.batch_size):
-                    batch = rows[start : start + self.batch_size]
-                    texts = self._generate([requests[i] for i in batch])
-                    answers.update(zip(batch, texts, strict=True))
+            for _, alike in groupby(sorted(range(len(requests)), key=settings.__getitem__), settings.__getitem__):
+                while batch := list(islice(alike, self.batch_size)):
+                    answers.update(zip(batch, self._generate([requests[i] for i in batch]), strict=True))
                     bar.update(len(batch))
         return [answers[i] for i in range(len(requests))]
 
@@ -615,7 +545,8 @@ class HedgeHF(ChatAdapter):
         draws = conversation_draws(len(requests), settings.temperature, torch.randint(2**31, (len(requests),)).tolist())
         conversations = [self.messages_of(request) for request in requests]
         sampler, reader = self._sampler(draws, settings.top), self._reader(settings.until)
-        return [a.text for a in self._decode_each(conversations, sampler, reader, settings.max_new_tokens)]
+        owners = range(len(conversations))
+        return [a.text for a in self._decode(conversations, owners, sampler, reader, settings.max_new_tokens)]
 
     # --- inputs -------------------------------------------------------------------------------------------------------
 

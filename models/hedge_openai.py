@@ -6,16 +6,15 @@ See models/README.md for what is found out about a server, what a draw costs and
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from string import ascii_uppercase
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from tqdm import tqdm
@@ -23,7 +22,7 @@ from tqdm import tqdm
 from hedge_tasks.data.answers import Answer, Draw, Refused
 from hedge_tasks.data.option_order import MOST, spellings
 from hedge_tasks.errors import ConfigError, DrawsFailed
-from hedge_tasks.io.options import address, count, number, text
+from hedge_tasks.io.options import address, count, number
 from hedge_tasks.llm.chat import OPENAI, ChatClient, encoded
 from hedge_tasks.llm.completion import Completion, is_control
 from hedge_tasks.llm.concurrency import Call, as_finished, ask_each
@@ -32,16 +31,17 @@ from hedge_tasks.llm.failures import RequestFailed, ServerGone, ServerRefuses
 from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.llm.secrets import check_key
 from hedge_tasks.models.base import (
-    SPELLINGS,
     ChatAdapter,
     Conversations,
     PlainSettings,
+    Prompted,
     Reading,
+    by_object,
     forced_answer,
     refuse_unknown,
-    whole_reply,
+    whole_replies,
 )
-from hedge_tasks.models.first_token import are_letters, ask_for_letter, by_letters, first_tokens, guide
+from hedge_tasks.models.first_token import ask_for_letter, by_letters, first_tokens
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import CleanPictures
 from hedge_tasks.sampling.requests import DrawRequest, seen_urls
@@ -59,14 +59,8 @@ NEUTRAL: Mapping[str, Any] = {
 """Pure sampling, sent with every draw: a server fills in what is missing from its own or the model's defaults. A
 repetition penalty that the model documents is part of the model."""
 
-_PENALTIES = ("repetition_penalty", "repeat_penalty")
-"""Names of the repetition penalty: of vLLM, SGLang and others, and of llama.cpp, which ignores the first one."""
-
-_OPTIONAL = ("logprobs", "top_logprobs", "seed", "generation_config", *_PENALTIES, *NEUTRAL)
+_OPTIONAL = ("logprobs", "top_logprobs", "seed", *NEUTRAL)
 """Settings left out where the server refuses them. Those that the plan itself sets are never left out."""
-
-_UNEXPECTED_FIELDS = "Unexpected fields in the request"
-"""How `transformers serve` refuses a field. It decodes greedily unless a generation configuration says otherwise."""
 
 _READ: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0}
 """A request that has a prompt read with the log-probabilities of its tokens, as vLLM's server understands it."""
@@ -106,7 +100,6 @@ class _Question:
         settings: Fields of the request besides model and messages.
         optional: Those of them that are left out where the server refuses them.
         keep_filtered: Whether what a content filter left is an answer.
-        pure: Whether nothing but the temperature (and what the plan sets) is to shape the answer.
         with_tokens: Whether the answer keeps its tokens.
         with_thoughts: Whether the answer's text is all that was written.
         patient: Whether it is made again where it failed.
@@ -118,7 +111,6 @@ class _Question:
     settings: Mapping[str, Any]
     optional: tuple[str, ...] = _OPTIONAL
     keep_filtered: bool = True
-    pure: bool = False
     with_tokens: bool = False
     with_thoughts: bool = False
     patient: bool = True
@@ -141,9 +133,6 @@ class HedgeOpenAI(ChatAdapter):
         max_retries: How often a request that failed is made again before its draw counts as failed.
         retry_backoff_s: Pause before the first retry; every further one doubles, up to a minute.
         max_image_side: Images with a longer side are scaled down to it. None sends every pixel.
-        identity: What the answers are stored under, in place of the model's name (and what the server says is behind
-            it). The address is no part of it: a server may move.
-        repetition_penalty: Of the model's generation configuration, where that cannot be read here.
         wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
         draws_per_request: Most clean draws of a document that one request asks for (`n`). By default as many as there
             are where the server is vLLM or llama.cpp, whose seeds then are those of single requests, and else 1.
@@ -164,8 +153,6 @@ class HedgeOpenAI(ChatAdapter):
         max_retries: int = 6,
         retry_backoff_s: float = 1.0,
         max_image_side: int | None = None,
-        identity: str | None = None,
-        repetition_penalty: float | None = None,
         wait_for_server: float = 1800.0,
         draws_per_request: int | None = None,
         batch_size: int | str = 1,
@@ -197,11 +184,7 @@ class HedgeOpenAI(ChatAdapter):
             backoff_s=number("retry_backoff_s", retry_backoff_s),
             wait_s=number("wait_for_server", wait_for_server),
         )
-        self._stated_penalty = (
-            None if repetition_penalty is None else number("repetition_penalty", repetition_penalty, zero=False)
-        )
         self.device = torch.device("cpu")  # where lmms-eval gathers the results of several processes
-        self._identity = None if identity is None else text("identity", identity)
         self._names: set[str] = set()
         self._spelled = Counter[bool]()
         self._noting = threading.Lock()
@@ -210,10 +193,7 @@ class HedgeOpenAI(ChatAdapter):
     def answer_identity(self) -> str:
         """The model, not its address: its name, and what the server says is behind that name where this is another."""
         scaled = f"|max_image_side={self.max_image_side}" if self.max_image_side else ""
-        # Where it is unknown, the name has to stand for it, as it does for the weights.
-        changed = self._stated_penalty is not None or self._penalty not in (None, 1.0)
-        penalty = f"|repetition_penalty={self._penalty:g}" if changed else ""
-        return f"hedge_openai:{self._identity or self._named_and_behind()}{scaled}{penalty}"
+        return f"hedge_openai:{self._named_and_behind()}{scaled}"
 
     @cached_property
     def _listed(self) -> list[Mapping[str, Any]]:
@@ -221,50 +201,21 @@ class HedgeOpenAI(ChatAdapter):
         self._client.wait()
         return [model for model in self._client.served() if model.get("id") == self.model]
 
-    @property
-    def _roots(self) -> list[str]:
-        return [root for model in self._listed if isinstance(root := model.get("root"), str)]
-
     def _named_and_behind(self) -> str:
         # Of a folder its name: the same weights lie elsewhere on another machine.
-        behind = {name for root in self._roots if (name := _short(root)) != _short(self.model)}
+        roots = [root for model in self._listed if isinstance(root := model.get("root"), str)]
+        behind = {name for root in roots if (name := _short(root)) != _short(self.model)}
         return "|".join([self.model, *sorted(behind)])
 
-    @cached_property
-    def _penalty(self) -> float | None:
-        """The repetition penalty that the model documents; None where it is unknown."""
-        if self._stated_penalty is not None:
-            return self._stated_penalty
-        own = next((own for name in (self.model, *self._roots) if (own := _own_configuration(name))), None)
-        return None if own is None else float(own.get("repetition_penalty") or 1.0)
-
-    @property
-    def _penalty_field(self) -> dict[str, float]:
-        """The penalty, where it does something: the server may have been told not to take the model's own."""
-        if self._penalty is None or (self._penalty == 1.0 and self._stated_penalty is None):
-            return {}
-        llama = any(model.get("owned_by") == "llamacpp" for model in self._listed)
-        return {_PENALTIES[llama]: self._penalty}
-
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings sent besides the temperature, and not refused. Whether they are obeyed is another matter.
-
-        An unknown repetition penalty is "unknown".
-        """
+        """Settings sent besides the temperature, and not refused. Whether they are obeyed is another matter."""
         settings = _decoding(limits)
-        penalty = self._penalty_field if _is_pure(limits) else {}
-        refused = [name for name in (*settings, *penalty) if not self._client.takes(name)]
-        sent: dict[str, Any] = {name: value for name, value in settings.items() if name not in refused}
-        effective_penalty: float | str = (
-            "unknown" if self._penalty is None or penalty.keys() & set(refused) else self._penalty
-        )
-        if _is_pure(limits) and self._takes_configuration:
-            sent["generation_config"] = _configuration(True, settings["top_p"], self._penalty)
-            effective_penalty = sent["generation_config"].get("repetition_penalty", 1.0)
-        elif refused or not _is_pure(limits):
+        refused = sorted(name for name in settings if not self._client.takes(name))
+        sent = {name: value for name, value in settings.items() if name not in refused}
+        if refused or not _is_pure(limits):
             sent["rest"] = "the server's defaults"
-        sent["repetition_penalty"] = effective_penalty
-        return sent | ({"refused": sorted(refused)} if refused else {})
+        sent["repetition_penalty"] = "the server's"
+        return sent | ({"refused": refused} if refused else {})
 
     def sampling_facts(self) -> dict[str, Any]:
         """Behaviour of the server that was found out.
@@ -346,67 +297,52 @@ class HedgeOpenAI(ChatAdapter):
         conversation: options of one token each. Where one of them is not there, letters stand for all, in two orders
         (`first_token.by_letters`): three requests. Such answers have the `finish` "length": their end is not counted.
         """
-        offered = {id(conversation): _Offered([], conversation) for conversation in conversations}
-        for conversation, option in zip(conversations, texts, strict=True):
-            offered[id(conversation)].options.append(option)
-        groups = list(offered.values())
-        if self._reads_prompts is None and groups:
-            reading = run(self._read_prompt(self._turns(groups[0].conversation), _READ))
+        if self._reads_prompts is None and texts:
+            reading = run(self._read_prompt(self._turns(conversations[0]), _READ))
             self._reads_prompts = not isinstance(reading, str)
             if isinstance(reading, str):
                 self._client.say_once("first tokens", f"{reading}: the likeliest first tokens are read instead", "INFO")
-        force = self._whole_replies if self._reads_prompts else self._first_tokens
-        by_conversation = dict(zip(offered, force(groups), strict=True))
-        return [
-            by_conversation[id(conversation)][option] for conversation, option in zip(conversations, texts, strict=True)
-        ]
+        if self._reads_prompts:
+            return whole_replies(conversations, texts, self._read_all, lambda token: is_control(token.text))
+        return self._first_tokens(conversations, texts)
 
     def _turns(self, conversation: list[dict[str, Any]]) -> bytes:
         return encoded(to_openai(conversation, max_image_side=self.max_image_side))
 
-    def _whole_replies(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
-        """Return how likely each option is as the whole reply, by conversation."""
-        turns = [self._turns(group.conversation) for group in groups]
-        prompts = self._ask_each(lambda i, stop: self._read_prompt(turns[i], _READ, stop), len(groups))
-        replies = [
-            (i, option, blank) for i, group in enumerate(groups) for option in group.options for blank in SPELLINGS
-        ]
+    def _read_all(self, prompts: Sequence[Prompted]) -> list[Reading]:
+        """Have conversations read, each perhaps with a finished reply behind it."""
+        turns = {key: self._turns(conversation) for key, conversation in by_object(prompts).items()}
 
-        async def close(n: int, stop: threading.Event) -> Reading:
-            i, option, blank = replies[n]
-            return await self._read_prompt(_answered(turns[i], blank + option), _FINISHED, stop)
+        async def read(i: int, stop: threading.Event) -> Reading:
+            conversation, reply = prompts[i]
+            begun = turns[id(conversation)]
+            if reply is None:
+                return await self._read_prompt(begun, _READ, stop)
+            return await self._read_prompt(_answered(begun, reply), _FINISHED, stop)
 
-        closed = dict(zip(replies, self._ask_each(close, len(replies)), strict=True))
-        return [
-            {
-                option: whole_reply(
-                    prompts[i],
-                    [closed[i, option, blank] for blank in SPELLINGS],
-                    option,
-                    lambda token: is_control(token.text),
-                )
-                for option in group.options
-            }
-            for i, group in enumerate(groups)
-        ]
+        return self._ask_each(read, len(prompts))
 
-    def _first_tokens(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
-        """Return how likely an answer begins with each option, where all of it is one token; by conversation."""
+    def _first_tokens(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
+        """Return how likely an answer begins with each option, where all of it is one token."""
+        pairs = list(zip(conversations, texts, strict=True))
+        groups = by_object(pairs)
+        offered = {key: [text for of, text in pairs if id(of) == key] for key in groups}
 
         async def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
+            key, conversation = list(groups.items())[i]
             # "(A)" and "A." are other spellings of "A", and none of one token.
-            other_forms = {form for option in groups[i].options for form in spellings(option)[1:]}
-            options = [option for option in groups[i].options if option not in other_forms]
-            refused_forms = {form: f"{form!r} is no single token" for form in groups[i].options if form in other_forms}
-            likeliest = await self._first_token(groups[i].conversation, stop)
+            other_forms = {form for option in offered[key] for form in spellings(option)[1:]}
+            options = [option for option in offered[key] if option not in other_forms]
+            likeliest = await self._first_token(conversation, stop)
             if isinstance(likeliest, str):
-                return dict.fromkeys(groups[i].options, likeliest)
+                return dict.fromkeys(offered[key], likeliest)
             answers = first_tokens(likeliest, options)
             if len(options) > 1 and any(isinstance(answer, str) for answer in answers.values()):
-                answers = await self._by_letters(groups[i].conversation, options, answers, stop)
-            return {**answers, **refused_forms}
+                answers = await self._by_letters(conversation, options, answers, stop)
+            return {form: f"{form!r} is no single token" for form in other_forms} | answers
 
-        return self._ask_each(ask, len(groups))
+        by_conversation = dict(zip(groups, self._ask_each(ask, len(groups)), strict=True))
+        return [by_conversation[id(conversation)][text] for conversation, text in pairs]
 
     async def _by_letters(
         self,
@@ -414,21 +350,13 @@ class HedgeOpenAI(ChatAdapter):
         options: Sequence[str],
         answers: Mapping[str, Answer | str],
         stop: threading.Event,
-    ) -> dict[str, Answer | str]:
-        """Return the same by one token that is kept to the options' letters, or the `answers` before with the reason.
-
-        Letters of the question's own are asked for once more; others are shown in two orders.
-        """
-        if are_letters(options):
-            likeliest = await self._first_token(conversation, stop, guide(options))
-            guided = dict(answers) if isinstance(likeliest, str) else first_tokens(likeliest, options)
-            return dict(answers) if any(isinstance(answer, str) for answer in guided.values()) else guided
-        if len(options) > MOST:
-            return dict(answers)
-        letters = guide(ascii_uppercase[: len(options)])
+    ) -> Mapping[str, Answer | str]:
+        """Return the same by letters of the options, shown in two orders, or the `answers` before with the reason."""
+        if set(options) <= set(ascii_uppercase) or len(options) > MOST:
+            return answers
         orders = []
         for order in (options, options[::-1]):
-            likeliest = await self._first_token(ask_for_letter(conversation, order), stop, letters)
+            likeliest = await self._first_token(ask_for_letter(conversation, order), stop)
             if isinstance(likeliest, str):
                 return dict.fromkeys(options, likeliest)
             orders.append(likeliest)
@@ -436,38 +364,28 @@ class HedgeOpenAI(ChatAdapter):
         return dict.fromkeys(options, shares) if isinstance(shares, str) else {**shares}
 
     async def _first_token(
-        self, conversation: list[dict[str, Any]], stop: threading.Event, guided: Mapping[str, Any] | None = None
+        self, conversation: list[dict[str, Any]], stop: threading.Event
     ) -> tuple[tuple[str, float], ...] | str:
-        """Tokens that a reply may begin with, with their log-probabilities; or why they are not known.
-
-        Args:
-            guided: fields that keep the reply to given texts, left out where the server refuses them.
-        """
+        """Tokens that a reply may begin with, with their log-probabilities; or why they are not known."""
         turns = await asyncio.to_thread(self._turns, conversation)
-        outcome = await self._likeliest(turns, stop, guided or {})
-        if guided and isinstance(outcome, RequestFailed) and outcome.kind == "refused":
-            outcome = await self._likeliest(turns, stop, {})
+        # What is refused here must not be left out of draws.
+        outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": _FIRST_TOKENS[0]}, stop, NEUTRAL)
+        if isinstance(outcome, RequestFailed) and outcome.kind == "refused":
+            outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": _FIRST_TOKENS[1]}, stop, NEUTRAL)
         if isinstance(outcome, RequestFailed):
             return f"{self.base_url} does not tell how likely replies are ({outcome})"
         if not outcome.tokens or not outcome.alternatives:
             return f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
         return (*outcome.tokens[:1], *outcome.alternatives[0])
 
-    async def _likeliest(
-        self, turns: bytes, stop: threading.Event, guided: Mapping[str, Any]
+    async def _ask_once(
+        self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None, optional: Iterable[str] = ()
     ) -> Completion | RequestFailed:
-        """Return the first token of an answer, with as many others as the server reports."""
-        outcome: Completion | RequestFailed = RequestFailed("nothing was asked", "refused")
-        for most in _FIRST_TOKENS:
-            settings = {**_FIRST, **guided, "top_logprobs": most}
-            try:
-                # Not optional: what is refused here must not be left out of draws.
-                outcome = await self._client.ask_async(turns, settings, optional=(*NEUTRAL, *guided), stop=stop)
-            except ServerRefuses as error:  # of answers that are there by now, none is to be lost
-                outcome = RequestFailed(str(error), "refused")
-            if not (isinstance(outcome, RequestFailed) and outcome.kind == "refused"):
-                break
-        return outcome
+        """Ask for what a server need not be able to tell: that it refuses everything is no end of the run."""
+        try:
+            return await self._client.ask_async(turns, settings, optional=tuple(optional), stop=stop)
+        except ServerRefuses as error:  # of answers that are there by now, none is to be lost
+            return RequestFailed(str(error), "refused")
 
     def _ask_each(self, call: Call[Result], n: int) -> list[Result]:
         """Replies of `n` calls, many of them under way at once."""
@@ -481,11 +399,7 @@ class HedgeOpenAI(ChatAdapter):
         self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None = None
     ) -> Reading:
         """Have a prompt read."""
-        outcome: Completion | RequestFailed
-        try:
-            outcome = await self._client.ask_async(turns, settings, stop=stop)
-        except ServerRefuses as error:
-            outcome = RequestFailed(str(error), "refused")
+        outcome = await self._ask_once(turns, settings, stop)
         if isinstance(outcome, RequestFailed):
             return f"{self.base_url} does not tell how likely given words are ({outcome})"
         return outcome.prompt or f"{self.base_url} returned no log-probabilities of the prompt (vLLM's prompt_logprobs)"
@@ -525,8 +439,6 @@ class HedgeOpenAI(ChatAdapter):
         async def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
             return await self._answer_all(questions[i], await questions[i].messages(), stop)
 
-        if any(question.pure for question in questions):
-            _ = self._penalty  # may ask the server, which waits, and the event loop must not
         batches = ask_each(call, len(questions), self.num_concurrent, unreachable=_unreachable)
         try:
             with closing(batches):
@@ -556,8 +468,8 @@ class HedgeOpenAI(ChatAdapter):
         n = len(question.positions)
         if n <= 1 or not self._has_n:
             return [await self._answer(question.part(i, i + 1), messages, stop) for i in range(n)]
-        ask = partial(self._client.ask_several_async, messages, n=n, optional=question.optional, stop=stop)
-        outcome = await self._asked_completely(question, ask)
+        settings, optional = question.settings, question.optional
+        outcome = await self._client.ask_several_async(messages, settings, n=n, optional=optional, stop=stop)
         if isinstance(outcome, RequestFailed):
             return [self._read(question, outcome)] * n
         if len(outcome) == 1:
@@ -573,22 +485,8 @@ class HedgeOpenAI(ChatAdapter):
             HedgeError: Asking again would change nothing.
         """
         stop = stop if question.patient else _NO_RETRY
-        ask = partial(self._client.ask_async, messages, optional=question.optional, stop=stop)
-        return self._read(question, await self._asked_completely(question, ask))
-
-    async def _asked_completely(
-        self, question: _Question, ask: Callable[[Mapping[str, Any]], Awaitable[Result | RequestFailed]]
-    ) -> Result | RequestFailed:
-        """Ask with the settings; once more where this very request has shown that the server needs a configuration.
-
-        It samples only when one says so: what came before was greedy.
-        """
-        settings = self._with_configuration(question)
-        outcome = await ask(settings)
-        complete_settings = self._with_configuration(question)
-        if isinstance(outcome, RequestFailed) or complete_settings == settings:
-            return outcome
-        return await ask(complete_settings)
+        outcome = await self._client.ask_async(messages, question.settings, optional=question.optional, stop=stop)
+        return self._read(question, outcome)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
         """Return the answer in what the server sent, or why it is none."""
@@ -610,25 +508,6 @@ class HedgeOpenAI(ChatAdapter):
                 "answers without them are kept, and weigh the same",
             )
         return replace(answer, text=outcome.text) if question.with_thoughts else answer
-
-    @property
-    def _takes_configuration(self) -> bool:
-        """Whether this is `transformers serve`, which has said so by the way it refuses."""
-        reason = self._client.refused.get("top_k", self._client.refused.get("min_p", ""))
-        return _UNEXPECTED_FIELDS in reason and self._client.takes("generation_config")
-
-    def _with_configuration(self, question: _Question) -> Mapping[str, Any]:
-        """Return the settings, with the model's repetition penalty where it is known to have one.
-
-        For `transformers serve` with a generation configuration, too: it replaces the model's own whole.
-        """
-        settings = {**question.settings, **(self._penalty_field if question.pure else {})}
-        if not (question.pure and self._takes_configuration):
-            return settings
-        sampled = settings["temperature"] > 0
-        configuration = _configuration(sampled, settings.get("top_p", 1.0), self._penalty)
-        whole = {**_own_tokens(self.model), "temperature": settings["temperature"] if sampled else 1.0, **configuration}
-        return {**settings, "generation_config": json.dumps(whole)}
 
     def _note(self, completion: Completion) -> None:
         """Count what its tokens spell, and say where the server answers as another model than the one asked for."""
@@ -677,13 +556,6 @@ class _Encoded:
         return encoded(to_openai(self._make(), max_image_side=self._max_image_side))
 
 
-class _Offered(NamedTuple):
-    """Texts offered after a conversation."""
-
-    options: list[str]
-    conversation: list[dict[str, Any]]
-
-
 def _answered(turns: bytes, text: str) -> bytes:
     """Return a conversation in OpenAI's form, as JSON, with a text as its last turn."""
     return b"%s,%s]" % (turns[:-1], encoded({"role": "assistant", "content": text}))
@@ -700,29 +572,6 @@ def _short(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2]
 
 
-def _configuration(sampled: bool, top_p: float, penalty: float | None) -> dict[str, Any]:
-    """Pure sampling as a generation configuration. A repetition penalty that the model documents is part of it."""
-    pure = {"do_sample": sampled, "top_p": top_p, "top_k": 0}
-    return pure if penalty in (None, 1.0) else {**pure, "repetition_penalty": penalty}
-
-
-def _own_tokens(model: str) -> dict[str, Any]:
-    """Return the special tokens of a model's own generation configuration."""
-    own = _own_configuration(model)
-    return {name: own[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id") if own.get(name) is not None}
-
-
-@lru_cache(maxsize=8)
-def _own_configuration(model: str) -> Mapping[str, Any]:
-    """Return a model's own generation configuration, where it can be read here."""
-    from transformers import GenerationConfig
-
-    try:
-        return dict(GenerationConfig.from_pretrained(model, local_files_only=True).to_dict())
-    except (OSError, ValueError):
-        return {}
-
-
 def _conversation_question(
     i: int, messages: _Encoded, draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
 ) -> _Question:
@@ -730,7 +579,7 @@ def _conversation_question(
     if schema is not None:
         settings["response_format"] = _json_format("reply", schema)
     optional = (*_OPTIONAL, "response_format")
-    return _Question((i,), f"conversation {draw.index}", messages, settings, optional, pure=True)
+    return _Question((i,), f"conversation {draw.index}", messages, settings, optional)
 
 
 def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
@@ -753,8 +602,7 @@ def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encod
     if draw.alternatives:
         settings["top_logprobs"] = draw.alternatives
     with_tokens = draw.alternatives is not None
-    pure = _is_pure(limits)
-    fields = (tuple(positions), request.id, messages, settings, optional, keep_filtered, pure, with_tokens)
+    fields = (tuple(positions), request.id, messages, settings, optional, keep_filtered, with_tokens)
     return _Question(*fields, patient=draw.patient)
 
 

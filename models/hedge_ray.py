@@ -11,7 +11,7 @@ that joins later.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -83,44 +83,33 @@ class HedgeRay(ChatAdapter):
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
         """Hand draws to the replicas that are there, and give back each batch as it is done."""
-        ray = self._ray
         waiting = deque(_batches(draws, self._draws_per_task))
-        deaths: dict[int, int] = {}
+        deaths = Counter[int]()
         under_way: dict[Any, tuple[_Handle, list[int]]] = {}
         try:
             while waiting or under_way:
-                for handle in sorted(self._replicas, key=lambda handle: handle.n_batches):
-                    while waiting and handle.ready and handle.n_batches < AHEAD:
-                        rows = waiting.popleft()
-                        under_way[handle.actor.draw.remote(_carried([draws[i] for i in rows]))] = (handle, rows)
-                        handle.n_batches += 1
-                starting = {handle.started(): handle for handle in self._replicas if not handle.ready}
-                done, _ = ray.wait([*under_way, *starting], timeout=_PATIENCE_S)
+                self._hand_out(draws, waiting, under_way)
+                starting = {handle.started: handle for handle in self._replicas if not handle.ready}
+                done, _ = self._ray.wait([*under_way, *starting], timeout=_PATIENCE_S)
                 if not done and not under_way:
                     logger.warning("hedge_ray: no replica is there; waiting for the cluster to have room for one")
                 for ref in done:
                     if ref in starting:
-                        self._greet(starting[ref], ref)
+                        starting[ref].ready = self._result(starting[ref], ref) is not None
                         continue
                     handle, rows = under_way.pop(ref)
                     handle.n_batches -= 1
-                    try:
-                        answers = ray.get(ref)
-                    except ray.exceptions.RayTaskError as error:
-                        raise error.cause if isinstance(error.cause, HedgeError) else error from error
-                    except ray.exceptions.RayError as error:
-                        self._replace(handle, error)
-                        deaths[rows[0]] = deaths.get(rows[0], 0) + 1
-                        if deaths[rows[0]] < MOST_DEATHS:
-                            waiting.appendleft(rows)
-                        else:
-                            reason = f"{MOST_DEATHS} replicas died at it: {error}"
-                            yield [(i, reason) for i in rows]
-                    else:
+                    if (answers := self._result(handle, ref)) is not None:
                         yield [(rows[i], answer) for i, answer in answers]
+                        continue
+                    deaths[rows[0]] += 1
+                    if deaths[rows[0]] < MOST_DEATHS:
+                        waiting.appendleft(rows)
+                    else:
+                        yield [(i, f"{MOST_DEATHS} replicas died at it; see Ray's log") for i in rows]
         finally:
             for ref, (handle, _) in under_way.items():
-                ray.cancel(ref)
+                self._ray.cancel(ref)
                 handle.n_batches -= 1
 
     def generate_until(self, requests: list[Any]) -> list[str]:
@@ -132,36 +121,45 @@ class HedgeRay(ChatAdapter):
             self._ray.kill(handle.actor)
         self._replicas = []
 
-    def _greet(self, handle: _Handle, ref: Any) -> None:
-        try:
-            self._ray.get(ref)
-        except self._ray.exceptions.RayTaskError:
-            raise
-        except self._ray.exceptions.RayError as error:
-            self._replace(handle, error)
-        else:
-            handle.ready = True
+    def _hand_out(
+        self, draws: Sequence[DrawRequest], waiting: deque[list[int]], under_way: dict[Any, tuple[_Handle, list[int]]]
+    ) -> None:
+        """Give batches to the replicas that are there, the idlest first."""
+        ready = [handle for handle in self._replicas if handle.ready]
+        for handle in sorted(ready, key=lambda handle: handle.n_batches):
+            while waiting and handle.n_batches < AHEAD:
+                rows = waiting.popleft()
+                under_way[handle.actor.draw.remote(_carried([draws[i] for i in rows]))] = (handle, rows)
+                handle.n_batches += 1
 
-    def _replace(self, handle: _Handle, error: Exception) -> None:
-        """Put another replica in the place of a dead one, once, whatever it had been handed."""
-        if handle in self._replicas:
-            logger.warning("hedge_ray: a replica died, another one takes its place: {}", str(error).splitlines()[0])
-            self._replicas[self._replicas.index(handle)] = _Handle(self._new())
+    def _result(self, handle: _Handle, ref: Any) -> Any:
+        """Return what a replica replied; None where it died, and another one has taken its place.
+
+        Raises:
+            HedgeError: The adapter did.
+        """
+        ray = self._ray
+        try:
+            return ray.get(ref)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, HedgeError) else error from error
+        except ray.exceptions.RayError as error:
+            if handle in self._replicas:  # once, whatever it had been handed
+                logger.warning("hedge_ray: a replica died, another one takes its place: {}", str(error).splitlines()[0])
+                self._replicas[self._replicas.index(handle)] = _Handle(self._new())
+            return None
 
     def _ask(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Ask the first replica that is there; another one where it dies."""
-        ray = self._ray
         for _ in range(MOST_DEATHS):
-            starting = {handle.started(): handle for handle in self._replicas}
-            done, _ = ray.wait(list(starting))
-            handle = starting[done[0]]
-            try:
-                handle.ready = ray.get(done[0])
-                return ray.get(getattr(handle.actor, method).remote(*arguments, **options))
-            except ray.exceptions.RayTaskError as error:
-                raise error.cause if isinstance(error.cause, HedgeError) else error from error
-            except ray.exceptions.RayError as error:
-                self._replace(handle, error)
+            starting = {handle.started: handle for handle in self._replicas}
+            [ref], _ = self._ray.wait(list(starting))
+            handle = starting[ref]
+            handle.ready = self._result(handle, ref) is not None
+            if handle.ready:
+                reply = self._result(handle, getattr(handle.actor, method).remote(*arguments, **options))
+                if reply is not None:
+                    return reply
         raise HedgeError(f"hedge_ray: {MOST_DEATHS} replicas died one after the other; see Ray's log")
 
 
@@ -185,15 +183,11 @@ class _Replica:
 
 
 class _Handle:
-    """This process's handle of a replica."""
+    """This process's handle of a replica; `started` is there as soon as the replica is."""
 
     def __init__(self, actor: Any) -> None:
         self.actor, self.ready, self.n_batches = actor, False, 0
-        self._started = actor.ready.remote()
-
-    def started(self) -> Any:
-        """State of a replica as soon as it is there."""
-        return self._started
+        self.started = actor.ready.remote()
 
 
 @dataclass(frozen=True)

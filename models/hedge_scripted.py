@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
-from hedge_tasks.io.outside import read_json, shown
+from hedge_tasks.io.outside import read_json
+from hedge_tasks.io.records import Record, Text, checked
 from hedge_tasks.io.sources import file_at
 from hedge_tasks.models.base import ChatAdapter, refuse_unknown
 from hedge_tasks.sampling.requests import DrawRequest
 
-_CONDITIONS = ("baseline", "clean", "noisy")
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _as_baseline(value: object) -> object:
+    return {"baseline": value} if isinstance(value, (str, list)) else value
+
+
+_Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
+
+
+class _Replies(Record):
+    baseline: _Texts
+    clean: _Texts | None = None
+    noisy: _Texts | None = None
+
+
+_Script: Any = Annotated[dict[str, Annotated[_Replies, BeforeValidator(_as_baseline)]], Field(min_length=1)]
 
 
 class HedgeScripted(ChatAdapter):
@@ -26,8 +47,8 @@ class HedgeScripted(ChatAdapter):
             the baseline.
 
     Raises:
-        ConfigError: the script has another form; names the document.
-        DataError: there is no such file.
+        ConfigError: there is no script.
+        DataError: there is no such file, or it has another form; names the document.
     """
 
     takes_choices = False
@@ -38,7 +59,7 @@ class HedgeScripted(ChatAdapter):
         refuse_unknown(options, HedgeScripted)
         if not script:
             raise ConfigError("hedge_scripted: script is missing, such as --model_args script=replies.json")
-        self._replies = _checked(read_json(file_at(script)), script)
+        self._replies: Mapping[str, _Replies] = checked(_Script, read_json(file_at(script)), script)
         self.answer_identity = f"hedge_scripted:{Path(script).name}"
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
@@ -54,30 +75,8 @@ class HedgeScripted(ChatAdapter):
     def _reply(self, id: str, condition: str, index: int) -> str:
         if id not in self._replies:
             raise unknown("document of the script", id, self._replies)
-        by_condition = self._replies[id]
-        replies = by_condition.get(condition, by_condition["baseline"])
+        replies = getattr(self._replies[id], condition) or self._replies[id].baseline
         return replies[index % len(replies)]
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         raise HedgeError("hedge_scripted answers HEDGE tasks only")
-
-
-def _checked(script: object, where: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return the script as document -> condition -> replies."""
-    if not isinstance(script, Mapping) or not script:
-        raise ConfigError(f"{where}: expected an object from documents to replies, got {shown(script)}")
-    checked = {}
-    for id, entry in script.items():
-        by_condition = entry if isinstance(entry, Mapping) else {"baseline": entry}
-        texts = {}
-        for condition, value in by_condition.items():
-            if condition not in _CONDITIONS:
-                raise unknown(f"condition of {shown(id)} in {where}", condition, _CONDITIONS)
-            replies = [value] if isinstance(value, str) else value
-            if not (isinstance(replies, list) and replies and all(isinstance(reply, str) for reply in replies)):
-                raise ConfigError(f"{where}: {shown(id)}.{condition}: expected a text or a list of texts")
-            texts[condition] = replies
-        if "baseline" not in texts:
-            raise ConfigError(f"{where}: {shown(id)}: no baseline")
-        checked[id] = texts
-    return checked

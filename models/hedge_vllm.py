@@ -15,30 +15,34 @@ from typing import Any
 
 from PIL import Image
 from tqdm import tqdm
+from transformers import GenerationConfig, PretrainedConfig
 
-from hedge_tasks.data.answers import Answer, Draw, Finish
-from hedge_tasks.data.thoughts import NO_END, Parts, Token, answer_of, cut, has_thought, split_tokens, up_to_stop
+from hedge_tasks.data.answers import Answer, Draw
+from hedge_tasks.data.thoughts import answer_of, cut, has_thought
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.llm.completion import PromptToken
 from hedge_tasks.llm.fingerprints import identity_of
 from hedge_tasks.models.base import (
-    SPELLINGS,
+    ONLY_HEDGE_HF,
     ChatAdapter,
     Conversations,
     PlainSettings,
+    Prompted,
     Reading,
     forced_answer,
     marks_of,
     positive,
-    refuse_unknown,
-    whole_reply,
+    whole_replies,
 )
-from hedge_tasks.models.token_sampling import answer_in, rounded, sent_decoding, thought_of
+from hedge_tasks.models.token_sampling import AnswerReader, sent_decoding
 from hedge_tasks.models.weights import default_device
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.series import request_seed, series
+
+_HOW_FAST = ("gpu_memory_utilization", "max_model_len", "max_num_batched_tokens", "enforce_eager")
+"""Arguments of the engine that do not shape an answer."""
 
 # Draws whose pictures are made while the engine is busy: about a dozen documents at n = 10.
 _AHEAD = 256
@@ -51,20 +55,14 @@ class HedgeVLLM(ChatAdapter):
         pretrained: hub id or local folder.
         revision: of the hub repository.
         dtype: "auto", "float32", "bfloat16", "float16"; as vLLM takes it.
-        max_model_len: longest prompt and answer together, in tokens. None leaves the model's own.
-        max_num_batched_tokens: tokens that the engine reads in one step. None leaves vLLM's choice. On a CPU it must
-            hold all prompts of a call, as the engine there cannot read a seeded prompt in parts.
-        enforce_eager: do not compile the model: a start in seconds instead of minutes, and slower draws.
-        gpu_memory_utilization: share of each GPU's memory that vLLM may take.
         tensor_parallel_size: GPUs that share one copy of the model.
-        data_parallel_size: copies of the model, one a process; start that many processes with torchrun.
         max_images: most images a question shows.
         documents_per_call: documents whose draws are handed to vLLM in one call, and stored after it.
-        trust_remote_code: run code from the model's repository. Off unless asked for.
         batch_size: lmms-eval always passes one; vLLM makes its own batches.
+        engine: further arguments of `vllm.LLM`, such as `max_model_len`.
 
     Raises:
-        ConfigError: an argument is unknown or makes no sense.
+        ConfigError: an argument makes no sense.
         HedgeError: vLLM is not installed.
     """
 
@@ -73,77 +71,53 @@ class HedgeVLLM(ChatAdapter):
         pretrained: str,
         revision: str | None = None,
         dtype: str = "auto",
-        max_model_len: int | None = None,
-        max_num_batched_tokens: int | None = None,
-        enforce_eager: bool = False,
-        gpu_memory_utilization: float = 0.9,
         tensor_parallel_size: int = 1,
-        data_parallel_size: int = 1,
         max_images: int = 1,
         documents_per_call: int = 64,
-        trust_remote_code: bool = False,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
-        **options: Any,
+        **engine: Any,
     ) -> None:
         super().__init__()
-        refuse_unknown(options, HedgeVLLM)
+        if "decoding" in engine:
+            raise ConfigError(ONLY_HEDGE_HF)
         if device not in (None, "cuda"):
             raise ConfigError(f"device: vLLM chooses its own GPUs (CUDA_VISIBLE_DEVICES); got {device!r}")
         self.documents_per_call = positive("documents_per_call", documents_per_call)
         self._pictures = PictureWorkers()
-        if not 0 < float(gpu_memory_utilization) <= 1:
-            raise ConfigError(f"gpu_memory_utilization: expected a number in (0, 1], got {gpu_memory_utilization!r}")
         settings: dict[str, Any] = {
             "model": pretrained,
             "revision": revision,
             "tokenizer_revision": revision,
             "dtype": dtype,
-            "gpu_memory_utilization": float(gpu_memory_utilization),
+            "tensor_parallel_size": positive("tensor_parallel_size", tensor_parallel_size),
             "limit_mm_per_prompt": {"image": positive("max_images", max_images)},
-            "trust_remote_code": trust_remote_code,
-            "enforce_eager": enforce_eager,
             "enable_prefix_caching": True,  # the draws of a document share their prompt, the clean ones their image too
             "logprobs_mode": "raw_logprobs",  # before temperature and penalties
             "seed": 0,
+            **engine,
         }
-        if max_model_len is not None:
-            settings["max_model_len"] = positive("max_model_len", max_model_len)
-        if max_num_batched_tokens is not None:
-            settings["max_num_batched_tokens"] = positive("max_num_batched_tokens", max_num_batched_tokens)
-        self._settle_parallelism(
-            settings,
-            tensor=positive("tensor_parallel_size", tensor_parallel_size),
-            data=positive("data_parallel_size", data_parallel_size),
-        )
+        if (world := int(os.environ.get("WORLD_SIZE", 1))) > 1:  # one engine each, every one with its own documents
+            if settings["tensor_parallel_size"] > 1:
+                raise ConfigError(
+                    f"tensor_parallel_size: {world} processes are a copy of the model each. To spread one copy over "
+                    "several GPUs, start a single process"
+                )
+            settings |= {"data_parallel_size": world, "distributed_executor_backend": "external_launcher"}
+            self._rank, self._world_size = int(os.environ.get("RANK", 0)), world
         self.device = default_device()
         self.pretrained = pretrained
         self._vllm = _load_vllm()
         self._engine = self._vllm.LLM(**settings)
-        self._special = set(self._engine.get_tokenizer().all_special_ids)
-        self.control_marks = marks_of(self._engine.get_tokenizer())
-        self._defaults = self._engine.get_default_sampling_params()
-        version = getattr(self._vllm, "__version__", "unknown")
-        self.answer_identity = f"hedge_vllm:{pretrained}@{_weights(pretrained, revision)}:{dtype}:vllm-{version}"
-
-    def _settle_parallelism(self, settings: dict[str, Any], *, tensor: int, data: int) -> None:
-        """Several processes are one engine each, every one with its own documents; one process is one engine."""
-        world = int(os.environ.get("WORLD_SIZE", 1))
-        settings["tensor_parallel_size"] = tensor
-        if world == 1 and data > 1:
-            raise ConfigError(
-                f"data_parallel_size={data} needs as many processes: torchrun --nproc-per-node {data} -m lmms_eval ..."
-            )
-        if world == 1:
-            return
-        if tensor > 1 or data not in (1, world):
-            raise ConfigError(
-                f"{world} processes: set data_parallel_size={world} and tensor_parallel_size=1. To spread one copy of "
-                "the model over several GPUs, start a single process"
-            )
-        settings |= {"data_parallel_size": world, "distributed_executor_backend": "external_launcher"}
-        self._rank, self._world_size = int(os.environ.get("RANK", 0)), world
+        self._tokenizer = self._engine.get_tokenizer()
+        self._special = set(self._tokenizer.all_special_ids)
+        self.control_marks = marks_of(self._tokenizer)
+        self._thinks = has_thought(str(getattr(self._tokenizer, "chat_template", "")))
+        self._defaults = _generation_config(pretrained, revision)
+        weights, version = _weights(pretrained, revision), getattr(self._vllm, "__version__", "unknown")
+        shaping = "".join(f":{name}={value}" for name, value in sorted(engine.items()) if name not in _HOW_FAST)
+        self.answer_identity = f"hedge_vllm:{pretrained}@{weights}:{dtype}:vllm-{version}{shaping}"
 
     # --- draws: what the hook asks for --------------------------------------------------------------------------------
 
@@ -210,8 +184,7 @@ class HedgeVLLM(ChatAdapter):
 
     def _stops(self, until: Sequence[str]) -> list[str]:
         """Return the texts that are to end an answer; none for a model that thinks, whose thoughts they would end."""
-        template = getattr(self._engine.get_tokenizer(), "chat_template", "") if until else ""
-        return [] if has_thought(str(template)) else list(until)
+        return [] if self._thinks else list(until)
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings of decoding besides the temperature; as `hedge_hf` has it."""
@@ -226,59 +199,16 @@ class HedgeVLLM(ChatAdapter):
         """
         if completion.finish_reason not in ("stop", "length"):
             return f"vLLM ended the request early (finish_reason {completion.finish_reason!r})"
-        finish: Finish = completion.finish_reason
         tokens, table = list(completion.token_ids), completion.logprobs
         if not tokens or table is None:
-            return Answer(answer_of(completion.text), finish=finish)
-        chosen = [(token, entries[token]) for token, entries in zip(tokens, table, strict=True)]
-        pieces = [Token(_spelled(entry), entry.logprob, token in self._special) for token, entry in chosen]
-        parts = split_tokens(pieces)
-        whole = self._text(completion.text, tokens, parts)
-        written = cut(whole, until)
-        text = answer_of(written)
-        finish = "stop" if written != whole else finish
-        if isinstance(parts, str):
-            in_thought = pieces[: len(pieces) - (finish == "stop" and pieces[-1].control)]  # without the end token
-            thought = thought_of([piece.logprob for piece in in_thought]) if parts == NO_END else None
-            return Answer(text, finish=finish, thought=thought, no_logprob=parts)
-        begin = len(parts.thought)
-        if until and finish == "stop":
-            parts = up_to_stop(parts, text, is_cut=written != whole)
-        answer = answer_in(text, parts, finish)
-        if alternatives is None:
-            return answer
-        own = slice(begin, begin + len(parts.answer))
-        texts, likeliest = self._with_alternatives(tokens[own], table[own], alternatives)
-        return replace(answer, tokens=texts, alternatives=likeliest)
-
-    def _text(self, text: str, tokens: Sequence[int], parts: Parts | str) -> str:
-        """Return the text, perhaps without its thought. Marks of a thought that are control tokens are not in vLLM's
-        own.
-        """
-        if has_thought(text) or (isinstance(parts, Parts) and not parts.thought):
-            return text
-        tokenizer = self._engine.get_tokenizer()
-        if isinstance(parts, str):
-            # The end token is no text; the marks of the thought, which may be control tokens, are.
-            ended = bool(tokens) and tokens[-1] == tokenizer.eos_token_id
-            return str(tokenizer.decode(tokens[:-1] if ended else tokens, skip_special_tokens=False)).strip()
-        return str(tokenizer.decode(tokens[len(parts.thought) :], skip_special_tokens=True)).lstrip()
-
-    def _with_alternatives(self, tokens: Sequence[int], table: Sequence[Mapping[int, Any]], k: int) -> tuple[Any, ...]:
-        """Tokens and alternatives of an answer as vLLM writes them, special ones left out."""
-
-        def text_and_logprob(entry: Any) -> tuple[str, float]:
-            return entry.decoded_token or "", rounded(entry.logprob)
-
-        steps = [(token, entries) for token, entries in zip(tokens, table, strict=True) if token not in self._special]
-        texts = tuple(text_and_logprob(entries[token]) for token, entries in steps)
-        # Beside the k likeliest there is the token itself.
-        likeliest = [sorted(entries.items(), key=lambda pair: -pair[1].logprob)[:k] for _, entries in steps]
-        alternatives = tuple(
-            tuple(text_and_logprob(entry) for token, entry in pairs if token not in self._special)
-            for pairs in likeliest
-        )
-        return texts, (alternatives if k else None)
+            return Answer(answer_of(completion.text), finish=completion.finish_reason)
+        logprobs = [entries[token].logprob for token, entries in zip(tokens, table, strict=True)]
+        likeliest = None
+        if alternatives is not None:  # of each step vLLM tells the token itself besides the likeliest
+            steps = [sorted(entries.items(), key=lambda pair: -pair[1].logprob)[:alternatives] for entries in table]
+            likeliest = [[(token, entry.logprob) for token, entry in step] for step in steps]
+        reader = AnswerReader(self._tokenizer, self._defaults, until, self._thinks)
+        return reader.read(tokens, logprobs, likeliest)
 
     def _answer_draws(
         self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
@@ -309,23 +239,13 @@ class HedgeVLLM(ChatAdapter):
         text, one a spelling, and one of each conversation object to see where the reply begins. vLLM's prefix cache
         does not serve prompts whose log-probabilities are asked for.
         """
-        by_id = {id(conversation): conversation for conversation in conversations}
-        prompts = dict(zip(by_id, self._read_prompts(list(by_id.values())), strict=True))
-        closed = self._read_finished(conversations, texts)
-        return [
-            whole_reply(prompts[id(conversation)], readings, text, self._is_control)
-            for conversation, readings, text in zip(conversations, closed, texts, strict=True)
-        ]
+        return whole_replies(conversations, texts, self._read_all, lambda token: token.id in self._special)
 
-    def _is_control(self, token: PromptToken) -> bool:
-        return token.id in self._special
-
-    def _read_finished(self, conversations: Conversations, texts: Sequence[str]) -> list[list[Reading]]:
-        """Have each text read as the finished last turn of its conversation, once a spelling."""
-        pairs = zip(conversations, texts, strict=True)
-        turns = [_answered(conversation, blank + text) for conversation, text in pairs for blank in SPELLINGS]
-        readings = self._read_prompts(turns, add_generation_prompt=False, continue_final_message=False)
-        return [readings[i : i + len(SPELLINGS)] for i in range(0, len(readings), len(SPELLINGS))]
+    def _read_all(self, prompts: Sequence[Prompted]) -> list[Reading]:
+        """Have conversations read, either all with a finished reply behind them or none."""
+        turns = [turns if reply is None else _answered(turns, reply) for turns, reply in prompts]
+        begun = all(reply is None for _, reply in prompts)
+        return self._read_prompts(turns, add_generation_prompt=begun, continue_final_message=False)
 
     def _read_prompts(self, conversations: Conversations, **options: bool) -> list[Reading]:
         """Have prompts read with the log-probabilities of their tokens; the one token that follows is thrown away."""
@@ -405,10 +325,6 @@ def _for_vllm(conversation: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _spelled(entry: Any) -> bytes:
-    return (entry.decoded_token or "").encode("utf-8", "replace")
-
-
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:
     if part["type"] == "text":
         return dict(part)
@@ -427,12 +343,17 @@ def _load_vllm() -> Any:
         raise HedgeError(f"hedge_vllm needs vLLM: pip install 'hedge-tasks[vllm]' ({error})") from error
 
 
+def _generation_config(pretrained: str, revision: str | None) -> GenerationConfig:
+    try:
+        return GenerationConfig.from_pretrained(pretrained, revision=revision)
+    except OSError:
+        return GenerationConfig()
+
+
 def _weights(pretrained: str, revision: str | None) -> str:
     """Identity of these weights among others of the same name: a fingerprint of the folder, or the hub's commit."""
     if os.path.isdir(pretrained):
         return identity_of(pretrained)
-    from transformers import PretrainedConfig
-
     # Reads the file only, so that models with code of their own need no trust for it.
     config, _ = PretrainedConfig.get_config_dict(pretrained, revision=revision)
     return identity_of(pretrained, config.get("_commit_hash") or revision)

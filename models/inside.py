@@ -13,9 +13,11 @@ import torch
 from hedge_tasks.data.inside import DEPTHS, PLACES, TOP, Inside
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.decoding import continued, positions_of
-from hedge_tasks.models.picture_attention import FEWEST
 
 Array = npt.NDArray[Any]
+
+FEWEST = 2
+"""A single image token is a mark in the text: the picture itself is read elsewhere, by cross-attention."""
 
 
 @torch.inference_mode()
@@ -43,7 +45,7 @@ def arrays_inside(
     Raises:
         ConfigError: The model reports no attention weights.
     """
-    longer, forced = continued(model, inputs, tokens)
+    longer, forced = continued(inputs, tokens)
     length, begins = forced.shape[1], inputs["input_ids"].shape[1]
     output = model(
         **longer,
@@ -195,3 +197,9 @@ def eager(model: Any) -> Iterator[None]:
         yield
     finally:
         model.set_attn_implementation(before)
+
+
+def image_token(config: Any) -> int | None:
+    """Return the token that stands in a prompt once for every embedding of a picture."""
+    named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
+    return next((value for value in named if isinstance(value, int)), None)

@@ -1,4 +1,4 @@
-r"""Decoding against hallucination: VCD and DoLa, as a model whose logits are contrasted; PAI beside them.
+r"""Decoding against hallucination: VCD and DoLa, as a model whose logits are contrasted.
 
 Wrapped in one of these, a transformers model gives contrasted logits to whoever calls it: the draws, forced passes and
 whole replies are all of one distribution, the one that is sampled from at temperature 1. Temperature, top-p and the
@@ -14,22 +14,17 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
+from pydantic import BeforeValidator, Field
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
-from hedge_tasks.io.options import number
-from hedge_tasks.models.contrast import Caches, Wrapped, contrasted, plausible
-from hedge_tasks.models.picture_attention import Pai
+from hedge_tasks.models.contrast import Caches, Method, Wrapped, contrasted, plausible
 
 DISTORTED = "distorted_pixel_values"
 """Input of a wrapped model: the noisy pictures, shaped as `pixel_values`."""
-
-LAYERS = ("low", "high")
-"""Halves of the layers that DoLa's candidates may come from."""
 
 _STEPS = 1000
 _DEEP = 40
@@ -39,78 +34,56 @@ _HEAD_TOLERANCE = 1e-2
 """Of the largest logit: how far the last layer through the head may be from the model's own logits."""
 
 
-@dataclass(frozen=True)
-class Vcd:
+Plausibility = Annotated[float, Field(ge=0, lt=1)]
+"""Tokens less likely than this share of the likeliest one are never chosen; 0 leaves all of them."""
+
+
+class Vcd(Method):
     """Visual contrastive decoding.
 
     Attributes:
         alpha: strength; 0 contrasts nothing.
-        beta: tokens less likely than this share of the likeliest one are never chosen; 0 leaves all of them.
+        beta: the plausibility constraint.
         noise_step: of the 1,000 steps of the diffusion, how many the other picture has gone through, less one.
     """
 
-    alpha: float = 1.0
-    beta: float = 0.1
-    noise_step: int = 500
+    alpha: Annotated[float, Field(ge=0)] = 1.0
+    beta: Plausibility = 0.1
+    noise_step: Annotated[int, Field(ge=0, lt=_STEPS)] = 500
 
-    name = "vcd"
-    needs_pictures = True
-
-    def __post_init__(self) -> None:
-        _check_share("beta", self.beta)
-        number("alpha", self.alpha)
-        if not 0 <= self.noise_step < _STEPS:
-            raise ConfigError(f"noise_step: expected an integer from 0 to {_STEPS - 1}, got {self.noise_step}")
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {"name": self.name, **asdict(self)}
+    name: ClassVar[str] = "vcd"
 
     def wrap(self, model: Any) -> VcdModel:
         return VcdModel(model, self)
 
 
-@dataclass(frozen=True)
-class Dola:
+def _layer_numbers(layers: object) -> object:
+    """Numbers of layers as a command line has them, `2` or `0/2/4`."""
+    numbers = str(layers).split("/")
+    return tuple(sorted(map(int, numbers))) if all(map(str.isdecimal, numbers)) else layers
+
+
+class Dola(Method):
     """Decoding by contrasting layers.
 
     Attributes:
-        layers: "low" or "high" half, or numbers of layers; 0 is the embedding of the tokens.
-        beta: tokens less likely than this share of the likeliest one are never chosen (the paper's alpha).
+        layers: "low" or "high" half, or numbers of layers such as `0/2/4`; 0 is the embedding of the tokens.
+        beta: the plausibility constraint (the paper's alpha).
     """
 
-    layers: str | tuple[int, ...] = "high"
-    beta: float = 0.1
+    layers: Annotated[Literal["low", "high"] | tuple[int, ...], BeforeValidator(_layer_numbers)] = "high"
+    beta: Plausibility = 0.1
 
-    name = "dola"
-    needs_pictures = False
-
-    def __post_init__(self) -> None:
-        _check_share("beta", self.beta)
-        if isinstance(self.layers, str) and self.layers not in LAYERS:
-            raise unknown("layers", self.layers, LAYERS)
-        if not self.layers or (not isinstance(self.layers, str) and min(self.layers) < 0):
-            raise ConfigError(f"layers: expected low, high or numbers such as 0/2/4, got {self.layers!r}")
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        layers = self.layers if isinstance(self.layers, str) else list(self.layers)
-        return {"name": self.name, "layers": layers, "beta": self.beta}
+    name: ClassVar[str] = "dola"
+    needs_pictures: ClassVar[bool] = False
 
     def wrap(self, model: Any) -> DolaModel:
         return DolaModel(model, self)
 
 
-Mitigation: TypeAlias = Vcd | Dola | Pai
+Mitigation: TypeAlias = Vcd | Dola
 
-_METHODS: Mapping[str, type[Vcd] | type[Dola] | type[Pai]] = {"vcd": Vcd, "dola": Dola, "pai": Pai}
-_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "vcd": ("alpha", "beta", "noise_step"),
-    "dola": ("layers", "beta"),
-    "pai": ("alpha", "first_layer"),
-}
+_METHODS: Mapping[str, type[Vcd] | type[Dola]] = {"vcd": Vcd, "dola": Dola}
 
 
 def mitigation(decoding: str | None, **options: Any) -> Mitigation | None:
@@ -122,55 +95,13 @@ def mitigation(decoding: str | None, **options: Any) -> Mitigation | None:
     settings = {name: value for name, value in options.items() if value is not None}
     if decoding is None:
         if settings:
-            raise ConfigError(f"{next(iter(settings))}: belongs to decoding=vcd, dola or pai, and none is set")
+            raise ConfigError(f"{next(iter(settings))}: belongs to decoding=vcd or dola, and none is set")
         return None
     if decoding in ("pure", "model"):
         raise ConfigError(f"decoding={decoding} says how draws are sampled and belongs to --gen_kwargs")
-    if decoding not in _OPTIONS:
-        raise unknown("decoding", decoding, _OPTIONS)
-    for name in settings:
-        if name not in _OPTIONS[decoding]:
-            raise ConfigError(f"{name}: decoding={decoding} has no such option; it has {', '.join(_OPTIONS[decoding])}")
-    values = {name: _READ[name](name, value) for name, value in settings.items()}
-    return _METHODS[decoding](**values)
-
-
-def _number(name: str, value: object) -> float:
-    try:
-        return float(str(value))
-    except ValueError:
-        raise ConfigError(f"{name}: expected a number, got {value!r}") from None
-
-
-def _integer(name: str, value: object) -> int:
-    try:
-        return int(str(value))
-    except ValueError:
-        raise ConfigError(f"{name}: expected an integer, got {value!r}") from None
-
-
-def _layers(name: str, value: object) -> str | tuple[int, ...]:
-    text = str(value).strip()
-    if text.isalpha():
-        return text
-    try:
-        return tuple(sorted({int(layer) for layer in text.split("/")}))
-    except ValueError:
-        raise ConfigError(f"{name}: expected low, high or numbers such as 0/2/4, got {value!r}") from None
-
-
-_READ: Mapping[str, Any] = {
-    "alpha": _number,
-    "beta": _number,
-    "noise_step": _integer,
-    "layers": _layers,
-    "first_layer": _integer,
-}
-
-
-def _check_share(name: str, value: float) -> None:
-    if not 0 <= value < 1:
-        raise ConfigError(f"{name}: expected at least 0 and below 1, got {value:g}")
+    if decoding not in _METHODS:
+        raise unknown("decoding", decoding, _METHODS)
+    return _METHODS[decoding](**settings)
 
 
 # --- VCD --------------------------------------------------------------------------------------------------------------
@@ -227,8 +158,6 @@ def distorted_pixels(inputs: Mapping[str, Any], step: int, frames: int = 1) -> t
     if pixels.ndim == 2 and grids is not None:
         pictures = pixels.split(grids.prod(dim=1).tolist())
         return torch.cat([_noisy_patches(picture, step, frames) for picture in pictures])
-    if pixels.ndim == 3:
-        return torch.stack([_noisy(tile, step) for tile in pixels])
     if pixels.ndim < 4:
         raise HedgeError(f"decoding=vcd: pixels of shape {tuple(pixels.shape)} are no pictures that could be noised")
     tiles = pixels.flatten(0, -4).clone()

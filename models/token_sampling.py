@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from transformers import (
     GenerationConfig,
@@ -107,7 +105,7 @@ class TokenSampler:
         defaults: GenerationConfig,
         forbidden: Collection[int],
         device: torch.device,
-        allowed: Sequence[Allowed | None] = (),
+        allowed: Sequence[Continuations | None] = (),
         alternatives: Sequence[int | None] = (),
     ) -> None:
         self._allowed = list(allowed) or [None] * len(draws)
@@ -184,13 +182,6 @@ class TokenSampler:
             mask = torch.full_like(scores[place], -torch.inf)
             mask[allowed.after(ids[place, ids.shape[1] - step :].tolist())] = 0.0
             scores[place] += mask
-
-
-class Allowed(Protocol):
-    """The form that an answer is kept to."""
-
-    def after(self, tokens: Sequence[int]) -> Sequence[int] | npt.NDArray[np.int64]:
-        """The tokens that may follow those chosen so far, the ends that a finished answer goes on with among them."""
 
 
 class Continuations:

@@ -6,21 +6,13 @@ import gc
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
 import torch
-from loguru import logger
-from transformers import BitsAndBytesConfig
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.base import positive
 from hedge_tasks.numbers import count_of
-
-DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
-"""Ways in which accelerate spreads one model over all GPUs that a process sees."""
-
-QUANTIZATIONS = ("4bit", "8bit")
 
 DeviceMap = str | Mapping[str, Any]
 
@@ -49,23 +41,16 @@ def placement(device: str | None, device_map: DeviceMap | None) -> Any:
 
     Args:
         device: such as "cuda:1".
-        device_map: one of `DEVICE_MAPS`, or module names and their devices.
+        device_map: as transformers takes it.
 
     Raises:
-        ConfigError: both are given, or the name is unknown.
+        ConfigError: both are given.
     """
     if device_map is None:
         return {"": torch.device(device or default_device())}
     if device is not None:
         raise ConfigError(f"device, device_map: give one of them; {device!r} is one device, a map spreads the model")
-    if isinstance(device_map, str) and device_map not in DEVICE_MAPS:
-        raise unknown("device_map", device_map, DEVICE_MAPS)
-    if int(os.environ.get("LOCAL_WORLD_SIZE", 1)) > 1:
-        logger.warning(
-            "device_map: every process of this machine spreads its model over all GPUs that it sees; "
-            "give each its own with CUDA_VISIBLE_DEVICES"
-        )
-    return device_map if isinstance(device_map, str) else dict(device_map)
+    return device_map
 
 
 def input_device(model: Any) -> torch.device:
@@ -76,57 +61,14 @@ def input_device(model: Any) -> torch.device:
     return embeddings.weight.device if device is None else torch.device(device)
 
 
-def warn_of_offloading(model: Any) -> None:
-    """Say so where parts of a model found no room on the GPUs: every token then waits for them."""
-    places = {str(place) for place in (getattr(model, "hf_device_map", None) or {}).values()}
-    outside = places & {"cpu", "disk"}
-    if outside and places - outside:
-        logger.warning("device_map: parts of the model are on {}; every token waits for them", " and ".join(outside))
-
-
-def quantization_config(quantization: str | None, config: Any, dtype: Any) -> BitsAndBytesConfig | None:
-    """Return how bitsandbytes quantizes the weights as they are loaded; None for not at all.
-
-    4bit is NF4 (Dettmers et al. 2023) with blocks of 64 and unquantized block constants, 8bit is LLM.int8() (Dettmers
-    et al. 2022).
-
-    Args:
-        quantization: one of `QUANTIZATIONS`.
-        config: of the model.
-        dtype: of everything that is not quantized, and of the products; "auto" takes the model's own.
-
-    Raises:
-        ConfigError: the name is unknown, the weights are quantized already, or bitsandbytes is not installed.
-    """
-    if quantization is None:
-        return None
-    if quantization not in QUANTIZATIONS:
-        raise unknown("quantization", quantization, QUANTIZATIONS)
-    if getattr(config, "quantization_config", None) is not None:
-        raise ConfigError("quantization: the weights of this model are quantized already; leave the argument out")
-    if find_spec("bitsandbytes") is None:
-        raise ConfigError(
-            f"quantization={quantization} needs the package bitsandbytes, which is not installed: "
-            "pip install 'hedge-tasks[quantization]'"
-        )
-    if quantization == "8bit":
-        return BitsAndBytesConfig(load_in_8bit=True)
-    own = getattr(config, "dtype", None) or torch.bfloat16
-    compute = own if dtype == "auto" else dtype
-    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute)
-
-
 def pixel_limits(least: object, most: object) -> dict[str, int]:
     """Return the arguments of the image processor that are given.
 
     Raises:
-        ConfigError: one is no positive integer, or the lower limit is above the upper one.
+        ConfigError: one is no positive integer.
     """
     values = {"min_pixels": least, "max_pixels": most}
-    limits = {name: positive(name, value) for name, value in values.items() if value is not None}
-    if len(limits) == 2 and limits["min_pixels"] > limits["max_pixels"]:
-        raise ConfigError(f"min_pixels: {limits['min_pixels']} is more than max_pixels, {limits['max_pixels']}")
-    return limits
+    return {name: positive(name, value) for name, value in values.items() if value is not None}
 
 
 def check_pixel_limits(limits: Mapping[str, int], processor: Any, name: str) -> None:

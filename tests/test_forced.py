@@ -124,13 +124,6 @@ def test_what_is_asked_for_is_made_once_and_kept(tmp_path: Path) -> None:
     assert again.forced == []
 
 
-def test_text_tasks_have_no_blank_picture_and_tell_what_is_to_be_read(tmp_path: Path) -> None:
-    model = ForcingModel()
-    [first, _] = sampled(model, None, ALL, images=False, context="A study of lungs.")
-    assert list(first.forced) == ["true", "false"]
-    assert "A study of lungs.\nquestion 0?" in said(model.forced[0][0])
-
-
 def test_the_question_is_asked_in_other_words(tmp_path: Path) -> None:
     model = ForcingModel()
     first, second = sampled(model, tmp_path, ("reworded",))
@@ -194,15 +187,6 @@ def stored(folder: Path) -> list[Mapping[str, Answer]]:
     return [a.forced for a in complete_sets(store, matching_definition(folder, store.definitions)).answer_sets]
 
 
-def test_stores_give_them_back(tmp_path: Path) -> None:
-    made = sampled(ForcingModel(), tmp_path / "a", ALL)
-    assert stored(tmp_path / "a") == [a.forced for a in made]
-    assert main(["store", "import", str(tmp_path / "a"), "--into", str(tmp_path / "b")]) == 0
-    again = ForcingModel()
-    assert sampled(again, tmp_path / "b", ALL) == made
-    assert again.forced == []
-
-
 def test_the_distribution_over_offered_answers_is_forced_once_an_option_and_kept(tmp_path: Path) -> None:
     model = ForcingModel()
     first, _ = sampled(model, tmp_path, ("options",), options=("no", "yes", "not sure"))
@@ -255,25 +239,6 @@ def test_offered_answers_are_forced_on_each_perturbed_picture_and_counted(tmp_pa
     assert stored(tmp_path)[0] == first.forced
 
 
-def test_without_perturbed_pictures_there_is_no_contrast() -> None:
-    forced = {"option:no": Answer("no", -1.0, 1), "option:yes": Answer("yes", -2.0, 1)}
-    [clustered] = cluster_answer_sets([AnswerSet("q", Answer("no"), (Answer("no"),), forced=forced)], _exact())
-    scores = score_clustered(clustered, detectors=("option_vase", "option_entropy"))
-    assert "each perturbed image" in scores.left_out["option_vase"]
-    assert scores["option_entropy"] is not None
-
-
-def test_a_model_that_cannot_score_whole_replies_has_no_distribution(said: list[str]) -> None:
-    class WordsOnly(ForcingModel):
-        reply_logprobs = None  # type: ignore[assignment]
-
-    [first, _] = sampled(WordsOnly(), None, ("options", "true"), options=("no", "yes"))
-    assert list(first.forced) == ["true"]
-    assert any("WordsOnly does not tell how likely given replies are" in line for line in said)
-    [clustered] = cluster_answer_sets([first], _exact())
-    assert "option_entropy" in score_clustered(clustered, detectors=("option_entropy",)).left_out
-
-
 # --- detectors --------------------------------------------------------------------------------------------------------
 
 
@@ -323,41 +288,6 @@ def tiny() -> Any:
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 
     return HedgeTiny(batch_size=3)
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_forced_answers_are_as_likely_as_when_they_were_sampled(tiny: Any) -> None:
-    """Of every document's draws, on the embedded model: the same texts, and other answers in the batch."""
-    from datasets import Dataset
-
-    from hedge_tasks.lmms.catalogue import task_folder
-
-    parquet = task_folder() / "hedge_demo" / "data" / "demo-test.parquet"
-    rows = list(Dataset.from_parquet(str(parquet)).select(range(0, 120, 24)))
-    asked = [
-        [{"role": "user", "content": [{"type": "image", "url": r["image"]}, {"type": "text", "text": r["question"]}]}]
-        for r in rows
-        for _ in range(4)
-    ]
-    answers = tiny.answer_conversations(asked, temperature=1.0, max_new_tokens=24)
-    forced = tiny.forced_logprobs(asked, [answer.text for answer in answers])
-    compared = 0
-    for answer, other in zip(answers, forced, strict=True):
-        assert other.text == answer.text
-        if other.n_tokens == answer.n_tokens and answer.finish == "stop":
-            assert other.mean_logprob == pytest.approx(answer.mean_logprob, abs=2e-5)
-            compared += 1
-    assert compared >= 0.9 * len(answers)
-    assert len({answer.text for answer in answers}) > 5
-    # Of another text it is another number, and a blank picture is another prompt.
-    blank = [[{**t, "content": [{"type": "image", "url": PICTURE}, t["content"][1]]} for t in turns] for turns in asked]
-    moved = [
-        abs(a.mean_logprob - b.mean_logprob)
-        for a, b in zip(forced, tiny.forced_logprobs(blank, [a.text for a in answers]), strict=True)
-    ]
-    assert max(moved) > 0.1
-    assert tiny.forced_logprobs([], []) == []
 
 
 def demo_row() -> Any:
@@ -556,19 +486,3 @@ def test_an_evaluation_that_names_the_detectors(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("HEDGE_DETECTORS", "p_tru")
     with pytest.raises(ConfigError, match=r"HEDGE_DETECTORS.*did you mean 'p_true'"):
         evaluate(tmp_path / "other", *arguments)
-
-
-def test_blank_keys_do_not_depend_on_the_perturbation() -> None:
-    from hedge_tasks.sampling.definition import Definition
-    from hedge_tasks.sampling.forced import forced_keys
-
-    plans = [SamplingPlan(), SamplingPlan(perturbation="mild"), SamplingPlan(max_new_tokens=7)]
-    definitions = [Definition.of("m", "t", Prompt("p", "{question}"), plan) for plan in plans]
-    keys = [forced_keys(d, "doc", "q?", Answer("left")) for d in definitions]
-    assert keys[0] == keys[1]
-    assert forced_keys(definitions[0], "doc", "q?", Answer("right")).keys() == keys[0].keys()
-    others = forced_keys(definitions[0], "doc", "q?", Answer("right"))
-    assert not set(others.values()) & set(keys[0].values())
-    assert definitions[0].replaced(model="n").forced_key("doc", "q?", {}, None) != definitions[0].forced_key(
-        "doc", "q?", {}, None
-    )

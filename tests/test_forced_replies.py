@@ -25,7 +25,7 @@ from hedge_tasks.models.base import whole_reply
 from hedge_tasks.models.first_token import ask_for_letter, by_letters, first_tokens
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.conversations import Conversation
-from hedge_tasks.sampling.forced import complete_passes, passes_needed
+from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -124,18 +124,6 @@ def test_first_tokens_tell_options_of_one_token() -> None:
     assert found["B"] == Answer("B", -3.0, 1, "length")
     assert "likeliest" in str(found["C"])
     assert "upper left" in str(first_tokens([("upper", -1.0)], ["upper", "upper left"])["upper"])
-
-
-def test_a_distribution_over_some_of_the_options_is_none() -> None:
-    blank, whole, cut = Answer("x", -1.0, 1), Answer("A", -1.0, 2), Answer("A", -1.0, 1, "length")
-    assert complete_passes({"blank": blank, "option:A": whole, "option:B": whole}).keys() == {
-        "blank",
-        "option:A",
-        "option:B",
-    }
-    assert complete_passes({"blank": blank, "option:A": whole, "option:B": None}) == {"blank": blank}
-    assert complete_passes({"option:A": whole, "option:B": cut}) == {}
-    assert len(complete_passes({"option:A": cut, "option:B": cut})) == 2
 
 
 # --- two orders -------------------------------------------------------------------------------------------------------
@@ -329,9 +317,7 @@ def test_of_any_other_server_the_first_tokens_are_read() -> None:
     assert found[0] == Answer("A", pytest.approx(math.log(math.exp(-0.5) + math.exp(-3)), abs=1e-5), 1, "length")
     assert found[1] == Answer("B", -4.0, 1, "length")
     assert isinstance(found[2], str)
-    # Whether it reads prompts, the first tokens of the one conversation, and once more kept to the letters.
-    assert len(script.bodies) == 3
-    assert script.bodies[2]["regex"] == "(A|B|C)"
+    assert len(script.bodies) == 2  # whether it reads prompts, and the first tokens of the one conversation
     assert (script.bodies[1]["top_logprobs"], script.bodies[1]["max_tokens"]) == (20, 1)
     assert script.bodies[1]["temperature"] == 1.0
 
@@ -350,22 +336,6 @@ def test_a_server_that_tells_nothing_gives_reasons() -> None:
         assert all(isinstance(one, str) and says in one for one in found), found
 
 
-@pytest.mark.framework
-def test_what_is_refused_of_first_tokens_is_asked_for_again_and_not_left_out_of_draws() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    def reply(body: dict[str, Any]) -> Response:
-        if body.get("top_logprobs", 0) > 5:
-            return Response({"error": {"message": "logprobs must be at most 5"}}, 400)
-        return openai_server(Yes=-0.1, No=-3.0)(body)
-
-    with serve(reply) as url:
-        model = HedgeOpenAI(model="m", base_url=url)
-        found = model.reply_logprobs([TURNS] * 2, ["Yes", "No"])
-        assert model._client.takes("logprobs")
-    assert [total(one) for one in found] == pytest.approx([-0.1, -3.0])
-
-
 PLACES = ("upper", "upper left", "lower")
 BELIEF = {"upper": 0.2, "upper left": 0.7, "lower": 0.1}
 BIAS = {"A": 3.0, "B": 1.0, "C": 2.0}
@@ -375,13 +345,11 @@ class LetteredServer:
     """A chat server that knows how likely it finds each place, and likes some letters better than others.
 
     Args:
-        mass: of the first token that the letters hold where nothing keeps the reply to them.
-        keeps: the field that keeps it to them.
-        refuses: fields that it does not know and says so.
+        mass: of the first token that the letters hold.
     """
 
-    def __init__(self, mass: float, keeps: str | None = None, refuses: tuple[str, ...] = ()) -> None:
-        self.mass, self.keeps, self.refuses = mass, keeps, refuses
+    def __init__(self, mass: float) -> None:
+        self.mass = mass
         self.asked: list[dict[str, Any]] = []
 
     @staticmethod
@@ -392,17 +360,14 @@ class LetteredServer:
     def __call__(self, body: dict[str, Any]) -> Response:
         if "prompt_logprobs" in body:
             return Response({"error": {"message": "prompt_logprobs is not known"}}, 400)
-        if unknown := [name for name in self.refuses if name in body]:
-            return Response({"error": {"message": f"Unrecognized request argument supplied: {unknown[0]}"}}, 400)
         self.asked.append(body)
         content = body["messages"][-1]["content"]
         text = content if isinstance(content, str) else "\n".join(part["text"] for part in content)
         order = [line[3:] for line in text.splitlines() if line[1:3] == ". "]
         if not order:
             return openai_server(upper=math.log(0.9), lower=math.log(0.1))(body)
-        mass = 1.0 if self.keeps in body else self.mass
-        told = {letter: math.log(p * mass) for letter, p in self.letters(order).items()}
-        return openai_server(**told, **({"The": math.log(1 - mass)} if mass < 1 else {}))(body)
+        told = {letter: math.log(p * self.mass) for letter, p in self.letters(order).items()}
+        return openai_server(**told, The=math.log(1 - self.mass))(body)
 
     def shares(self) -> list[float]:
         """Of each place the geometric mean over both orders, made a distribution."""
@@ -412,46 +377,21 @@ class LetteredServer:
 
 
 @pytest.mark.framework
-@pytest.mark.parametrize(
-    ("server", "known"),
-    [
-        (LetteredServer(0.98), True),
-        (LetteredServer(0.3), False),
-        (LetteredServer(0.3, keeps="regex"), True),
-        (LetteredServer(0.3, keeps="grammar"), True),
-        (LetteredServer(0.98, refuses=("structured_outputs", "regex", "grammar")), True),
-    ],
-)
+@pytest.mark.parametrize(("server", "known"), [(LetteredServer(0.501), True), (LetteredServer(0.499), False)])
 def test_options_of_several_tokens_are_told_by_their_letters_in_two_orders(server: LetteredServer, known: bool) -> None:
     from hedge_tasks.models.hedge_openai import HedgeOpenAI
 
     with serve(server) as url:
         found = HedgeOpenAI(model="m", base_url=url, max_retries=0).reply_logprobs([TURNS] * 3, list(PLACES))
     if not known:
-        assert all("the letters hold 0.30 of the first token" in str(one) for one in found)
+        assert all("the letters hold 0.50 of the first token" in str(one) for one in found)
         return
     assert {one.finish for one in found if isinstance(one, Answer)} == {"length"}
     assert [math.exp(total(one)) for one in found] == pytest.approx(server.shares(), abs=2e-5)
     assert sum(math.exp(total(one)) for one in found) == pytest.approx(1, abs=1e-4)
-    plain, *lettered_ones = server.asked
+    _, *lettered_ones = server.asked
     assert len(lettered_ones) == 2
-    assert "regex" not in plain
     assert all("where?" in json.dumps(body["messages"]) for body in lettered_ones)
-
-
-@pytest.mark.framework
-def test_letters_of_the_question_s_own_are_kept_to_where_one_is_none_of_the_likeliest() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    def reply(body: dict[str, Any]) -> Response:
-        kept = "grammar" in body
-        return openai_server(**({"A": -0.1, "B": -2.5} if kept else {"The": -0.1, "A": -4.0}))(body)
-
-    script = Script(reply)
-    with serve(script) as url:
-        found = HedgeOpenAI(model="m", base_url=url).reply_logprobs([TURNS] * 2, ["A", "B"])
-    assert [total(one) for one in found] == pytest.approx([-0.1, -2.5])
-    assert len({json.dumps(body["messages"]) for body in script.bodies}) == 1  # the question as it is
 
 
 @pytest.mark.slow
@@ -487,8 +427,6 @@ def test_vllm_in_process_reads_finished_turns(monkeypatch: pytest.MonkeyPatch, t
         def get_tokenizer(self) -> Any:
             return SimpleNamespace(all_special_ids=[IDS["<|end|>"]])
 
-        def get_default_sampling_params(self) -> None: ...
-
         def chat(self, turns: Any, sampling_params: Any, use_tqdm: bool, **options: Any) -> list[Any]:
             calls.append((len(turns), options))
             assert all(one == {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0} for one in sampling_params)
@@ -508,4 +446,5 @@ def test_vllm_in_process_reads_finished_turns(monkeypatch: pytest.MonkeyPatch, t
     assert [total(one) for one in found] == pytest.approx(
         [expected("left lung"), expected("left"), expected("left")], abs=2e-5
     )
-    assert calls == [(2, {}), (6, {"add_generation_prompt": False, "continue_final_message": False})]
+    begun, closed = ({"add_generation_prompt": own, "continue_final_message": False} for own in (True, False))
+    assert calls == [(2, begun), (6, closed)]

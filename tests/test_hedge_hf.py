@@ -15,7 +15,6 @@ from scipy.stats import chisquare
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.token_sampling import AnswerReader
-from hedge_tasks.models.weights import doubled_fits
 from hedge_tasks.sampling import Draw, SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
@@ -84,33 +83,6 @@ def reference_logits(model: Any, picture: Image.Image, tokens: list[int]) -> tor
         return model._model(**inputs, use_cache=False).logits[0, length - 1 :].float().cpu()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shared", [True, False])
-def test_one_document_asked_in_two_ways_at_once_keeps_its_prompts_and_pictures_apart(
-    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, shared: bool
-) -> None:
-    """Tasks of one command that share a data set, such as the four prompt variants, come in one call."""
-    monkeypatch.setattr(model, "share_prefill", shared)
-    monkeypatch.setattr(model, "batch_size", 8)  # so that the ways meet in one batch
-    variants = [{"system": "Say where."}, {}, {"strength": 3.0}]
-    noisy = [Draw("noisy", 0, 1.0, 77, "hedge")]
-    draws = [draw_request(picture, draw, **variant) for variant in variants for draw in (clean(1), clean(2), *noisy)]
-    alone = [answer for i in (0, 3, 6) for answer in sample(model, draws[i : i + 3])]
-    seen: list[str] = []
-    original = type(model)._inputs
-
-    def spy(self: Any, conversations: Any) -> Any:
-        seen.extend(str(c) for c in conversations)
-        return original(self, conversations)
-
-    monkeypatch.setattr(type(model), "_inputs", spy)
-    together = sample(model, draws)
-    assert [a.text for a in together] == [a.text for a in alone]
-    # With sharing: the clean draws of the first variant, those of the two others, and three noisy draws.
-    assert len(seen) == (5 if shared else 9)
-    assert sum("Say where." in text for text in seen) == (2 if shared else 3)
-
-
 @pytest.mark.parametrize("shared", [True, False])
 def test_logprob_is_the_mean_over_the_raw_distribution(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, shared: bool
@@ -167,9 +139,7 @@ def test_the_baseline_tells_its_tokens_and_the_likeliest_in_their_place(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("settings", "shared"), [({}, True), ({}, False), ({"top_k": 3}, True), ({"top_p": 0.7}, True)]
-)
+@pytest.mark.parametrize(("settings", "shared"), [({}, False), ({"top_k": 3}, True)])
 def test_first_tokens_follow_the_models_distribution(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, settings: dict, shared: bool
 ) -> None:
@@ -212,21 +182,13 @@ def test_an_answer_does_not_depend_on_its_batch(model: Any, picture: Image.Image
     assert [a.mean_logprob for a in reordered] == pytest.approx([a.mean_logprob for a in together], abs=2e-5)
 
 
-def test_temperature_zero_is_greedy(model: Any, picture: Image.Image) -> None:
-    answers = sample(model, [draw_request(picture, clean(seed, 0.0)) for seed in range(3)])
-    assert len({answer.text for answer in answers}) == 1
-    first = reference_logits(model, picture, [])[0].argmax()
-    tokens = model._tokenizer(answers[0].text, add_special_tokens=False)["input_ids"]
-    assert tokens[0] == first
-
-
 def test_stop_strings_end_an_answer(model: Any, picture: Image.Image) -> None:
     whole = sample(model, [draw_request(picture, clean(seed, 0.1)) for seed in range(3)])
     cut = sample(model, [draw_request(picture, clean(seed, 0.1), until=("e",)) for seed in range(3)])
     assert [answer.text for answer in cut] == [answer.text.split("e")[0].strip() for answer in whole]
 
 
-@pytest.mark.parametrize("rank", ["0", "1", "3"])
+@pytest.mark.parametrize("rank", ["0", "3"])
 def test_more_ranks_than_gpus_are_an_error_in_every_rank_before_the_model_is_loaded(
     rank: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,13 +229,6 @@ def test_a_template_without_system_role_gets_it_in_the_user_turn(model: Any, pic
     assert "You are a careful reader." in model._tokenizer.decode(ids)
 
 
-def test_different_weights_are_a_different_model(model: Any) -> None:
-    from hedge_tasks.llm.fingerprints import fingerprint
-    from hedge_tasks.models.tiny import vlm_path
-
-    assert fingerprint(vlm_path()) in model.answer_identity
-
-
 @pytest.mark.slow
 def test_conversations_are_answered_like_requests_and_each_by_its_seed(model: Any, picture: Image.Image) -> None:
     image = {"type": "image", "url": picture}
@@ -294,11 +249,6 @@ def test_conversations_are_answered_like_requests_and_each_by_its_seed(model: An
     backwards = model.answer_conversations(asked[::-1], temperature=1.5, max_new_tokens=12, seeds=seeds[::-1])
     assert [a.text for a in backwards[::-1]] == [a.text for a in drawn]
     assert model.answer_conversations([]) == []
-
-
-def test_a_request_for_likelihoods_says_what_to_do(model: Any) -> None:
-    with pytest.raises(HedgeError, match="another lmms-eval model"):
-        model.loglikelihood([])
 
 
 def test_a_text_only_model_answers_text_and_refuses_images(tmp_path: Path, picture: Image.Image) -> None:
@@ -368,24 +318,11 @@ def test_a_batch_doubles_as_far_as_the_memory_goes_and_changes_no_answer(
     assert sample(growing, draws[:8]) == sample(alone, draws[:8])
 
 
-def test_a_batch_that_fills_its_share_of_the_memory_still_doubles() -> None:
-    assert doubled_fits(peak=50, idle=20, room=100)
-    assert not doubled_fits(peak=51, idle=20, room=100)
-
-
 def test_the_command_lines_unchosen_batch_is_automatic() -> None:
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 
     kinds = [HedgeTiny.create_from_arg_string("", {"batch_size": size})._growth is None for size in (1, "1", "auto")]
     assert kinds == [False, True, False]
-
-
-@pytest.mark.parametrize("value", [0, -1, "auto:4", 1.5])
-def test_batch_size_must_be_a_number(value: object) -> None:
-    from hedge_tasks.models.hedge_tiny import HedgeTiny
-
-    with pytest.raises(ConfigError, match="batch_size: expected a positive integer"):
-        HedgeTiny(batch_size=value)
 
 
 @pytest.mark.slow

@@ -42,16 +42,16 @@ def test_a_document_that_it_lacks_is_named_with_the_nearest(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ([], "expected an object from documents to replies"),
-        ({}, "expected an object from documents to replies"),
-        ({"a": {"clean": ["1"]}}, "no baseline"),
+        ([], "replies.json: expected"),
+        ({}, "replies.json: expected"),
+        ({"a": {"clean": ["1"]}}, "a.baseline: missing"),
         ({"a": {"baseline": "1", "claen": ["1"]}}, "did you mean 'clean'"),
-        ({"a": {"baseline": []}}, "expected a text or a list of texts"),
-        ({"a": {"baseline": ["1", 2]}}, "expected a text or a list of texts"),
+        ({"a": {"baseline": []}}, "a.baseline: expected"),
+        ({"a": {"baseline": ["1", 2]}}, r"a.baseline\[1\]: expected a text"),
     ],
 )
 def test_a_script_of_another_form_is_refused(tmp_path: Path, script: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(DataError, match=message):
         model(tmp_path, script)
 
 

@@ -52,14 +52,6 @@ def test_the_number_is_that_of_lm_polygraph(name: str) -> None:
         assert REPORTS.get(name, float)(ours) == pytest.approx(theirs, abs=1e-6)
 
 
-def test_fewer_draws_have_fewer_states() -> None:
-    inside = {"draw_states": np.arange(20.0).reshape(5, 4), "draw_logits": np.zeros((5, len(LOGITS)))}
-    three = AnswerSet("q", Answer("a"), tuple(Answer("b") for _ in range(3)))
-    assert evidence_of(three, inside=inside).inside["draw_states"].shape == (3, 4)
-    with pytest.raises(ValueError, match="draw_states of 5 of 1 clean"):
-        Evidence(("a", "b"), 1, inside=inside)
-
-
 # --- what is read ----------------------------------------------------------------------------------------------------
 
 

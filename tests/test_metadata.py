@@ -20,7 +20,7 @@ import hedge_tasks
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
 
 NOT_INSTALLED = {
-    **{name: name for name in ("diffusers", "llguidance", "vllm")},
+    **{name: name for name in ("diffusers", "vllm")},
     "rapidocr_onnxruntime": "rapidocr-onnxruntime",
 }
 """Module -> distribution, of optional ones that the tests' environment lacks."""

@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from once import python
 from PIL import Image
 
@@ -26,7 +24,6 @@ from hedge_tasks.perturb import PRESETS, Perturbation, perturb_image
 from hedge_tasks.perturb.noise import gauss_noise, shot_noise
 
 ROOT = Path(__file__).resolve().parents[1]
-SCANS = ROOT.parent / "shared" / "data" / "vqa_rad" / "images"
 STILL: dict[str, Any] = {"preset": "none", "p_affine": 1.0, "p_color": 1.0}
 
 
@@ -78,12 +75,6 @@ def test_rotation_stays_within_the_range_and_goes_to_both_sides() -> None:
     assert 40 < (angles > 0).sum() < 80
 
 
-def test_hedge_paper_rotates_by_less_than_two_degrees_too() -> None:
-    turn = only(rotate=list(PRESETS["hedge_paper"].rotate), fit_output=False)
-    angles = [abs(tilt(perturb_image(bar(), seed=seed, preset=turn))) for seed in range(60)]
-    assert min(angles) < 1.5 < 8 < max(angles) <= 10.2
-
-
 def test_translation_moves_content_by_up_to_ten_percent_when_the_frame_is_kept() -> None:
     canvas = np.zeros((200, 400, 3), np.uint8)
     canvas[95:106, 195:206] = 255
@@ -96,13 +87,6 @@ def test_translation_moves_content_by_up_to_ten_percent_when_the_frame_is_kept()
     reach = np.abs(np.array(shifts)).max(axis=0)
     assert np.all(reach <= 0.1001)
     assert np.all(reach > 0.085)
-
-
-def test_fit_output_undoes_the_translation_as_in_the_reference() -> None:
-    scene = picture()
-    for seed in range(5):
-        moved = perturb_image(scene, seed=seed, preset=only(translate=0.1, fit_output=True))
-        assert moved.tobytes() == scene.tobytes()
 
 
 def test_scale_changes_width_and_height_separately_by_up_to_ten_percent() -> None:
@@ -134,35 +118,6 @@ def test_fit_output_keeps_every_corner_in_the_frame() -> None:
     assert turned.width > 160 * 0.9
     assert turned.height > 120 * 0.9
     assert bright.sum() == pytest.approx(4 * 12 * 12 * (pixels(turned)[..., 0] > 45).sum() / area, rel=0.15)
-
-
-def test_brightness_and_contrast_stay_within_twenty_percent() -> None:
-    means = [pixels(perturb_image(grey(100), seed=s, preset=only(brightness=0.2))).mean() / 100 for s in range(80)]
-    assert 0.79 <= min(means) < 0.84
-    assert 1.16 < max(means) <= 1.21
-    ramp = Image.fromarray(np.tile(np.linspace(90, 160, 64).astype(np.uint8)[None, :, None], (64, 1, 3)))
-    spread = [
-        pixels(perturb_image(ramp, seed=s, preset=only(contrast=0.2))).std() / pixels(ramp).std() for s in range(80)
-    ]
-    assert 0.78 <= min(spread) < 0.84
-    assert 1.16 < max(spread) <= 1.22
-
-
-def test_saturation_and_hue_stay_within_their_ranges() -> None:
-    red = Image.new("RGB", (16, 16), (180, 100, 100))
-    chroma = []
-    for seed in range(60):
-        r, g, _ = pixels(perturb_image(red, seed=seed, preset=only(saturation=0.05)))[0, 0]
-        chroma.append((r - g) / 80)
-    assert 0.93 <= min(chroma) < 0.98
-    assert 1.02 < max(chroma) <= 1.07
-    hues = []
-    for seed in range(60):
-        shifted = perturb_image(Image.new("RGB", (4, 4), (40, 200, 60)), seed=seed, preset=only(hue=0.02))
-        hues.append(np.asarray(shifted.convert("HSV"))[0, 0, 0] / 255)
-    middle = np.asarray(Image.new("RGB", (1, 1), (40, 200, 60)).convert("HSV"))[0, 0, 0] / 255
-    assert np.abs(np.array(hues) - middle).max() <= 0.03
-    assert np.ptp(hues) > 0.025
 
 
 def test_gaussian_noise_has_the_papers_standard_deviation_in_every_channel() -> None:
@@ -214,11 +169,6 @@ def test_fast_gaussian_noise_is_the_librarys_to_the_last_bit(sigma: float, shape
     assert np.array_equal(image, before)
 
 
-def test_shot_noise_too_fine_for_a_table_is_drawn_too() -> None:
-    spread = pixels(perturb_image(grey(), seed=0, preset=only(shot_noise=9e-6))).std()
-    assert 0 < spread < 1
-
-
 def test_border_is_black_and_noise_covers_it() -> None:
     frame = perturb_image(grey(255, (100, 100)), seed=0, preset=only(rotate=[10, 10]))
     assert pixels(frame)[0, 0].max() == 0 or pixels(frame)[0, -1].max() == 0
@@ -238,12 +188,6 @@ def test_hedge_applies_affine_and_jitter_each_with_half_probability_and_independ
     assert 0.38 < np.mean(coloured) < 0.62
     # One shared stream would make this exactly 1.
     assert 0.38 < np.mean(np.array(moved) == np.array(coloured)) < 0.62
-
-
-def test_two_noises_of_one_draw_are_uncorrelated() -> None:
-    gauss = pixels(perturb_image(grey(), seed=5, preset=only(gauss_noise=0.07))).ravel()
-    shot = pixels(perturb_image(grey(), seed=5, preset=only(shot_noise=0.014))).ravel()
-    assert abs(np.corrcoef(gauss, shot)[0, 1]) < 0.01
 
 
 def test_a_change_of_noise_leaves_the_geometry_of_the_draw_alone() -> None:
@@ -301,24 +245,6 @@ def test_mild_and_strong_are_half_and_double_the_ranges_of_the_paper(preset: str
         assert scaled[key] == paper[key]
 
 
-def test_mild_and_strong_differ_as_they_say() -> None:
-    far = {}
-    for preset in ("mild", "hedge_paper", "strong"):
-        noisy = [pixels(perturb_image(picture(), seed=seed, preset=preset)) for seed in range(12)]
-        far[preset] = np.mean([np.abs(one - pixels(picture())).mean() for one in noisy])
-    assert far["mild"] < 0.75 * far["hedge_paper"] < 0.75 * far["strong"]
-
-
-def test_vase_always_does_everything_but_saturation_and_hue_and_keeps_the_frame() -> None:
-    vase = PRESETS["vase"]
-    assert (vase.p_affine, vase.p_color, vase.saturation, vase.hue) == (1.0, 1.0, 0.0, 0.0)
-    assert {perturb_image(picture(), seed=seed, preset="vase").size for seed in range(8)} == {picture().size}
-
-
-def test_strength_does_not_wake_the_preset_none() -> None:
-    assert Perturbation.from_config({"preset": "none", "strength": 3}).is_identity
-
-
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_settings_survive_json_and_rebuild_the_same_object(preset: str) -> None:
     made = Perturbation.from_config({"preset": preset, "strength": 0.5})
@@ -356,11 +282,6 @@ def test_only_a_preset_keeps_its_name() -> None:
 def test_a_wrong_setting_is_named(config: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Perturbation.from_config(config)
-
-
-def test_a_config_of_the_wrong_type_is_refused() -> None:
-    with pytest.raises(TypeError, match="preset or a mapping"):
-        Perturbation.from_config(3)  # type: ignore[arg-type]
 
 
 # --- determinism ------------------------------------------------------------------------------------------------------
@@ -421,13 +342,6 @@ def test_global_random_states_are_neither_used_nor_changed() -> None:
     assert digest(perturb_image(picture(), seed=4)) == first
 
 
-def test_input_image_is_not_changed() -> None:
-    scene = picture()
-    before = scene.tobytes()
-    perturb_image(scene, seed=1)
-    assert scene.tobytes() == before
-
-
 @pytest.mark.slow
 def test_importing_the_room_does_not_import_albumentations() -> None:
     code = "import sys, hedge_tasks.perturb; sys.exit('albumentations' in sys.modules or 'lmms_eval' in sys.modules)"
@@ -474,14 +388,6 @@ def test_deep_images_are_stretched_from_their_own_minimum_to_maximum(mode: str) 
     assert clean.mean() == pytest.approx(127.5, abs=0.5)
 
 
-def test_deep_images_with_odd_values_do_not_crash() -> None:
-    odd = np.array([[np.nan, np.inf, -np.inf], [0.0, 1.0, 2.0]], np.float32)
-    assert pixels(to_rgb8(Image.fromarray(odd)))[..., 0].tolist() == [[0, 255, 0], [0, 128, 255]]
-    assert pixels(to_rgb8(Image.fromarray(np.full((2, 2), np.nan, np.float32)))).max() == 0
-    assert pixels(to_rgb8(Image.new("I", (3, 3), 700))).max() == 0
-    assert pixels(to_rgb8(Image.fromarray(np.array([[-3e38, 3e38]], np.float32))))[..., 0].tolist() == [[0, 255]]
-
-
 def test_transparency_is_shown_on_white() -> None:
     clear = Image.new("RGBA", (2, 2), (10, 20, 30, 0))
     assert to_rgb8(clear).getpixel((0, 0)) == (255, 255, 255)
@@ -506,30 +412,6 @@ def test_exif_orientation_is_applied_once() -> None:
     assert not turned.getexif()
 
 
-def test_broken_exif_data_is_ignored() -> None:
-    buffer = io.BytesIO()
-    picture((5, 4)).save(buffer, "PNG", exif=b"garbage" * 4)
-    buffer.seek(0)
-    assert to_rgb8(Image.open(buffer)).tobytes() == picture((5, 4)).tobytes()
-
-
-@given(
-    width=st.integers(1, 24),
-    height=st.integers(1, 24),
-    seed=st.integers(0, 2**64),
-    mode=st.sampled_from(["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I", "F"]),
-    preset=st.sampled_from(["hedge", "hedge_paper"]),
-)
-@settings(max_examples=60, deadline=None)
-def test_any_size_mode_and_seed_works(width: int, height: int, seed: int, mode: str, preset: str) -> None:
-    image = Image.effect_noise((width, height), 50).convert(mode)
-    first = perturb_image(image, seed=seed, preset=preset)
-    assert first.mode == "RGB"
-    if preset == "hedge_paper":
-        assert first.size == (width, height)
-    assert digest(perturb_image(image, seed=seed, preset=preset)) == digest(first)
-
-
 @pytest.mark.parametrize("size", [(1, 1), (2, 3), (1, 9000), (9000, 1), (300, 16)])
 def test_tiny_and_very_long_images_work_and_do_not_explode(size: tuple[int, int]) -> None:
     for seed in range(4):
@@ -549,16 +431,3 @@ def test_wrong_input_is_refused_with_a_reason() -> None:
     with pytest.raises(ValueError, match="did you mean 'hedge'"):
         perturb_image(picture(), seed=0, preset="hedg")
     assert digest(perturb_image(picture(), seed=np.int64(7))) == digest(perturb_image(picture(), seed=7))
-
-
-@pytest.mark.slow
-def test_real_scans_can_be_perturbed() -> None:
-    files = sorted(SCANS.glob("*.jpg"))[:4]
-    if not files:
-        pytest.skip(f"no scans at {SCANS}")
-    for path in files:
-        with Image.open(path) as image:
-            clean, noisy = to_rgb8(image), perturb_image(image, seed=1)
-        # Recognisable: the grey values of the two are close on average, yet not the same.
-        assert abs(pixels(clean).mean() - pixels(noisy).mean()) < 45
-        assert noisy.tobytes() != clean.tobytes()

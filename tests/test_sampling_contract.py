@@ -66,17 +66,9 @@ def test_fields_that_a_server_refuses_are_left_out_one_by_one_and_said(refusal: 
     assert sent(script) == {name: value for name, value in NEUTRAL.items() if name not in foreign}
     decoding = model.sent_decoding(SamplingPlan().limits())
     assert decoding["refused"] == ["min_p", "top_k"]
-    # A server that takes a configuration has that in force, and no defaults.
-    assert ("rest" in decoding) == ("generation_config" not in script.bodies[-1])
+    assert (decoding["rest"], decoding["repetition_penalty"]) == ("the server's defaults", "the server's")
     assert sorted(model.sampling_facts()["refused"]) == ["min_p", "top_k"]
     assert len([line for line in said if "its own top_k applies" in line]) == 1
-
-
-def test_what_the_plan_sets_itself_is_not_left_out() -> None:
-    script = Script(lambda body: error(400, "top_k is not supported") if "top_k" in body else LEFT)
-    [outcome] = ask(script, plan={"top_k": 5})
-    assert isinstance(outcome, Refused)
-    assert "top_k is not supported" in outcome
 
 
 def test_what_the_plan_sets_itself_is_not_left_out_because_its_neutral_value_was() -> None:
@@ -126,47 +118,6 @@ def test_no_top_k_is_0_for_a_server_to_which_it_must_not_be_negative(said: list[
     assert [body["top_k"] for body in script.bodies] == [-1, 0, 0, 5, 5]
     assert "refused" not in model.sent_decoding(SamplingPlan().limits())
     assert not any("its own top_k applies" in line for line in said)
-
-
-# --- the repetition penalty -------------------------------------------------------------------------------------------
-
-
-def _documented(folder: Path) -> Path:
-    (folder / "generation_config.json").write_text(json.dumps({"repetition_penalty": 1.05, "top_k": 1}), "utf-8")
-    return folder
-
-
-@pytest.mark.parametrize("by", ["name", "root", "argument"])
-def test_a_repetition_penalty_of_the_model_is_sent_recorded_and_part_of_the_identity(by: str, tmp_path: Path) -> None:
-    folder, script = _documented(tmp_path), Script(LEFT)
-    name = str(folder) if by == "name" else "tiny"
-    listed = {"models": [name], "root": str(folder)} if by == "root" else {}
-    with serve(script, **listed) as url:
-        model = adapter(url, model=name, **({"repetition_penalty": 1.05} if by == "argument" else {}))
-        sample(model, draws(1))
-        assert model.answer_identity.endswith("|repetition_penalty=1.05")
-    assert script.bodies[-1]["repetition_penalty"] == 1.05
-    assert model.sent_decoding(SamplingPlan().limits()) == {**NEUTRAL, "repetition_penalty": 1.05}
-
-
-def test_llama_cpp_has_another_name_for_it(tmp_path: Path) -> None:
-    script = Script(LEFT)
-    with serve(script, models=["tiny"], root=str(_documented(tmp_path)), owner="llamacpp") as url:
-        sample(adapter(url), draws(1))
-    assert script.bodies[-1]["repeat_penalty"] == 1.05
-    assert "repetition_penalty" not in script.bodies[-1]
-
-
-def test_a_repetition_penalty_that_nobody_knows_is_called_unknown(tmp_path: Path, said: list[str]) -> None:
-    refusing = Script(lambda body: error(400, "repetition_penalty?") if "repetition_penalty" in body else LEFT)
-    with serve(refusing) as url:
-        for model in (adapter(url), adapter(url, model=str(_documented(tmp_path)))):
-            sample(model, draws(1))
-            assert model.sent_decoding(SamplingPlan().limits())["repetition_penalty"] == "unknown"
-    assert any("whether the model's own repetition_penalty applies is not known" in line for line in said)
-    assert adapter("http://localhost:1/v1").answer_identity == "hedge_openai:tiny"
-    stated = adapter("http://localhost:1/v1", repetition_penalty=1.0)
-    assert stated.answer_identity == "hedge_openai:tiny|repetition_penalty=1"
 
 
 # --- servers that are away, or answer nothing -------------------------------------------------------------------------
@@ -271,69 +222,6 @@ def test_every_draw_keeps_who_answered_it(tmp_path: Path) -> None:
         assert [a.served for a in answers.answers] == [Served(f"tiny-{i}", f"host {i}", f"fp_{i}") for i in expected]
     stored = [AnswerStore(tmp_path)[key].served for key in AnswerStore(tmp_path)]
     assert Counter(stored) == Counter(answer.served for answer in answers.answers)
-
-
-def test_transformers_serve_is_told_to_sample() -> None:
-    def reply(body: dict[str, Any]) -> Any:
-        names = {"top_k", "min_p", "presence_penalty"} & body.keys()
-        if names:
-            return Response({"detail": f"Unexpected fields in the request: {names}"}, 422)
-        sampled = "generation_config" in body and json.loads(body["generation_config"])["do_sample"]
-        return completion(f"seed {body['seed']}" if sampled else "greedy")
-
-    with serve(Script(reply)) as url:
-        model = adapter(url, num_concurrent=1)
-        answers = [answer.text for answer in sample(model, draws(3))]
-        # A task that wants the model's own decoding gets it, although the server is known by now.
-        own = [answer.text for answer in sample(model, draws(3, decoding="model"))]
-    assert len(set(answers)) == 4
-    assert "greedy" not in answers
-    assert own == ["greedy"] * 4
-    pure, greedy = SamplingPlan(), SamplingPlan(decoding="model")
-    assert model.sent_decoding(pure.limits()) == {
-        "top_p": 1.0,
-        "frequency_penalty": 0.0,
-        "generation_config": {"do_sample": True, "top_p": 1.0, "top_k": 0},
-        "repetition_penalty": 1.0,  # the configuration that is sent replaces the model's own
-        "refused": ["min_p", "presence_penalty", "top_k"],
-    }
-    assert model.sent_decoding(greedy.limits()) == {
-        "rest": "the server's defaults",
-        "repetition_penalty": "unknown",
-    }
-
-
-@pytest.mark.parametrize("num_concurrent", [1, 4])
-def test_transformers_serve_samples_every_draw_of_a_request_for_several(num_concurrent: int) -> None:
-    """It refuses fields, knows no `n`, and decodes greedily unless a configuration says otherwise."""
-
-    def reply(body: dict[str, Any]) -> Any:
-        names = {"top_k", "min_p"} & body.keys()
-        if names:
-            return Response({"detail": f"Unexpected fields in the request: {names}"}, 422)
-        return completion(f"seed {body['seed']}" if "generation_config" in body else "greedy")
-
-    with serve(Script(reply)) as url:
-        model = adapter(url, num_concurrent=num_concurrent, draws_per_request=3)
-        answers = [answer.text for answer in sample(model, draws(3)[1:])]
-    assert "greedy" not in answers
-    assert len(set(answers)) == 3
-
-
-def test_a_repetition_penalty_that_the_model_documents_stays(tmp_path: Path) -> None:
-    (tmp_path / "generation_config.json").write_text(json.dumps({"repetition_penalty": 1.05, "top_k": 1}), "utf-8")
-    sent = []
-
-    def reply(body: dict[str, Any]) -> Any:
-        if "top_k" in body:
-            return Response({"detail": "Unexpected fields in the request: {'top_k'}"}, 422)
-        sent.append(json.loads(body["generation_config"]) if "generation_config" in body else {})
-        return LEFT
-
-    with serve(Script(reply)) as url:
-        sample(adapter(url, model=str(tmp_path), num_concurrent=1), draws())
-    assert sent[-1]["repetition_penalty"] == 1.05
-    assert sent[-1]["top_k"] == 0
 
 
 @pytest.mark.parametrize(

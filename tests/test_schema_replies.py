@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import random
 import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
 
-import fastjsonschema
 import pytest
 from openai_server import Response, Script, serve
 from PIL import Image
@@ -18,7 +15,6 @@ from hedge_tasks.data.answers import Draw
 from hedge_tasks.llm.log import Reply
 from hedge_tasks.llm.models import LocalModel, Request
 from hedge_tasks.models.by_text import adapter_model
-from hedge_tasks.models.tiny import vlm_path
 
 SCHEMA = {
     "type": "object",
@@ -38,51 +34,6 @@ def ask(writer: LocalModel, seed: int, schema: Any = SCHEMA) -> str:
     reply = writer.reply(request, threading.Event())
     assert isinstance(reply, Reply)
     return reply.text
-
-
-def test_every_way_through_the_mask_ends_in_json_of_the_schema() -> None:
-    pytest.importorskip("llguidance")
-    from transformers import AutoTokenizer
-
-    from hedge_tasks.models.schema_tokens import SchemaContinuations
-
-    tokenizer = AutoTokenizer.from_pretrained(vlm_path())
-    end = tokenizer.eos_token_id
-    kept = SchemaContinuations(tokenizer, SCHEMA, {end}, len(tokenizer))
-    check = fastjsonschema.compile(SCHEMA)
-    said = set()
-    for seed in range(30):
-        rng, tokens = random.Random(seed), list[int]()
-        while not tokens or tokens[-1] != end:
-            tokens.append(int(rng.choice(kept.after(tokens).tolist())))
-        assert kept.after([*tokens, end, end]).tolist() == [end]  # a row that waits for others of its batch
-        text = tokenizer.decode(tokens, skip_special_tokens=True)
-        check(json.loads(text))
-        said.add(text)
-    assert len(said) >= 5
-    # What was said before does not matter.
-    assert kept.after([]).tolist() == SchemaContinuations(tokenizer, SCHEMA, {end}, len(tokenizer)).after([]).tolist()
-
-
-@pytest.mark.slow
-def test_an_adapter_of_this_process_writes_json_that_it_never_learned() -> None:
-    pytest.importorskip("llguidance")
-    writer = adapter_model("hedge_tiny")
-    assert writer.identity["schema"] == "kept"
-    check = fastjsonschema.compile(SCHEMA)
-    for seed in range(3):
-        check(json.loads(ask(writer, seed)))
-    assert ask(writer, 1) == ask(writer, 1)
-    with pytest.raises(ValueError, match="Expecting value"):
-        json.loads(ask(writer, 0, schema=None))
-
-
-@pytest.mark.slow
-def test_without_llguidance_a_reply_is_read_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "llguidance", None)
-    writer = adapter_model("hedge_tiny")
-    assert "schema" not in writer.identity
-    assert ask(writer, 0) == ask(writer, 0, schema=None)
 
 
 def test_a_server_is_asked_for_the_schema_and_may_refuse() -> None:
@@ -107,6 +58,7 @@ def test_vllm_is_told_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = SimpleNamespace(StructuredOutputsParams=lambda **form: form)
     monkeypatch.setitem(sys.modules, "vllm.sampling_params", parameters)  # type: ignore[arg-type]
     bare: Any = object.__new__(HedgeVLLM)
+    bare._thinks = False
     bare._vllm = SimpleNamespace(SamplingParams=lambda **settings: settings)
     monkeypatch.setattr(HedgeVLLM, "sent_decoding", lambda self, limits: {})
     made = bare._sampling_of(Draw("clean", 0, 0.0, 0), {"max_new_tokens": 5}, schema=SCHEMA)

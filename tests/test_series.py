@@ -15,7 +15,6 @@ from openai_server import Script, completion, error, serve
 from test_hedge_openai import PICTURE, adapter, draws, sample
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 
@@ -60,11 +59,6 @@ def test_every_draw_is_in_one_group_and_has_its_own_seed_there(left: set[int], l
     assert len({request_seed(draw) for draw in every}) == len(every)
     if left == set(range(91)) and longest >= LONGEST:
         assert len(groups) == 1 + noisy + 2
-
-
-def test_a_draws_seed_knows_nothing_of_the_others() -> None:
-    few, many = ([request_seed(draw) for draw in draws(n)] for n in (2, 9))
-    assert many[:3] == few
 
 
 def test_a_draw_with_a_seed_of_its_own_goes_alone() -> None:
@@ -134,17 +128,6 @@ def test_what_is_missing_is_asked_for_with_its_own_seed(tmp_path: Path) -> None:
     expected = [f"seed {request_seed(draw)} T {draw.draw.temperature}" for draw in draws(9)]
     assert [answer.text for answer in AnswerSet.from_json(longer).answers] == expected
     assert AnswerSet.from_json(line).texts == expected[:7]
-
-
-def test_a_request_for_several_that_failed_fails_for_each_of_them() -> None:
-    request = draws(4)[0].request
-    rows = [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))]
-    script = Script(lambda body: error(500, "on fire") if "n" in body else vllm(body))
-    with serve(script, models=["tiny"], owner="vllm") as url:
-        model = adapter(url, max_retries=0)
-        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
-        with pytest.raises(DrawsFailed, match=r"4 of 5 draws failed.*status 500: on fire"):
-            generate_samples(model, rows)
 
 
 def test_the_tokens_of_the_baseline_are_asked_for_alone() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import random
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +30,6 @@ from PIL import Image
 from hedge_tasks.data.pictures import to_rgb8
 from hedge_tasks.errors import ConfigError, check_names, lookup
 from hedge_tasks.io import options
-from hedge_tasks.perturb import custom
 from hedge_tasks.perturb.base import Wording, bounded_number, number_range
 from hedge_tasks.perturb.noise import SMALLEST_SCALE, gauss_noise, shot_noise
 
@@ -97,8 +97,6 @@ class Perturbation:
         fit_output: Enlarge the frame so that nothing is cut off (undoes the translation, changes the size of the
             output).
         strength: Multiplies every range (not the probabilities): 0 leaves the image alone, 1 is the preset as written.
-        transforms: Albumentations transforms that take the place of all of the above, see `hedge_tasks.perturb.custom`.
-            Every one has a random stream of its own. They cannot be scaled by a strength.
     """
 
     name: str = "hedge"
@@ -117,7 +115,6 @@ class Perturbation:
     p_shot_noise: float = 1.0
     fit_output: bool = True
     strength: float = 1.0
-    transforms: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -125,7 +122,6 @@ class Perturbation:
         options.flag("perturbation: fit_output", self.fit_output)
         object.__setattr__(self, "rotate", number_range("rotate", self.rotate, 180.0))
         object.__setattr__(self, "strength", bounded_number("strength", self.strength, math.inf))
-        object.__setattr__(self, "transforms", self._checked_transforms())
         for key, limit in _LIMITS.items():
             value = bounded_number(key, getattr(self, key), limit)
             object.__setattr__(self, key, value)
@@ -139,22 +135,9 @@ class Perturbation:
                 f"got {self.rotate[1]:g} x {self.strength:g}"
             )
 
-    def _checked_transforms(self) -> tuple[Mapping[str, Any], ...]:
-        transforms: object = self.transforms
-        if isinstance(transforms, (str, Mapping)) or not isinstance(transforms, Sequence):
-            raise ConfigError(f"perturbation: transforms must be a list of mappings, got {transforms!r}")
-        if transforms and self.strength != 1:
-            raise ConfigError(
-                f"perturbation: strength {self.strength:g} means nothing for a list of transforms; "
-                "change their arguments instead"
-            )
-        return tuple(custom.checked(position, spec) for position, spec in enumerate(transforms))
-
     @property
     def is_identity(self) -> bool:
         """True when no seed can change the image (beyond the conversion of `to_rgb8`)."""
-        if self.transforms:
-            return False
         return not (self._has_affine or self._has_color or self._has_gauss_noise or self._has_shot_noise)
 
     @property
@@ -172,14 +155,11 @@ class Perturbation:
 
     @property
     def _has_shot_noise(self) -> bool:
-        return self.strength > 0 and self.p_shot_noise > 0 and self.shot_noise > 0
+        return self.p_shot_noise > 0 and self.shot_noise * self.strength >= SMALLEST_SCALE
 
     def settings(self) -> dict[str, Any]:
         """Everything that defines the pictures, ready for JSON; `from_config(settings())` gives the same object."""
-        if self.transforms:
-            return {"name": self.name, "transforms": [dict(spec) for spec in self.transforms], "pipeline": PIPELINE}
         out: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        del out["transforms"]
         out["rotate"] = list(self.rotate)
         out["pipeline"] = PIPELINE
         return out
@@ -214,11 +194,6 @@ class Perturbation:
         A mapping without `preset` starts from `hedge`. When it changes a range and brings no `name`, the result
         is named `custom`: only a preset at some strength may carry the preset's name.
 
-        A mapping with `transforms` is a perturbation of its own and has nothing but a `name` beside them:
-
-        >>> blur = {"class": "GaussianBlur", "blur_limit": [3, 7], "p": 1.0}
-        >>> Perturbation.from_config({"name": "blurred", "transforms": [blur]}).name
-        'blurred'
         """
         if isinstance(config, Perturbation):
             return config
@@ -232,23 +207,10 @@ class Perturbation:
         if pipeline != PIPELINE:
             raise ConfigError(f"perturbation settings were made by pipeline {pipeline!r}; this version has {PIPELINE}")
         names = [field.name for field in fields(cls)]
-        if "transforms" in values:
-            _check_alone(config)
         check_names("perturbation setting", values, [*names, "preset"])
         if "name" not in values and not set(values) <= {"strength"}:
             values["name"] = "custom"
         return replace(base, **values)
-
-
-def _check_alone(config: Mapping[str, Any]) -> None:
-    """A list of transforms replaces the ranges of a preset; both together would be read in two ways."""
-    for key in config:
-        if key not in ("name", "transforms", "pipeline", "strength"):
-            raise ConfigError(
-                f"perturbation: {key} and transforms exclude each other; a list of transforms is complete"
-            )
-    if not config["transforms"]:
-        raise ConfigError("perturbation: transforms is empty; for no perturbation take the preset 'none'")
 
 
 # What HEDGE §4.4 prints, every step always applied and the frame kept, so that the shift shows.
@@ -324,7 +286,7 @@ def perturb_image(image: Image.Image, *, seed: int, preset: str | Perturbation =
         preset: Name of a preset (see `PRESETS`) or a `Perturbation`.
 
     Raises:
-        ConfigError: The preset is unknown, or one of the user's own transforms cannot take this image.
+        ConfigError: The preset is unknown.
     """
     settings = Perturbation.from_config(preset)
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
@@ -333,7 +295,7 @@ def perturb_image(image: Image.Image, *, seed: int, preset: str | Perturbation =
         return to_rgb8(image)
     rgb = to_rgb8(image)
     pixels = np.array(rgb)
-    for step in _custom_steps(settings, int(seed)) if settings.transforms else _steps(settings, int(seed), rgb.size):
+    for step in _steps(settings, int(seed), rgb.size):
         pixels = step(pixels)
     return Image.fromarray(pixels)
 
@@ -357,12 +319,6 @@ def _streams(seed: int, number: int) -> list[int]:
 _Step = Callable[[np.ndarray], np.ndarray]
 
 
-def _custom_steps(settings: Perturbation, seed: int) -> list[_Step]:
-    """The user's transforms, each with its own random stream."""
-    streams = _streams(seed, len(settings.transforms))
-    return [partial(custom.apply, spec, seed=stream) for spec, stream in zip(settings.transforms, streams, strict=True)]
-
-
 def _steps(settings: Perturbation, seed: int, size: tuple[int, int]) -> list[_Step]:
     """The steps of one draw, in the reference's order, each with its own random stream."""
     streams = _Streams(*_streams(seed, len(fields(_Streams))))
@@ -375,11 +331,7 @@ def _steps(settings: Perturbation, seed: int, size: tuple[int, int]) -> list[_St
         steps.append(partial(gauss_noise, sigma=sigma, p=p, seed=streams.gauss_noise))
     if settings._has_shot_noise:
         grain, p = settings.shot_noise * settings.strength, settings.p_shot_noise
-        if grain >= SMALLEST_SCALE:
-            steps.append(partial(shot_noise, scale=grain, p=p, seed=streams.shot_noise))
-        else:
-            theirs = custom.albumentations().ShotNoise(scale_range=(grain, grain), p=p)
-            steps.append(_seeded(theirs, streams.shot_noise))
+        steps.append(partial(shot_noise, scale=grain, p=p, seed=streams.shot_noise))
     return steps
 
 
@@ -394,7 +346,9 @@ def _transforms(thread: int, settings: Perturbation, side: int, fit_output: bool
     built: dict[str, Any] = {}
     if not (settings._has_affine or settings._has_color):
         return built  # the library takes seconds to load
-    library = custom.albumentations()
+    os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # it asks the network for a newer version
+    import albumentations as library
+
     if settings._has_affine:
         low, high = sorted(side * angle * strength for angle in settings.rotate)
         shift, zoom = settings.translate * strength, settings.scale * strength

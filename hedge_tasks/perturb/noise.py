@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-# Below, the table of counts would be larger than an image; no preset comes near.
 SMALLEST_SCALE = 1e-5
+"""Of shot noise. Below, where its table would be larger than an image, it is left out; no preset comes near."""
 
 # Pixel values at a time. The random draws follow each other as if all were made at once.
 _CHUNK = 16_384

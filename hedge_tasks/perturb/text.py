@@ -6,20 +6,19 @@ For text tasks, where there is no image to perturb. The answer that is right sta
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from hedge_tasks.data.sentences import whole_sentences
-from hedge_tasks.errors import ConfigError, DataError, check_names, lookup
+from hedge_tasks.errors import ConfigError, check_names, lookup
 from hedge_tasks.io import options
-from hedge_tasks.io.outside import parse_json
 from hedge_tasks.perturb.base import Wording
 
 QUESTION = "{question}"
@@ -33,9 +32,8 @@ class TextPerturbation:
 
     Attributes:
         name: goes into the provenance.
-        templates: sets of introductions, by name or path of a JSON file `{"templates": ["... {question}", ...]}`. A
-            draw takes one of the sets, then one of its templates, each with the same probability. None leaves the
-            question as it is.
+        templates: names of sets of introductions. A draw takes one of the sets, then one of its templates, each with
+            the same probability. None leaves the question as it is.
         shuffle_context: put the sentences of the context into another order.
     """
 
@@ -109,41 +107,17 @@ class TextPerturbation:
         return {"kind": "text", "name": self.name, "templates": digests, "shuffle_context": self.shuffle_context}
 
 
-def load_templates(reference: str) -> tuple[str, ...]:
-    """A set of introductions: one of the package's by name, or a JSON file by a path that ends in `.json`.
+@cache
+def load_templates(name: str) -> tuple[str, ...]:
+    """A set of introductions of this package, each with `{question}` once.
 
     Raises:
-        ConfigError: there is no such set (names the nearest one), or the file is not of that form.
+        ConfigError: there is no such set; names the nearest one.
     """
-    if not isinstance(reference, str):
-        raise ConfigError(f"perturbation: templates must be names or paths, got {reference!r}")
-    if reference.endswith(".json"):
-        try:
-            return _parse_templates(Path(reference).read_text("utf-8"), reference)
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"perturbation: cannot read the templates {reference}: {error}") from None
-    return _packaged_templates(reference)
-
-
-@cache
-def _packaged_templates(name: str) -> tuple[str, ...]:
     folder = resources.files("hedge_tasks.perturb") / _FOLDER
     files = {entry.name.removesuffix(".json"): entry for entry in folder.iterdir() if entry.name.endswith(".json")}
-    return _parse_templates(lookup("set of templates", name, files).read_text("utf-8"), name)
-
-
-def _parse_templates(text: str, what: str) -> tuple[str, ...]:
-    try:
-        content = parse_json(text, what)
-    except DataError as error:
-        raise ConfigError(f"perturbation: {error}") from None
-    templates = content.get("templates") if isinstance(content, dict) else None
-    if not isinstance(templates, list) or not templates:
-        raise ConfigError(f"perturbation: {what} has no list 'templates'")
-    for template in templates:
-        if not isinstance(template, str) or template.count(QUESTION) != 1:
-            raise ConfigError(f"perturbation: {what}: a template needs {QUESTION} once, got {template!r}")
-    return tuple(templates)
+    content = json.loads(lookup("set of templates", name, files).read_text("utf-8"))
+    return tuple(content["templates"])
 
 
 def _template_names(templates: object) -> tuple[str, ...]:
@@ -154,9 +128,9 @@ def _template_names(templates: object) -> tuple[str, ...]:
             if _digest(load_templates(name)) != digest:
                 raise ConfigError(f"perturbation: the templates {name!r} are not those of these settings")
         return tuple(templates)
-    if isinstance(templates, Sequence):
+    if isinstance(templates, Sequence) and all(isinstance(name, str) for name in templates):
         return tuple(templates)
-    raise ConfigError(f"perturbation: templates must be names or paths, got {templates!r}")
+    raise ConfigError(f"perturbation: templates must be names, got {templates!r}")
 
 
 def _digest(templates: Sequence[str]) -> str:

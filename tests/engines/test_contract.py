@@ -22,12 +22,13 @@ from hedge_tasks.runs.scorers import scorers_of
 pytestmark = pytest.mark.framework
 
 # A model whose generation_config has top_k 1 and top_p 0.001, as Qwen2-VL ships it; a server started with --top-k 1;
-# one that is greedy unless a configuration says otherwise.
+# one that is greedy unless a configuration says otherwise, which is not sent: health tells.
+PURE = ("vllm_greedy", "llama_cpp_greedy")
 GREEDY = ("vllm_greedy", "llama_cpp_greedy", "transformers_serve")
 
-# llama.cpp has another order of tokens in a picture than the others (its log-probabilities differ by .25 nats, and its
+# llama.cpp has another order of tokens in a picture than vLLM (its log-probabilities differ by .25 nats, and its
 # answers are worse), so it can be compared on the text alone.
-SAME_PICTURES = ("vllm_greedy", "transformers_serve")
+SAME_PICTURES = ("vllm_greedy",)
 
 # What was drawn is fixed by seeds on all engines asked like this, so that these tests say the same every time. Engines
 # draw other noise from a seed than hedge_hf does, and its runs have another seed as well: they are independent samples.
@@ -55,7 +56,7 @@ def own_texts(picture: bool) -> list[list[str]]:
     return texts(HedgeTiny(batch_size=8), picture=picture, seed=REFERENCE_SEED)
 
 
-@on(*GREEDY)
+@on(*PURE)
 def test_pure_answers_have_the_distribution_of_hedge_hf(server: Server) -> None:
     picture = server.engine in SAME_PICTURES
     model = adapter(server)
@@ -72,8 +73,7 @@ def test_what_transformers_serve_refuses_is_recorded(server: Server) -> None:
     sample(model, draws)
     assert {"top_k", "min_p"} <= set(model.sampling_facts()["refused"])
     sent = model.sent_decoding(draws[0].request.plan.limits())
-    assert sent["refused"] == ["min_p", "top_k"]
-    assert sent["generation_config"] == {"do_sample": True, "top_p": 1.0, "top_k": 0}
+    assert (sent["refused"], sent["rest"]) == (["min_p", "top_k"], "the server's defaults")
 
 
 def run_of(folder: Path, model: str, arguments: str, documents: int, settings: str) -> Run:
