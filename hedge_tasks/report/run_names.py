@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hedge_tasks.numbers import MISSING, Table
 from hedge_tasks.report.texts import clean, flat_settings
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
@@ -66,6 +67,24 @@ def what_differs(runs: Sequence[Run]) -> list[str]:
             break
     differences = [", ".join(_in_words(key, run_settings.get(key)) for key in taken) for run_settings in settings]
     return differences if n_apart == len(runs) else _with_times(runs, differences)
+
+
+def differences(runs: Sequence[Run], names: Sequence[str]) -> Table | None:
+    """Return all settings in which runs differ, a row each, the protocol's first; None where they differ in none.
+
+    Args:
+        names: what the runs are called, no two the same.
+    """
+    settings = [{"task": run.task, "model": run.model, **dict(_settings_of(run))} for run in runs]
+    keys = dict.fromkeys(key for run_settings in settings for key in run_settings)
+    order = [*(key for key in ("task", "model", "questions", *_WORDS) if key in keys), *keys]
+    rows = []
+    for key in dict.fromkeys(order):
+        values = [run_settings.get(key) for run_settings in settings]
+        if len(set(values)) > 1:
+            shown = (MISSING if value is None else clean(value, 2 * _LONGEST) for value in values)
+            rows.append([clean(_WORDS.get(key, key), _LONGEST), *shown])
+    return Table.of(["", *names], rows) if rows else None
 
 
 def _with_times(runs: Sequence[Run], differences: Sequence[str]) -> list[str]:
