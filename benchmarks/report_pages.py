@@ -55,7 +55,7 @@ def measure_report(folder: Path, n: int, finished: Path | None) -> None:
         os.environ["HEDGE_DATA_DIR"] = str(folder)
         write_pictures(folder / "bench__pictures", n)
         config = {"dataset_path": "bench/pictures", "test_split": "test"}
-        results.append(ResultFile(Path("r"), (), {"hedge_x": config}, {}))
+        results.append(ResultFile(Path("r"), configs={"hedge_x": config}))
         run = run_with_pictures(n)
     else:
         run = repeated(load_run(finished), n)

@@ -164,7 +164,11 @@ def _suite_table(analysis: Analysis) -> Table | None:
 
 def _metrics_table(analysis: Analysis) -> Table:
     """Return the ROC-AUC of every detector under each clustering."""
-    columns = [Column("detector"), Column("samples"), *(Column(name, interval=True) for name in analysis.estimates)]
+    columns = [
+        Column("detector"),
+        Column("samples"),
+        *(Column(name, name, interval=True) for name in analysis.estimates),
+    ]
     rows: list[dict[str, Cell]] = [
         {
             **{"detector": name_of(detector), "samples": str(price_of(analysis, detector))},

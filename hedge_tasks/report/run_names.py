@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hedge_tasks.numbers import MISSING, Table
 from hedge_tasks.report.texts import clean, flat_settings
@@ -69,21 +69,24 @@ def what_differs(runs: Sequence[Run]) -> list[str]:
     return differences if n_apart == len(runs) else _with_times(runs, differences)
 
 
-def differences(runs: Sequence[Run], names: Sequence[str]) -> Table | None:
-    """Return all settings in which runs differ, a row each, the protocol's first; None where they differ in none.
+def differences(runs: Sequence[Run], names: Sequence[str]) -> tuple[Table | None, Table | None]:
+    """Return the settings in which runs differ, a row each: those that have a name, and all others.
 
     Args:
         names: what the runs are called, no two the same.
     """
     settings = [{"task": run.task, "model": run.model, **dict(_settings_of(run))} for run in runs]
-    keys = dict.fromkeys(key for run_settings in settings for key in run_settings)
-    order = [*(key for key in ("task", "model", "questions", *_WORDS) if key in keys), *keys]
+    words = {"task": "task", "model": "model", "questions": "questions", **_WORDS}
+    others = dict.fromkeys(key for of_run in settings for key in of_run if key not in words)
+    return _differing(settings, words, names), _differing(settings, {key: key for key in others}, names)
+
+
+def _differing(settings: Sequence[Mapping[str, str]], words: Mapping[str, str], names: Sequence[str]) -> Table | None:
     rows = []
-    for key in dict.fromkeys(order):
-        values = [run_settings.get(key) for run_settings in settings]
+    for key, word in words.items():
+        values = [of_run.get(key) for of_run in settings]
         if len(set(values)) > 1:
-            shown = (MISSING if value is None else clean(value, 2 * _LONGEST) for value in values)
-            rows.append([clean(_WORDS.get(key, key), _LONGEST), *shown])
+            rows.append([clean(word, 100), *(MISSING if value is None else clean(value, 100) for value in values)])
     return Table.of(["", *names], rows) if rows else None
 
 

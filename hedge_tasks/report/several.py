@@ -21,13 +21,13 @@ class SideBySide:
     """The head of a page about several runs.
 
     Attributes:
-        differs: the settings in which they differ; None where they differ in none.
+        differs: the settings in which they differ: those with a name, and the others; None where they differ in none.
         numbers: a row a run.
         pairs: paired differences of runs of a task; None where no two are of one task, or too many are.
         notes: what a reader must know before comparing.
     """
 
-    differs: Table | None
+    differs: tuple[Table | None, Table | None]
     numbers: Table
     pairs: Table | None
     notes: Sequence[str]

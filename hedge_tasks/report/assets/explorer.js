@@ -254,13 +254,15 @@ function openLinked() {
   (Explorer.all[Number(asked.get("run") ?? NaN)] ?? Explorer.all.find(has) ?? Explorer.all[0])?.open(asked.get("q"));
 }
 
-// The explorer that keys are about: the one last used, else the first that can be seen.
+// The explorer that keys are about: the one last used, else the first on the screen, else the first that is unfolded.
 function current() {
-  const visible = (explorer) => {
+  const on = (least, most) => (explorer) => {
     const box = explorer.root.getBoundingClientRect();
-    return box.height > 0 && box.bottom > 0 && box.top < innerHeight;
+    return box.height > 0 && box.bottom > least && box.top < most;
   };
-  return Explorer.active && visible(Explorer.active) ? Explorer.active : Explorer.all.find(visible);
+  const visible = on(0, innerHeight);
+  if (Explorer.active && visible(Explorer.active)) return Explorer.active;
+  return Explorer.all.find(visible) ?? Explorer.all.find(on(-Infinity, Infinity));
 }
 
 // j, k: next and previous question; /: search; Escape leaves the search.
