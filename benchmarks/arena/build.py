@@ -2,7 +2,7 @@
 
     python benchmarks/arena/build.py --out ARENA [--options FOLDER] [--triviaqa FILE]
         [--wikibio FILE] [--festa FOLDER --festa-truth FILE]
-    hedge report ARENA --serve
+    hedge report ARENA
     hedge detectors MY_RUN ARENA
 
 Nothing of the sets is in this repository; README.md says where each is published and under which terms. What is given
