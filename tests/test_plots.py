@@ -91,6 +91,7 @@ def test_strata_stand_beside_the_pooled_number() -> None:
     assert chart.categories == ("pooled", "within types", "closed", "open")
     se = chart.series[0]
     pooled, inside = detection_auroc(SCORES, "se"), within_strata(SCORES, "se")
+    assert inside is not None
     assert (se.x[0], se.bounds(0)) == (pooled.value, pooled.interval)
     assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
     assert pooled.interval != inside.interval
@@ -133,8 +134,14 @@ def test_categories_are_shares_of_what_the_judge_told() -> None:
 
 
 def test_detectors_are_rows_by_their_best_number_and_clusterings_colours() -> None:
-    values = {"nli": {"se": 0.7, "radflag": 0.6}, "embed": {"se": None, "radflag": 0.8, "vase": 0.3}}
-    numbers = {c: {d: Number(v, interval=v and (v - 0.1, v + 0.1)) for d, v in of.items()} for c, of in values.items()}
+    values: dict[str, dict[str, float | None]] = {
+        "nli": {"se": 0.7, "radflag": 0.6},
+        "embed": {"se": None, "radflag": 0.8, "vase": 0.3},
+    }
+    numbers = {
+        c: {d: Number(v, interval=None if v is None else (v - 0.1, v + 0.1)) for d, v in of.items()}
+        for c, of in values.items()
+    }
     chart = detectors_chart(numbers)
     assert chart.categories == ("RadFlag", "SE", "VASE")
     assert [(s.name, s.x, s.y) for s in chart.series] == [

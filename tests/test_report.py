@@ -97,6 +97,7 @@ def test_every_shown_number_is_the_pipelines(page: str) -> None:
         assert f"{inside.value:.3f}" in page.split("all, within question types")[1].split("</tr>")[0]
     rate = hallucination_rate(RUN.answer_sets)
     assert rate is not None
+    assert rate.value is not None
     assert f"<dd>{PERCENT(rate.value)}<small>" in page
     assert text.count('<img src="data:image/svg+xml;base64,') == 3
 

@@ -119,7 +119,12 @@ def test_an_unreliable_run_is_told_before_it_is_compared() -> None:
 @pytest.mark.parametrize(("n", "compared"), [(6, True), (7, False)])
 def test_more_runs_than_one_can_read_are_not_compared(n: int, compared: bool, monkeypatch: Any) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("hedge_tasks.report.several.compare_between", lambda analyses, names: asked.append(1) or [])
+
+    def counted(analyses: list[Analysis], names: dict[int, str]) -> list[Any]:
+        asked.append(len(analyses))
+        return []
+
+    monkeypatch.setattr("hedge_tasks.report.several.compare_between", counted)
     head = side_by_side([three()[0]] * n, [str(i) for i in range(n)])
     assert bool(asked) == compared
     assert any("not compared in pairs" in note for note in head.notes) != compared
