@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()
-    [analysis] = analyse([load_run(arguments.run)], curves=False)
+    [analysis] = analyse([load_run(arguments.run)])
     wrong = wrong_answers(explorer_data(analysis, thumbnails(analysis.run)), analysis.finding)
     if wrong is None:
         raise SystemExit("no answer of this run is wrong: there is nothing to show")

@@ -334,24 +334,6 @@ def test_wrong_uses_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "another run" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_the_report_tells_both(tmp_path: Path) -> None:
-    from hedge_tasks.report.analysis import analyse
-    from hedge_tasks.report.truth import truth_of
-    from hedge_tasks.runs.audit_files import keep_audit
-
-    run, truth = misjudged()
-    path = save_run(run, tmp_path)
-    [before] = analyse([load_run(path)], curves=False)
-    rows = dict(truth_of(before))
-    plan = make_plan(run, n=80)
-    keep_audit(load_run(path), plan, answers_of(plan, truth))
-    [after] = analyse([load_run(path)], curves=False)
-    rows = dict(truth_of(after))
-    assert "against experts" in rows["se_auroc, exact"]
-    assert "against the judge" in rows["hallucination_rate"]
-
-
 def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:
     """Experts who label every answer leave nothing of the readings."""
     chance = random.Random(2)

@@ -224,14 +224,13 @@ def page(many: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_the_page_shows_every_claim_with_its_label_and_what_draws_say(page: str) -> None:
-    claims = re.findall(r'<a class="claim (l\d) (\w+)( flagged)?" href="#(a\d+-\d+)"', page)
+    claims = re.findall(r'<a class="claim (l\d) (\w+)" href="#(a\d+-\d+)"', page)
     assert len(claims) == 18
-    assert sorted(mark for _, mark, _, _ in claims) == ["hallucinated"] * 6 + ["silent"] * 3 + ["supported"] * 9
-    assert all(f'id="{anchor}"' in page for _, _, _, anchor in claims)  # works without script
-    assert {level for level, _, _, _ in claims} >= {"l0", "l5"}
+    assert sorted(mark for _, mark, _ in claims) == ["hallucinated"] * 6 + ["silent"] * 3 + ["supported"] * 9
+    assert all(f'id="{anchor}"' in page for _, _, anchor in claims)  # works without script
+    assert {level for level, _, _ in claims} >= {"l0", "l5"}
     assert page.count("<b>✗</b><sup>") == 6  # not by colour alone
-    assert page.count(" flagged") - page.count("at least the threshold") >= 2
-    details = page[page.index('id="' + claims[0][3]) :]
+    details = page[page.index('id="' + claims[0][2]) :]
     assert re.search(r"(Supporting|Silent): [12] samples?", details)
 
 
@@ -240,15 +239,10 @@ def test_the_page_is_one_file_and_texts_stay_texts(page: str) -> None:
     assert "<b>rib</b>" not in page
     assert not re.search(r"""(src|href)=["']https?:""", page)
     assert "Content-Security-Policy" in page
-    data = re.search(r'<script type="application/json" id="claim-data">(.*?)</script>', page)
-    assert data is not None
-    found = json.loads(data[1])
-    assert len(found["scores"]) == len(found["labels"]) == 15
-    assert found["threshold"] in found["scores"]
 
 
 def test_worst_answers_come_first(page: str) -> None:
-    means = [float(text) for text in re.findall(r"mean score (\d\.\d+), highest", page)]
+    means = [float(text) for text in re.findall(r"mean score (\d\.\d+)<", page)]
     assert len(means) == 9
     assert means == sorted(means, reverse=True)
 
@@ -441,11 +435,12 @@ def test_the_report_has_a_section_on_what_is_kept(
     assert heading not in page()
     asked(capsys, many, "--keep")
     shown = page()
-    section = shown[shown.index(heading) : shown.index("<h3>Judges</h3>")]
+    section = shown[shown.index(heading) : shown.index("What it took")]
     out, _ = asked(capsys, many, "--json")
     numbers = {row["detector"]: row for row in json.loads(out)["detectors"]}
     for name in ("claim_luq", "claim_position (blind)"):  # blind baselines stand beside
-        assert str(numbers[name]["title"]) in section
+        assert f"<td>{name}</td>" in section
+        assert name in numbers
     assert len(re.findall(r'<a class="claim l\d', section)) == 6  # of the first answers
     assert "A &lt;b&gt;rib&lt;/b&gt; is broken." in section
     assert "<b>rib</b>" not in section

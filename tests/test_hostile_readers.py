@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -146,7 +145,7 @@ READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path],
     "results": (
         "results.json",
         lambda dice: dumped(mutated(RESULTS, dice)).encode(),
-        lambda path: [asdict(row) for row in getattr(read_results(path), "rows", ())],
+        lambda path: [dict(row) for row in getattr(read_results(path), "rows", ())],
     ),
 }
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import finished_run, suite_run
+from finished_runs import suite_run
 
 pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ class PageKind:
 
 
 def report(folder: Path) -> Path:
-    from test_explorer_browser import RUN
+    from test_report_browser import RUN
 
     from hedge_tasks.report import ReportOptions, build_report
 
@@ -48,18 +48,6 @@ def report_of_two(folder: Path) -> Path:
 
     runs = [suite_run(40, seed=i, model=f"model {i}") for i in range(2)]
     return written(folder / "report.html", build_report(runs, options=ReportOptions(pictures=False)))
-
-
-def detectors(folder: Path) -> Path:
-    from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-    from hedge_tasks.measures.headline import headline
-    from hedge_tasks.report.detector_page import build_detector_page
-    from hedge_tasks.runs.scorers import scorer_of
-
-    runs = [finished_run(40, seed=i) for i in range(2)]
-    tables = [detector_table(run, scorer_of(run, None), ("se", "radflag", "vase", "length")) for run in runs]
-    page = build_detector_page(tables, mean_ranks(tables), findings=[headline(run) for run in runs])
-    return written(folder / "detectors.html", page)
 
 
 def claims(folder: Path) -> Path:
@@ -101,14 +89,6 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def live(folder: Path) -> Path:
-    from test_view import filled
-
-    from hedge_tasks.report.live.site import Site
-
-    return written(folder / "live.html", Site(filled(folder / "results")).page("/") or "")
-
-
 def review(folder: Path) -> Path:
     from PIL import Image
 
@@ -122,11 +102,9 @@ def review(folder: Path) -> Path:
 
 
 PAGES = {
-    "a folder, live": PageKind(live),
     "review of made records": PageKind(review),
     "report of one run": PageKind(report),
     "report of two runs": PageKind(report_of_two),
-    "detectors": PageKind(detectors),
     "claims": PageKind(claims, unfold=False),
     "leaderboard, front": PageKind(leaderboard("index.html")),
     "leaderboard, a task": PageKind(leaderboard("task*.html")),

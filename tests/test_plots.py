@@ -24,23 +24,22 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv, safe_cell
 from hedge_tasks.measures.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import Labelled, labelled, roc_curve, within_strata
-from hedge_tasks.measures.sweep import sweep
+from hedge_tasks.measures.sweep import Point, sweep
+from hedge_tasks.numbers import Number
 from hedge_tasks.report.plots import (
     Chart,
     Series,
     categories_chart,
     detectors_chart,
-    distribution_chart,
     draw,
-    rates_chart,
     risk_coverage_chart,
     roc_chart,
     strata_chart,
+    svg_of,
     sweep_chart,
     threshold_chart,
 )
 from hedge_tasks.report.plots.drawing import COLOURS
-from hedge_tasks.report.plots.figures import all_charts
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 
@@ -87,17 +86,12 @@ def test_risk_at_full_coverage_is_the_hallucination_rate() -> None:
         assert series.y[-1] == pytest.approx(rate)
 
 
-def test_distributions_are_shares_of_each_label() -> None:
-    chart = distribution_chart(SCORES, "se")
-    assert [series.name.split()[0] for series in chart.series] == ["supported", "hallucinated"]
-    assert all(sum(series.y) == pytest.approx(1) for series in chart.series)
-
-
 def test_strata_stand_beside_the_pooled_number() -> None:
     chart = strata_chart(SCORES)
     assert chart.categories == ("pooled", "within types", "closed", "open")
     se = chart.series[0]
     pooled, inside = detection_auroc(SCORES, "se"), within_strata(SCORES, "se")
+    assert inside is not None
     assert (se.x[0], se.bounds(0)) == (pooled.value, pooled.interval)
     assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
     assert pooled.interval != inside.interval
@@ -121,26 +115,41 @@ def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
     }
     backend = EmbeddingClustering(encoder=lambda texts: [vectors[text] for text in texts])
     chart = threshold_chart(RUN, Scorer("embed", backend), steps=6)
-    others = threshold_chart(RUN, Scorer("embed", backend), ["discrete_se", "se", "vase"], steps=6)
     for i, threshold in enumerate(chart.series[0].x):
         scorer = Scorer("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
-        scorer = scorer.with_detectors(["discrete_se"])
         scores = scorer.score(RUN.answer_sets)
-        for series, name in zip((*chart.series, others.series[0]), (*SCORE_NAMES, "discrete_se"), strict=True):
+        for series, name in zip(chart.series, SCORE_NAMES, strict=True):
             assert series.y[i] == pytest.approx(detection_auroc(scores, name).value)
     with pytest.raises(ConfigError, match="threshold"):
         threshold_chart(RUN, scorer_of(RUN, None))
 
 
-def test_rates_and_categories_of_several_runs() -> None:
+def test_categories_are_shares_of_what_the_judge_told() -> None:
     other = finished_run(40, seed=1)
-    rates = rates_chart([("one", RUN), ("two", other)])
-    assert rates.series[0].x[1] == pytest.approx(np.mean([a.label for a in other.answer_sets]))
     assert categories_chart([("one", RUN)]).note == "the judge tells no categories"
     told = {f"q{i}": {"category": "minor" if i % 4 else "grave"} for i in range(40)}
     chart = categories_chart([("one", type(RUN)("t", "m", other.answer_sets, told))])
     assert chart.categories == ("grave", "minor")
     assert chart.series[0].y == (0.25, 0.75)
+
+
+def test_detectors_are_rows_by_their_best_number_and_clusterings_colours() -> None:
+    values: dict[str, dict[str, float | None]] = {
+        "nli": {"se": 0.7, "radflag": 0.6},
+        "embed": {"se": None, "radflag": 0.8, "vase": 0.3},
+    }
+    numbers = {
+        c: {d: Number(v, interval=None if v is None else (v - 0.1, v + 0.1)) for d, v in of.items()}
+        for c, of in values.items()
+    }
+    chart = detectors_chart(numbers)
+    assert chart.categories == ("RadFlag", "SE", "VASE")
+    assert [(s.name, s.x, s.y) for s in chart.series] == [
+        ("nli", (0.6, 0.7), (0.0, 1.0)),
+        ("embed", (0.8, 0.3), (0.0, 2.0)),
+    ]
+    assert chart.x_range == (0.1, 1.0)
+    assert detectors_chart({"nli": {"se": Number.undefined("no labels")}}).empty
 
 
 def test_scores_of_the_same_answers_are_compared_by_document_whatever_the_order() -> None:
@@ -172,21 +181,19 @@ def test_documents_without_label_or_score_are_left_out() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_every_chart_is_drawn_in_every_format(ending: str, tmp_path: Path) -> None:
+def test_every_kind_of_chart_is_drawn_and_twice_alike() -> None:
     estimates = {"exact": {name: detection_auroc(SCORES, name) for name in SCORE_NAMES}}
-    for chart in [*all_charts(SCORES), detectors_chart(estimates), rates_chart([("one", RUN)])]:
-        path = tmp_path / f"{chart.name}.{ending}"
-        draw(chart, path, width="page", title=True)
-        start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
-        assert path.read_bytes().startswith(start)
+    bars = Chart("bars", "", "", "", (Series("one", (0.0, 1.0), (0.2, 0.8), kind="bars"),), categories=("a", "b"))
+    lines = sweep_chart([Point(n, "se", Number(0.6, interval=(0.5, 0.7)), n) for n in (1, 3)])
+    for chart in (roc_chart(SCORES), detectors_chart(estimates), lines, bars):
+        assert svg_of(chart).startswith("<?xml")
+    assert svg_of(bars) == svg_of(bars)
 
 
-@pytest.mark.slow
-def test_the_same_figure_is_the_same_file(tmp_path: Path) -> None:
-    for name in ("a.svg", "b.svg"):
-        draw(roc_chart(SCORES), tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_ending_of_a_name_says_what_is_drawn(ending: str, start: bytes, tmp_path: Path) -> None:
+    draw(Chart("x", "", "", "", (Series("one", (0.0, 1.0), (0.2, 0.8)),)), tmp_path / f"x.{ending}")
+    assert (tmp_path / f"x.{ending}").read_bytes().startswith(start)
 
 
 def test_names_from_outside_are_text_in_a_figure(tmp_path: Path) -> None:
@@ -195,7 +202,6 @@ def test_names_from_outside_are_text_in_a_figure(tmp_path: Path) -> None:
     draw(
         Chart("x", names[1], names[2], names[3], (series, series), categories=tuple(names)),
         tmp_path / "x.svg",
-        title=True,
     )
     text = (tmp_path / "x.svg").read_text("utf-8")
     assert "<script" not in text
@@ -203,12 +209,10 @@ def test_names_from_outside_are_text_in_a_figure(tmp_path: Path) -> None:
     assert "$x^{" in text
 
 
-def test_a_wrong_ending_width_or_folder_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_wrong_ending_or_folder_is_one_clear_error(tmp_path: Path) -> None:
     chart = roc_chart(SCORES)
     with pytest.raises(ConfigError, match=r"\.png, \.svg, \.pdf, \.csv"):
         draw(chart, tmp_path / "x.bmp")
-    with pytest.raises(ConfigError, match="column, page"):
-        draw(chart, tmp_path / "x.png", width="wide")
     with pytest.raises(DataError, match="cannot write"):
         draw(chart, tmp_path / "nowhere" / "x.png")
 
@@ -286,7 +290,7 @@ def test_a_report_draws_the_figures_of_a_run(tmp_path: Path, capsys: pytest.Capt
     assert main(["report", str(run), *out, "--json"]) == 0
     files = [Path(file) for file in json.loads(capsys.readouterr().out)["figures"]]
     assert {file.suffix for file in files} == {".pdf", ".csv"}
-    kinds = ("roc", "risk-coverage", "calibration", "question-types", "detectors")
+    kinds = ("roc", "risk-coverage", "question-types", "detectors")
     assert all(any(file.stem.endswith(f"-{kind}") for file in files) for kind in kinds)
     assert not any("categories" in file.name for file in files)  # the judge tells none
     assert all(file.read_text("utf-8").startswith("series,") for file in files if file.suffix == ".csv")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import ContentChoice, TrustChoice, chosen_detectors
 
 if TYPE_CHECKING:
-    from hedge_tasks.report import ReportOptions
     from hedge_tasks.report.plots import Chart
     from hedge_tasks.runs.run_files import Run
 
@@ -22,27 +21,23 @@ def report(
     out: Path = Path("report.html"),
     figures: Path | None = None,
     serve: bool = False,
-    host: str = "127.0.0.1",
     port: int = 8765,
     task: str | None = None,
     detectors: str | None = None,
     questions: int = 5000,
-    noisy_pictures: int = 0,
 ) -> dict[str, Any]:
     """Write one self-contained HTML page about finished runs, or serve a folder's.
 
     Args:
         runs: Output folders of lmms-eval, or run files.
         out: The page.
-        figures: Folder for the runs' figures as well (ROC, risk-coverage, calibration, question types, detectors,
-            categories, relevance, number of answers, threshold), each as .pdf and its numbers as .csv.
-        serve: Show the runs of a folder in a browser instead, and how far an evaluation is that writes into it.
-        host: Address to listen at with --serve; the default is this machine only.
+        figures: Folder for the runs' figures as well (ROC, risk-coverage, question types, detectors, categories,
+            relevance, number of answers, threshold), each as .pdf and its numbers as .csv.
+        serve: Show the page to this machine instead, made again when a run file is new.
         port: Port to listen at with --serve; 0 takes a free one.
         task: Only runs of this task.
         detectors: Which ones, such as se,kle,msp, in place of those of each run.
         questions: Questions to look at singly.
-        noisy_pictures: Make the noisy pictures of so many questions again, as the model saw them; takes seconds.
     """
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.options import count
@@ -53,15 +48,18 @@ def report(
     options = ReportOptions(
         pictures=not contents.no_pictures,
         curves=not contents.no_curves,
-        noisy_pictures=count("--noisy-pictures", noisy_pictures),
         questions=count("--questions", questions),
         detectors=chosen_detectors(detectors, ()) or None,
     )
+
+    def built(progress: Callable[[str], None] = lambda text: None) -> tuple[str, list[Run]]:
+        finished = [run for path in runs for run in load_runs(path, task, trust=trust.trust_run)]
+        return build_report(finished, result_files(runs), options, progress), finished
+
     if serve:
-        return _serve(runs, options, host, port)
-    finished = [run for path in runs for run in load_runs(path, task, trust=trust.trust_run)]
+        return _serve(runs, lambda: built()[0], port)
     with progress(name="Report") as bar:
-        page = build_report(finished, result_files(runs), options, lambda text: _step(bar, text))
+        page, finished = built(lambda text: _step(bar, text))
     write_whole(out, page)
     facts: dict[str, Any] = {"report": str(out), "bytes": len(page.encode()), "runs": [run.title for run in finished]}
     if figures:
@@ -103,20 +101,19 @@ def _charts(run: Run, *, curves: bool) -> Iterator[tuple[str, Chart]]:
         detectors = main_detectors(scorer.detectors)
         yield f"n-{name}", plots.sweep_chart([*sweep(run.answer_sets, scorer, usual_sizes(most), detectors)])
         if scorer.backend.name == "embed":
-            yield f"threshold-{name}", plots.threshold_chart(run, scorer, detectors)
+            yield f"threshold-{name}", plots.threshold_chart(run, scorer)
 
 
-def _serve(runs: list[Path], options: ReportOptions, host: str, port: int) -> dict[str, Any]:
+def _serve(runs: list[Path], build: Callable[[], str], port: int) -> dict[str, Any]:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.commands import say
-    from hedge_tasks.report.live.server import ViewServer
-    from hedge_tasks.report.live.site import Site
+    from hedge_tasks.report.serve import ReportServer
 
     if len(runs) != 1:
         raise ConfigError(f"--serve shows one folder, which may hold several runs, and there are {len(runs)}")
-    with ViewServer(Site(runs[0], options), host, port) as server:
-        key = "" if server.key is None else " (whoever has this address sees the answers)"
-        say(f"{server.url}{key}\nCtrl-C ends.")
+    with ReportServer(runs[0], build, port) as server:
+        server.page()
+        say(f"{server.url}\nCtrl-C ends.")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

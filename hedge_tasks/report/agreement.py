@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+from hedge_tasks.numbers import PERCENT, Cell, Column, Table
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Agreement, cohen_kappa
+from hedge_tasks.statistics import cohen_kappa
 
 Labels = Mapping[str, int | None]
-
-
-@dataclass(frozen=True)
-class JudgePair:
-    """Two judges on the answers that both decided.
-
-    Attributes:
-        a, b: names of the judges.
-        n: answers that both decided.
-        share: of those, with equal labels.
-        kappa: Cohen's, with its interval.
-    """
-
-    a: str
-    b: str
-    n: int
-    share: float
-    kappa: Agreement
 
 
 def labels_by_judge(run: Run, others: Sequence[Run] = ()) -> dict[str, Labels]:
@@ -52,16 +34,19 @@ def labels_by_judge(run: Run, others: Sequence[Run] = ()) -> dict[str, Labels]:
     return dict(judges)
 
 
-def agreements(judges: Mapping[str, Labels]) -> list[JudgePair]:
-    """Return every two judges that decided some of the same answers."""
-    judge_pairs = []
+def agreements(judges: Mapping[str, Labels]) -> Table | None:
+    """Return every two judges on the answers that both decided: share of equal labels, Cohen's kappa; None without."""
+    rows: list[dict[str, Cell]] = []
     for a, b in combinations(judges, 2):
         pairs = [(x, judges[b].get(id)) for id, x in judges[a].items()]
         decided = [(x, y) for x, y in pairs if x is not None and y is not None]
         if decided:
             share = sum(x == y for x, y in decided) / len(decided)
-            judge_pairs.append(JudgePair(a, b, len(decided), share, cohen_kappa(*zip(*decided, strict=True))))
-    return judge_pairs
+            kappa = cohen_kappa(*zip(*decided, strict=True))
+            rows.append({"judge": a, "second": b, "both": len(decided), "agree": share, "kappa": kappa})
+    names = [Column("judge"), Column("second", "second judge"), Column("both", "both decided")]
+    columns = [*names, Column("agree", format=PERCENT), Column("kappa", "Cohen's κ", interval=True)]
+    return Table(columns, rows) if rows else None
 
 
 def _judge_of(run: Run) -> str:

@@ -16,9 +16,7 @@ from hedge_tasks.measures.headline import Headline, auroc_by, headline, readable
 from hedge_tasks.measures.measure import SumsMeasure
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
-from hedge_tasks.numbers import Number
-from hedge_tasks.report.plots.charts import Chart
-from hedge_tasks.report.plots.figures import sweep_chart, threshold_chart
+from hedge_tasks.numbers import SIGNED, Column, Number, Table
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
@@ -38,8 +36,6 @@ class Analysis:
         estimates: ROC-AUC by scorer and score, by experts where there is an audit.
         within: the same within question types, where there are any.
         left_out: scorer -> why it could not be applied.
-        sweeps: scorer -> ROC-AUC against the number of answers.
-        thresholds: scorer -> ROC-AUC against the threshold.
         suite: the suite's own numbers; empty for a task of none.
     """
 
@@ -49,13 +45,7 @@ class Analysis:
     estimates: Mapping[str, Mapping[str, Number]]
     within: Mapping[str, Mapping[str, StratifiedAuroc]]
     left_out: Mapping[str, str] = field(default_factory=dict)
-    sweeps: Mapping[str, Chart] = field(default_factory=dict)
-    thresholds: Mapping[str, Chart] = field(default_factory=dict)
     suite: Sequence[tuple[SumsMeasure, Number]] = ()
-
-    @property
-    def labels(self) -> list[int]:
-        return [a.label for a in self.run.answer_sets if a.label is not None]
 
     @property
     def detectors(self) -> list[str]:
@@ -69,16 +59,26 @@ class Analysis:
             return main_detectors(self.detectors)
         return main_detectors(name for name in self.detectors if self.has_number(name))
 
+    @property
+    def leading(self) -> str | None:
+        """The clustering whose figures are drawn: that of the best detector which samples, else the first."""
+        sampling = self.finding.sampling
+        return sampling.clustering if sampling is not None else next(iter(self.scores), None)
+
+    @property
+    def n(self) -> int:
+        """Clean answers that every question has."""
+        return min((len(a.clean) for a in self.run.answer_sets), default=0)
+
+    @cached_property
+    def finding(self) -> Headline:
+        """The headline of the run, and how far it can be trusted."""
+        return headline(self.run, self.scores, scorers=self.scorers, left_out=self.left_out)
+
     def has_number(self, detector: str) -> bool:
         """Return whether a detector has a ROC-AUC under any clustering."""
         numbers = (estimates.get(detector) for estimates in self.estimates.values())
         return any(number is not None and number.defined for number in numbers)
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why ROC-AUCs are undefined, each reason once."""
-        numbers = (number for estimates in self.estimates.values() for number in estimates.values())
-        return sorted({str(number.reason) for number in numbers if not number.defined})
 
     def drawn(self, clustering: str) -> tuple[str, ...]:
         """Return the detectors of a chart with a line each: of many the best ones, in their order in `shown`."""
@@ -87,22 +87,10 @@ class Analysis:
         best = sorted(candidates, key=lambda name: -1.0 if (v := estimates[name].value) is None else v, reverse=True)
         return tuple(name for name in candidates if name in best[:MOST_DRAWN])
 
-    @cached_property
-    def finding(self) -> Headline:
-        """The headline of the run, and how far it can be trusted."""
-        return headline(self.run, self.scores, scorers=self.scorers, left_out=self.left_out)
-
-    @property
-    def n(self) -> int:
-        """Clean answers that every question has."""
-        return min((len(a.clean) for a in self.run.answer_sets), default=0)
-
 
 def analyse(
     runs: Sequence[Run],
     *,
-    curves: bool = True,
-    sizes: Sequence[int] | None = None,
     detectors: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Analysis]:
@@ -111,28 +99,20 @@ def analyse(
     A scorer whose model cannot be had is left out with the reason.
 
     Args:
-        curves: whether the curves over the number of answers and over the threshold are made: they cluster again.
-        sizes: numbers of answers on the first curve; by default 1, 2, 3, 5, 10, 15, 20, ...
         detectors: names of those that score; by default those of each run.
         progress: called with what is being done, in words.
     """
     backends: dict[str, Scorer] = {}
-    chosen = None if detectors is None else tuple(detectors)
-    return [_analyse(run, _scorers(run, backends, chosen), curves, sizes, progress) for run in runs]
+    analyses = []
+    for run in runs:
+        scorers = _shared(run, scorers_or_exact(run), backends)
+        if detectors is not None:
+            scorers = {name: replace(scorer, detectors=tuple(detectors)) for name, scorer in scorers.items()}
+        analyses.append(_analyse(run, scorers, progress))
+    return analyses
 
 
-def _scorers(run: Run, backends: dict[str, Scorer], detectors: tuple[str, ...] | None) -> dict[str, Scorer]:
-    shared = _shared(run, scorers_or_exact(run), backends)
-    return shared if detectors is None else {n: replace(s, detectors=detectors) for n, s in shared.items()}
-
-
-def _analyse(
-    run: Run,
-    scorers: Mapping[str, Scorer],
-    curves: bool,
-    sizes: Sequence[int] | None,
-    progress: Callable[[str], None],
-) -> Analysis:
+def _analyse(run: Run, scorers: Mapping[str, Scorer], progress: Callable[[str], None]) -> Analysis:
     scores: dict[str, Sequence[Scores]] = {}
     left_out: dict[str, str] = {}
     for name, scorer in scorers.items():
@@ -151,31 +131,7 @@ def _analyse(
         name: {score: w for score in scorers[name].detectors if (w := within_strata(s, score)) is not None}
         for name, s in scores.items()
     }
-    analysis = Analysis(run, applied, scores, estimates, within, left_out, suite=numbers_of_run(run))
-    # A run with one draw a document has nothing to cluster, and its numbers all the same.
-    return _with_curves(analysis, sizes, progress) if curves and analysis.n else analysis
-
-
-def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
-    from hedge_tasks.clustering.embedding import EmbeddingClustering
-    from hedge_tasks.llm.loading import ModelUnavailableError
-    from hedge_tasks.measures.sweep import sweep, usual_sizes
-
-    sweeps, thresholds = {}, {}
-    left_out = dict(analysis.left_out)
-    for name, scorer in analysis.scorers.items():
-        progress(f"{analysis.run.task}: {name}, curves")
-        chosen = [n for n in sizes or usual_sizes(analysis.n) if n <= analysis.n]
-        detectors = analysis.drawn(name)
-        try:
-            points = sweep(analysis.run.answer_sets, scorer, chosen, detectors, whole=analysis.scores[name])
-            sweeps[name] = sweep_chart(list(points))
-            if isinstance(scorer.backend, EmbeddingClustering):
-                thresholds[name] = threshold_chart(analysis.run, scorer, detectors)
-        except ModelUnavailableError as error:
-            # What was kept with the run does for its clustering; of fewer answers a model may have to say more.
-            left_out[f"{name}, its curves"] = str(error)
-    return replace(analysis, sweeps=sweeps, thresholds=thresholds, left_out=left_out)
+    return Analysis(run, applied, scores, estimates, within, left_out, numbers_of_run(run))
 
 
 def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
@@ -236,11 +192,6 @@ def compare_within(analysis: Analysis) -> list[Pair]:
     return pairs
 
 
-def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
-    adjusted = max_t([pair.comparison for pair in pairs])
-    return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
-
-
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
     """Compare runs of one task with each other: the suite's numbers, hallucination rates, all detectors that both have.
 
@@ -259,7 +210,8 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
             for score in both:
                 if comparison := compare_two_runs(first.scores[name], second.scores[name], score):
                     pairs.append(Pair(first.run.task, f"{name}, {name_of(score)}", names[i], names[k], comparison))
-    return _corrected(pairs)
+    adjusted = max_t([pair.comparison for pair in pairs])
+    return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
 def _compare_suites(first: Analysis, second: Analysis, a: str, b: str) -> list[Pair]:
@@ -272,3 +224,18 @@ def _compare_suites(first: Analysis, second: Analysis, a: str, b: str) -> list[P
             if comparison := compare_documents(measure, *sides):
                 pairs.append(Pair(first.run.task, measure.title, a, b, comparison))
     return pairs
+
+
+def table_of(pairs: Sequence[Pair]) -> Table:
+    """Return comparisons as a table; a difference is of the first less the second, on the documents that both have."""
+    adjusted = any(pair.p_adjusted is not None for pair in pairs)
+    columns = [
+        *map(Column, ("of", "what", "a", "b")),
+        Column("difference", "a - b", format=SIGNED, interval=True),
+        Column("p", "p (max-T)" if adjusted else "p (exploratory)", show="p"),
+        Column("pairs", "paired", show="n", of="difference"),
+        Column("rarer", "rarer class", show="n_rarer", of="difference"),
+    ]
+    names = ((pair, {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b}) for pair in pairs)
+    rows = [{**about, "difference": pair.comparison.number, "p": pair.p} for pair, about in names]
+    return Table(columns, rows, "Paired differences, on the same answers")

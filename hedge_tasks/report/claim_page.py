@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -14,16 +15,16 @@ from hedge_tasks import __version__
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.words import words
 from hedge_tasks.detectors.registry import get
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.measures.claim_finding import claim_finding
+from hedge_tasks.measures.detector_table import numbers_table
 from hedge_tasks.measures.headline import Headline, judge_in_words
-from hedge_tasks.measures.unit_numbers import Flagged, flagged
-from hedge_tasks.measures.unit_table import UnitTable
-from hedge_tasks.report.pages import View, asset, render
+from hedge_tasks.measures.unit_table import UnitTable, kept_numbers
+from hedge_tasks.numbers import reason_lines
+from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.pictures import NONE, Thumbnails, thumbnails
 from hedge_tasks.report.run_names import names_of_runs
-from hedge_tasks.report.texts import script_json
 from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics.base import FloatArray
@@ -34,10 +35,12 @@ LEVELS = 5
 ANSWERS = 200
 """Answers that a page shows; the numbers are of all."""
 
+IN_REPORT = 3
+"""Answers that a report shows; `hedge claims RUN --html` shows them all."""
+
 _CLAIMS = 80
 _LONGEST = 300
 _DRAWS = 40
-_SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 
 _VERDICTS = ("contradicting", "silent", "supporting")
 _MARKS = {1: "hallucinated", 0: "supported", None: "unlabelled"}
@@ -49,10 +52,8 @@ def build_claim_page(
     run: Run,
     *,
     finding: Headline | None = None,
-    detector: str | None = None,
     answers: int = ANSWERS,
     pictures: bool = True,
-    views: Sequence[View] = (),
 ) -> str:
     """Return the page as HTML.
 
@@ -60,81 +61,101 @@ def build_claim_page(
         table: numbers of the run; None where nothing is labelled.
         run: whose claims they are: verdicts and pictures of the answers come from it.
         finding: of the run, whose state of trust then stands on the page.
-        detector: whose scores shade the claims; by default the best that is not blind, else LUQ.
         answers: most answers to show, those of the highest mean score.
         pictures: whether the pictures of the answers are looked for.
-        views: other pages about the run.
 
     Raises:
-        DataError: no claim has a score of that detector.
+        DataError: no claim has a score.
     """
-    name = detector or default_detector(scored, table)
-    chosen = {answer.answers.id for _, answer in ranked_answers(scored, name)[:answers]}
+    chosen = {answer.answers.id for _, answer in ranked_answers(scored, default_detector(scored, table))[:answers]}
     part = replace(run, answer_sets=tuple(a for a in run.answer_sets if a.id in chosen))
     small_pictures = thumbnails(part) if pictures else NONE
-    shown, n_ranked = worst_answers(scored, table, name, answers, pictures=small_pictures, verdicts=run.verdicts)
-    threshold = threshold_of(table, name)
     return render(
         "claims.html.j2",
         scripts=[asset("page.js"), asset("claims.js")],
         title=f"Claims of {names_of_runs([run])[0]}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
-        views=views,
         finding=finding,
-        sentence=claim_finding(table) if table else "No claim is labelled, so nobody knows which of them are wrong.",
-        claims_labelled=table is not None,
-        verdicts=sorted({answer["verdict"]["label"] for answer in shown if answer["verdict"]}),
+        claims=_view(scored, table, run, small_pictures, answers),
         pictures_note=small_pictures.note,
-        about=f"{scored.settings.get('decomposition', 'claims')} by {scored.settings.get('support', 'support')}",
-        price=str(scored.price),
-        detector=get(name).title,
-        name=name,
-        table=table,
-        points=_points(table, name),
-        threshold=threshold,
-        data=_data(table, name, threshold),
-        answers=shown,
-        n_answers=n_ranked,
-        left_out=list((table.left_out if table else scored.left_out).items()),
     )
 
 
+def claim_section(run: Run, anchor: str, pictures: Thumbnails = NONE) -> dict[str, Any] | None:
+    """Return a report's view of the claims kept with a run; None where nothing is kept. No model is called.
+
+    Args:
+        anchor: in front of all anchors of this run.
+        pictures: of the documents.
+    """
+    kept = kept_numbers(run)
+    if kept is None:
+        return None
+    try:
+        return _view(kept.scored, kept.table, run, pictures, IN_REPORT, anchor) if kept.scored else {"failed": kept.why}
+    except HedgeError as error:
+        return {"failed": str(error)}
+
+
+def _view(
+    scored: ScoredClaims, table: UnitTable | None, run: Run, pictures: Thumbnails, most: int, anchor: str = ""
+) -> dict[str, Any]:
+    """Return what the templates show: the finding, the price, numbers, and the most suspicious answers.
+
+    Raises:
+        DataError: no claim has a score.
+    """
+    name = default_detector(scored, table)
+    ranked = ranked_answers(scored, name)
+    left_out = reason_lines("left out", (table.left_out if table else scored.left_out).items())
+    return {
+        "failed": "",
+        "about": f"{scored.settings.get('decomposition', 'claims')} by {scored.settings.get('support', 'support')}",
+        "price": str(scored.price),
+        "sentence": claim_finding(table) if table else "No claim is labelled, so nobody knows which of them are wrong.",
+        "labelled": table is not None,
+        "numbers": numbers_table(table.rows, against="blind", brief=True, title="", notes=left_out) if table else None,
+        "detector": get(name).title,
+        "answers": worst_answers(ranked[:most], name, table, anchor, pictures=pictures, verdicts=run.verdicts),
+        "n_answers": len(ranked),
+    }
+
+
 def worst_answers(
-    scored: ScoredClaims,
-    table: UnitTable | None,
+    ranked: Sequence[tuple[float, ScoredAnswer]],
     name: str,
-    most: int,
+    table: UnitTable | None,
     prefix: str = "",
     *,
     pictures: Thumbnails = NONE,
     verdicts: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-) -> tuple[list[dict[str, Any]], int]:
-    """Return the answers of the highest mean score, as the templates show them, and how many there are in all.
+) -> list[dict[str, Any]]:
+    """Return answers as the templates show them.
 
     Args:
+        ranked: as `ranked_answers` gives them.
         name: of the detector whose scores shade the claims.
-        most: answers to show.
         prefix: of all anchors, so that a page may show several runs.
         pictures: of the documents.
         verdicts: on the whole answers, by id.
-
-    Raises:
-        DataError: no claim has a score of that detector.
     """
-    ranked = ranked_answers(scored, name)
-    values = np.concatenate([scored_answer.scores[name] for _, scored_answer in ranked])
+    values = np.concatenate([answer.scores[name] for _, answer in ranked])
     values = values[np.isfinite(values)]
     ends = float(values.min()), float(values.max())
-    options = dict(table.settings) if table else {}
+    counting = {key: str(table.settings[key]) for key in ("silent", "errors")} if table else {}
     entries = []
-    for place, (_, scored_answer) in enumerate(ranked[:most]):
-        answer = _answer(scored_answer, scored_answer.scores[name], ends, options, f"{prefix}a{place}")
-        places = dict(pictures.of_document).get(scored_answer.answers.id, ())
-        answer["pictures"] = [pictures.addresses[i] for i in places]
-        answer["verdict"] = _verdict(scored_answer, verdicts.get(scored_answer.answers.id))
-        entries.append(answer)
-    return entries, len(ranked)
+    for place, (mean, answer) in enumerate(ranked):
+        id = answer.answers.id
+        entries.append(
+            {
+                **_answer(answer, answer.scores[name], ends, counting, f"{prefix}a{place}"),
+                "mean": mean,
+                "pictures": [pictures.addresses[i] for i in pictures.of_document.get(id, ())],
+                "verdict": _verdict(answer, verdicts.get(id)),
+            }
+        )
+    return entries
 
 
 def ranked_answers(scored: ScoredClaims, name: str) -> list[tuple[float, ScoredAnswer]]:
@@ -174,59 +195,28 @@ def default_detector(scored: ScoredClaims, table: UnitTable | None) -> str:
     return next((name for name in ("claim_luq", *names) if name in names), "claim_luq")
 
 
-def threshold_of(table: UnitTable | None, name: str) -> float | None:
-    """From which score on claims are flagged; None without labels."""
-    rows = {row.detector: row for row in table.rows} if table else {}
-    flag = rows[name].flagged if name in rows else None
-    return flag.threshold if flag else None
-
-
-def _points(table: UnitTable | None, name: str) -> list[Flagged]:
-    """Precision and recall at some shares, for readers without script."""
-    if table is None or name not in table.columns:
-        return []
-    points = [flagged(table.columns[name], share) for share in _SHARES]
-    return list({point.threshold: point for point in points if point is not None}.values())
-
-
-def _data(table: UnitTable | None, name: str, threshold: float | None) -> Any:
-    """Scores and labels of all labelled claims, for the slider."""
-    from markupsafe import Markup
-
-    if table is None or threshold is None or not np.isfinite(table.columns[name].values).all():
-        return None
-    pairs = [table.columns[name].values.tolist(), table.columns[name].labels.tolist()]
-    return Markup(script_json({"scores": pairs[0], "labels": pairs[1], "threshold": threshold}))
-
-
 def _answer(
-    scored_answer: ScoredAnswer, values: FloatArray, ends: tuple[float, float], options: dict[str, object], anchor: str
+    scored_answer: ScoredAnswer, values: FloatArray, ends: tuple[float, float], counting: Mapping[str, str], anchor: str
 ) -> dict[str, Any]:
-    counting: dict[str, str] = {key: str(options[key]) for key in ("silent", "errors") if key in options}
-    shown_values = values[:_CLAIMS].tolist()
-    claims = [_claim(scored_answer, k, value, ends, counting, anchor) for k, value in enumerate(shown_values)]
-    finite, answers = values[np.isfinite(values)], scored_answer.answers
+    labels = scored_answer.counted_labels(**counting)
+    shown = values[:_CLAIMS].tolist()
+    claims = [_claim(scored_answer, k, value, labels[k], ends, anchor) for k, value in enumerate(shown)]
+    answers = scored_answer.answers
     return {
         "id": answers.id,
         "question": answers.question,
         "anchor": anchor,
-        "mean": float(finite.mean()),
-        "worst": float(finite.max()),
         "reference": answers.reference or "",
         "segments": _segments(scored_answer, claims),
         "claims": claims,
         "more": max(0, len(scored_answer.claims) - _CLAIMS),
-        "draws": [(f"clean {j}", answer.text) for j, answer in enumerate(answers.clean[:_DRAWS])]
-        + [(f"noisy {j}", answer.text) for j, answer in enumerate(answers.noisy[:_DRAWS])],
     }
 
 
 def _claim(
-    answer: ScoredAnswer, k: int, value: float, ends: tuple[float, float], counting: dict[str, str], anchor: str
+    answer: ScoredAnswer, k: int, value: float, label: int | None, ends: tuple[float, float], anchor: str
 ) -> dict[str, Any]:
-    claim_label = answer.labels[k]
-    label = answer.counted_labels(**counting)[k]
-    mark = "silent" if claim_label is not None and claim_label.silent else _MARKS[label]
+    known = answer.labels[k]
     low, high = ends
     share = (value - low) / (high - low) if high > low else 0.0
     return {
@@ -235,9 +225,8 @@ def _claim(
         "text": answer.claims[k].text,
         "score": value if math.isfinite(value) else None,
         "level": min(LEVELS, math.ceil(share * LEVELS - 1e-9)) if math.isfinite(value) else 0,
-        "mark": mark,
-        "severity": claim_label.severity if claim_label is not None and label == 1 else None,
-        "correction": claim_label.correction if claim_label is not None else None,
+        "mark": "silent" if known is not None and known.silent else _MARKS[label],
+        "correction": known.correction if known is not None else None,
         "groups": _draws(answer, k),
     }
 
@@ -260,30 +249,20 @@ def _segments(answer: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tu
 def _draws(answer: ScoredAnswer, k: int) -> list[dict[str, Any]]:
     """Return the verdict of each draw on a claim, with its sentence nearest to the claim: contradictions first."""
     claim_words = frozenset(words(answer.claims[k].text))
-    answers = [*answer.answers.clean, *answer.answers.noisy]
-    rows = []
-    for number, (draw, verdict, entailed) in enumerate(answer.evidence.verdicts(k)):
-        if (draw.startswith("clean") and number >= _DRAWS) or number - answer.evidence.n_clean >= _DRAWS:
-            continue
-        near, sentence = _nearest(claim_words, answers[number].text)
-        rows.append({"draw": draw, "said": verdict, "entail": entailed, "near": near, "sentence": sentence})
+    draws = [*answer.answers.clean, *answer.answers.noisy]
+    rows: dict[str, list[tuple[float, str, str]]] = {verdict: [] for verdict in _VERDICTS}
+    for (draw, verdict, _), text in zip(answer.evidence.verdicts(k), draws, strict=False):
+        sentences = (_shared(claim_words, sentence) for sentence in split_sentences(text.text) or [text.text])
+        near, sentence = max(sentences, key=itemgetter(0))
+        rows[verdict].append((-near, draw, sentence))
     return [
-        {"said": verdict.capitalize(), "rows": sorted(same_verdict, key=lambda row: (-row["near"], row["draw"]))}
-        for verdict in _VERDICTS
-        if (same_verdict := [row for row in rows if row["said"] == verdict])
+        {"said": verdict.capitalize(), "n": len(same), "rows": [(d, s) for _, d, s in sorted(same)[:_DRAWS]]}
+        for verdict, same in rows.items()
+        if same
     ]
 
 
-def _nearest(claim_words: frozenset[str], text: str) -> tuple[float, str]:
-    """Return the sentence that shares most words with a claim, of all words of both; and that share."""
-    best, nearest = -1.0, text
-    for sentence in split_sentences(text):
-        sentence_words = frozenset(words(sentence))
-        share = (
-            len(sentence_words & claim_words) / len(sentence_words | claim_words)
-            if sentence_words | claim_words
-            else 0.0
-        )
-        if share > best:
-            best, nearest = share, sentence
-    return best, nearest
+def _shared(claim_words: frozenset[str], sentence: str) -> tuple[float, str]:
+    """Return the share of words that a sentence shares with a claim, of all words of both; and the sentence."""
+    own = frozenset(words(sentence))
+    return len(own & claim_words) / max(len(own | claim_words), 1), sentence

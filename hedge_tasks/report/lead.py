@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
@@ -11,17 +11,16 @@ from hedge_tasks.judging.outcomes import readings_line
 from hedge_tasks.lmms.catalogue import titles
 from hedge_tasks.measures.headline import judge_in_words
 from hedge_tasks.measures.measure import Measure
+from hedge_tasks.measures.seed_spread import COVERED
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.report.analysis import Analysis
-from hedge_tasks.report.plots.charts import Chart, Series
 from hedge_tasks.report.plots.figures import auroc_start
-from hedge_tasks.report.svg import N_COLOURS
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.health import decoding_line, health_of
 from hedge_tasks.runs.run_files import Run
 
-_MOST = 200
+_MOST = 400
 _MOST_JUDGES = 3
 _WEIGHTS = {"logprob": "log-probability", "uniform": "all the same"}
 
@@ -35,7 +34,6 @@ class Bar:
         colour: number of its colour; None for a baseline.
         estimate: the ROC-AUC.
         at, low, high: where value and interval are; no interval where there is none.
-        y: how far down in the row.
     """
 
     clustering: str
@@ -44,7 +42,6 @@ class Bar:
     at: float
     low: float | None
     high: float | None
-    y: float
 
 
 @dataclass(frozen=True)
@@ -55,52 +52,41 @@ class DetectorRow:
         name: for people.
         draws: answers a question that it looks at besides the baseline answer.
         bars: one a clustering, in the order of the run.
-        height: of the row, in pixels.
         note: what kind of baseline it is; empty for a detector.
     """
 
     name: str
     draws: Price
     bars: tuple[Bar, ...]
-    height: float
     note: str = ""
 
 
-LEAD_TITLE = "Which detector finds the hallucinations?"
-
+N_COLOURS = 6
 _MOST_TICKS = 7
-_CROWDED = (0.4, 0.6)
-"""Too near to chance to be written as well where there are many ticks."""
-_LINE = 22.0
-"""Pixels between the clusterings of a detector."""
+_FREE = Price(0.0, 0, 0)
 
 
-def setup_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the setup of a run: task, model, prompt, judge, ... as pairs of a term and its text.
-
-    Args:
-        weights: how the answers of the run are weighted, see `Scores.weighting`.
-    """
+def setup_of(analysis: Analysis) -> list[tuple[str, str]]:
+    """Return the setup of a run: task, model, prompt, judge, ... as pairs of a term and its text."""
+    run = analysis.run
+    n = analysis.n
     noisy = min((len(a.noisy) for a in run.answer_sets), default=0)
-    n = min((len(a.clean) for a in run.answer_sets), default=0)
     title = titles().get(run.task)
     documents = run.settings.get("documents")
-    prompt = documents.get("prompt") if isinstance(documents, Mapping) else None
+    health = health_of(run)
+    weights = sorted({s.weighting for scores in analysis.scores.values() for s in scores})
     rows = [
         ("Task", f"{run.task}" + (f": {title}" if title else "")),
         ("Model", run.model or "unknown"),
         ("Questions", f"{len(run.answer_sets)}, each with 1 baseline + {n} clean + {noisy} noisy answers"),
-        *([("Prompt", str(prompt))] if prompt else []),
+        ("Prompt", str(documents.get("prompt") or "") if isinstance(documents, Mapping) else ""),
         ("Judge", _judges(run)),
+        ("Readings", readings_line(health.readings)),
+        ("Decoding", decoding_line(health)),
+        ("Answer weights", " and ".join(_WEIGHTS.get(name, name) for name in weights)),
+        ("Intervals", COVERED),
     ]
-    health = health_of(run)
-    if readings := readings_line(health.readings):
-        rows.append(("Readings", readings))
-    if decoding := decoding_line(health):
-        rows.append(("Decoding", decoding))
-    if weights:
-        rows.append(("Answer weights", " and ".join(_WEIGHTS.get(name, name) for name in sorted(weights))))
-    return [(term, clean(text, _MOST)) for term, text in rows]
+    return [(term, clean(text, _MOST)) for term, text in rows if text]
 
 
 def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
@@ -125,37 +111,25 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
 
 
 def detector_rows(analysis: Analysis) -> list[DetectorRow]:
-    """Return the detectors of a run, by their highest ROC-AUC under any clustering; free and blind ones last."""
-    by_detector = {
-        name: [
-            (i, clustering, estimate)
-            for i, (clustering, estimates) in enumerate(analysis.estimates.items())
-            if (estimate := estimates.get(name)) is not None and estimate.value is not None
-        ]
-        for name in analysis.shown
-    }
-    by_detector = {name: numbers for name, numbers in by_detector.items() if numbers}
-    baselines = _baselines(analysis) if by_detector else []
-    start = axis_start([*(e for numbers in by_detector.values() for _, _, e in numbers), *(e for _, _, e in baselines)])
-    ranked = []
-    for name, numbers in by_detector.items():
-        bars = tuple(_bar(place, i, clustering, e, start) for place, (i, clustering, e) in enumerate(numbers))
-        best = max(e.value or 0.0 for _, _, e in numbers)
-        ranked.append((best, DetectorRow(name_of(name), price_of(analysis, name), bars, _LINE * len(bars))))
-    rows = [row for _, row in sorted(ranked, key=lambda pair: (-pair[0], pair[1].name))]
-    free = Price(0.0, 0, 0)
-    return rows + [
-        DetectorRow(name, free, (_bar(0, None, note, estimate, start),), _LINE, note)
-        for name, note, estimate in baselines
+    """Return the detectors of a run, by their highest ROC-AUC under any clustering; what is free stands last."""
+    numbers = {name: _numbers_of(analysis, name) for name in analysis.shown}
+    best = {name: max(n.value or 0.0 for *_, n in of_name) for name, of_name in numbers.items() if of_name}
+    free = analysis.finding.free if best else None
+    start = axis_start([n for name in best for *_, n in numbers[name]] + ([free.number] if free else []))
+    rows = [
+        DetectorRow(name_of(name), price_of(analysis, name), tuple(_bar(*n, start) for n in numbers[name]))
+        for name in sorted(best, key=lambda name: (-best[name], name_of(name)))
     ]
+    if free is not None and free.detector not in analysis.shown:
+        bar = _bar(None, "free", free.number, start)
+        rows.append(DetectorRow(free.name.removeprefix("the "), _FREE, (bar,), "free"))
+    return rows
 
 
-def _baselines(analysis: Analysis) -> list[tuple[str, str, Number]]:
-    """Return what detectors have to beat: name, kind, and ROC-AUC."""
-    free = analysis.finding.free
-    if free is None or free.detector in analysis.shown:
-        return []
-    return [(free.name.removeprefix("the "), "free", free.number)]
+def _numbers_of(analysis: Analysis, detector: str) -> list[tuple[int, str, Number]]:
+    """Return the ROC-AUCs of a detector: colour and name of the clustering, and the number."""
+    of_clusterings = ((i % N_COLOURS, name, e.get(detector)) for i, (name, e) in enumerate(analysis.estimates.items()))
+    return [(colour, name, number) for colour, name, number in of_clusterings if number is not None and number.defined]
 
 
 def axis_start(numbers: Sequence[Number]) -> float:
@@ -166,41 +140,24 @@ def axis_start(numbers: Sequence[Number]) -> float:
 def axis_ticks(rows: Sequence[DetectorRow]) -> list[tuple[float, str]]:
     """Return places on the axis in per cent, with their texts; chance is always one of them."""
     start = axis_start([bar.estimate for row in rows for bar in row.bars])
-    values = [value / 10 for value in range(10, -1, -1) if value / 10 >= start]
-    if len(values) > _MOST_TICKS:
-        values = [value for value in values if round(10 * value) % 2 == 0 and value not in _CROWDED] + [0.5]
-    return [(_place(value, start), "chance" if value == 0.5 else f"{value:g}") for value in sorted(values)]
-
-
-def _place(value: float, start: float) -> float:
-    return round(100 * (value - start) / (1 - start), 2)
-
-
-def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
-    """Return the detectors with their ROC-AUCs as one chart, for saving."""
-    series = []
-    for clustering in dict.fromkeys(bar.clustering for row in rows for bar in row.bars):
-        points = [(i, bar.estimate) for i, row in enumerate(rows) for bar in row.bars if bar.clustering == clustering]
-        bounds = [estimate.interval or (None, None) for _, estimate in points]
-        x, y = tuple(e.value or 0.0 for _, e in points), tuple(float(i) for i, _ in points)
-        low, high = tuple(low for low, _ in bounds), tuple(high for _, high in bounds)
-        series.append(Series(clustering, x, y, low, high, "points"))
-    names = tuple(f"{row.name} ({row.draws} draws)" for row in rows)
-    x_range = (axis_start([bar.estimate for row in rows for bar in row.bars]), 1.0)
-    chart = Chart("detectors", LEAD_TITLE, "ROC-AUC", "", tuple(series), x_range, categories=names, forest=True)
-    return replace(chart, guides=((0.5, "chance"),))
+    tenths = range(round(10 * start), 11)
+    shown = tenths if len(tenths) <= _MOST_TICKS else [0, 2, 5, 8, 10]
+    return [(_place(n / 10, start), "chance" if n == 5 else f"{n / 10:g}") for n in shown if n >= 10 * start]
 
 
 def price_of(analysis: Analysis, detector: str) -> Price:
     """Return answers a question that a detector looks at besides the baseline answer."""
     prices = (prices_of(scores) for scores in analysis.scores.values())
-    return next((by_detector[detector] for by_detector in prices if detector in by_detector), Price(0.0, 0, 0))
+    return next((by_detector[detector] for by_detector in prices if detector in by_detector), _FREE)
 
 
-def _bar(place: int, colour: int | None, clustering: str, estimate: Number, start: float) -> Bar:
+def _bar(colour: int | None, clustering: str, estimate: Number, start: float) -> Bar:
     low, high = (_place(bound, start) for bound in estimate.interval) if estimate.interval else (None, None)
-    at, shade = _place(estimate.value or 0.0, start), None if colour is None else colour % N_COLOURS
-    return Bar(clustering, shade, estimate, at, low, high, _LINE * (place + 0.5))
+    return Bar(clustering, colour, estimate, _place(estimate.value or 0.0, start), low, high)
+
+
+def _place(value: float, start: float) -> float:
+    return round(100 * (value - start) / (1 - start), 2)
 
 
 def _tile(metric: Measure, number: Number) -> dict[str, Any]:

@@ -22,19 +22,9 @@ from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.measures.headline import Headline
 from hedge_tasks.measures.unit_table import score_kept_claims
-from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
-from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within
-from hedge_tasks.report.plots import (
-    Chart,
-    calibration_chart,
-    check_format,
-    detectors_chart,
-    draw,
-    risk_coverage_chart,
-    roc_chart,
-    strata_chart,
-    svg_of,
-)
+from hedge_tasks.numbers import PERCENT, Cell, Column, Table
+from hedge_tasks.report.analysis import Analysis, analyse, compare_between, compare_within, table_of
+from hedge_tasks.report.plots import Chart, detectors_chart, draw, risk_coverage_chart, roc_chart, strata_chart, svg_of
 from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.runs.claim_files import claim_rows
 from hedge_tasks.runs.run_files import Run, load_runs
@@ -49,7 +39,6 @@ TABLES = ("answers", "draws", "scores", "claims")
 CHARTS: dict[str, Callable[..., Chart]] = {
     "roc": roc_chart,
     "risk-coverage": risk_coverage_chart,
-    "calibration": calibration_chart,
     "question-types": strata_chart,
 }
 """Figures of one clustering; `detectors` is of all."""
@@ -63,8 +52,7 @@ class RunFigure:
 
     def save(self, path: str | Path) -> None:
         """Write it to a file; the name's ending .png, .svg, .pdf or .csv says which kind."""
-        check_format(Path(path), table=True)
-        draw(self.chart, Path(path), title=True)
+        draw(self.chart, Path(path))
 
     def _repr_svg_(self) -> str:
         return svg_of(self.chart)
@@ -86,7 +74,7 @@ class LoadedRun:
     @cached_property
     def analysis(self) -> Analysis:
         """The scores of every answer under each of the run's clusterings."""
-        return analyse([self.run], curves=False)[0]
+        return analyse([self.run])[0]
 
     @property
     def finding(self) -> Headline:
@@ -130,7 +118,7 @@ class LoadedRun:
 
     def compare(self) -> Table:
         """Return paired differences of the detectors under each clustering, and of the clusterings."""
-        return _differences(compare_within(self.analysis))
+        return table_of(compare_within(self.analysis))
 
     def _repr_html_(self) -> str:
         return "".join(
@@ -217,7 +205,7 @@ class LoadedRuns(Sequence[LoadedRun]):
         if len(self) == 1:
             return self[0].compare()
         names = dict(enumerate(names_of_runs([run.run for run in self._runs])))
-        return _differences(compare_between([run.analysis for run in self._runs], names))
+        return table_of(compare_between([run.analysis for run in self._runs], names))
 
     def plot(self, kind: str = "detectors", clustering: str | None = None) -> RunFigure:
         """Return a figure of the only run.
@@ -268,31 +256,6 @@ def _numbers(analysis: Analysis) -> Table:
     rate = analysis.finding.rate
     notes = [f"hallucination rate {PERCENT(rate.value)}"] if rate is not None and rate.value is not None else []
     return Table(names, rows, "ROC-AUC by detector and clustering", notes)
-
-
-def _differences(pairs: Sequence[Pair]) -> Table:
-    columns = [
-        *map(Column, ("of", "what", "a", "b")),
-        Column("difference", "a - b", format=SIGNED, interval=True),
-        Column("p", "p (max-T)" if any(pair.p_adjusted is not None for pair in pairs) else "p (exploratory)", show="p"),
-        Column("rarer", "rarer class", show="n_rarer", of="difference"),
-    ]
-    rows: list[dict[str, Cell]] = [
-        {
-            "of": pair.topic,
-            "what": pair.number,
-            "a": pair.a,
-            "b": pair.b,
-            "difference": Number(pair.comparison.difference, interval=pair.comparison.interval, **_counts(pair)),
-            "p": pair.p,
-        }
-        for pair in pairs
-    ]
-    return Table(columns, rows, "Paired differences, on the same answers")
-
-
-def _counts(pair: Pair) -> dict[str, Any]:
-    return {"n": pair.comparison.n, "n_positive": pair.comparison.n_positive}
 
 
 def _finding_html(finding: Headline) -> str:

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.detectors.pipeline import name_of, prices_of
+from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.errors import DataError
-from hedge_tasks.numbers import Format, Number
-from hedge_tasks.report import noisy
+from hedge_tasks.llm.loading import ModelUnavailableError
+from hedge_tasks.measures.sweep import sweep, usual_sizes
+from hedge_tasks.numbers import WHOLE, Cell, Column, Table
 from hedge_tasks.report.agreement import agreements, labels_by_judge
-from hedge_tasks.report.analysis import Analysis, analyse, compare_within
-from hedge_tasks.report.claim_section import claim_section
-from hedge_tasks.report.comparisons import tables_of
-from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
+from hedge_tasks.report.analysis import Analysis, analyse
+from hedge_tasks.report.claim_page import claim_section
+from hedge_tasks.report.explorer import QUESTIONS, TEXT_BUDGET, explorer_data
 from hedge_tasks.report.first_screen import wrong_answers
-from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
-from hedge_tasks.report.lead import axis_ticks, detector_rows, lead_chart, price_of, setup_of, tiles
-from hedge_tasks.report.noisy import PictureAddresses
-from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
+from hedge_tasks.report.lead import axis_ticks, detector_rows, price_of, setup_of, tiles
+from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.paper_section import paper_sections
-from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
-from hedge_tasks.report.plots.charts import Chart
-from hedge_tasks.report.plots.figures import all_charts, categories_chart, price_chart
-from hedge_tasks.report.results import ResultFile, newest_rows
-from hedge_tasks.report.risk import risk_panel
+from hedge_tasks.report.pictures import BUDGET, NONE, thumbnails
+from hedge_tasks.report.plots import Chart, categories_chart, risk_coverage_chart, roc_chart, sweep_chart
+from hedge_tasks.report.results import ResultFile, results_table
 from hedge_tasks.report.run_names import names_of_runs
-from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
-from hedge_tasks.report.svg import picture
-from hedge_tasks.report.texts import flat_settings, script_json
-from hedge_tasks.report.truth import truth_of
+from hedge_tasks.report.several import side_by_side
+from hedge_tasks.report.texts import flat_settings
 from hedge_tasks.runs.run_files import Run, now
 
-SCRIPTS = (*WITH_FIGURES, "explorer.js", "question.js", "risk.js", "claims.js")
-STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
+SCRIPTS = ("page.js", "explorer.js", "question.js", "claims.js", "sidebyside.js")
 
 
 @dataclass(frozen=True)
@@ -44,17 +37,14 @@ class ReportOptions:
 
     Attributes:
         pictures: whether the pictures of the questions are looked for.
-        curves: whether the curves over n and the threshold are made; they cluster again.
+        curves: whether the figures are drawn; the one over the number of answers clusters again.
         questions: questions in the explorer, of all runs together.
-        noisy_pictures: questions of all runs together whose noisy pictures are made again, as the model saw them; it
-            takes seconds to load what makes them, and some hundredths for each.
         detectors: names of those that score; by default those of each run.
     """
 
     pictures: bool = True
     curves: bool = True
     questions: int = QUESTIONS
-    noisy_pictures: int = 0
     detectors: Sequence[str] | None = None
 
 
@@ -63,7 +53,6 @@ def build_report(
     results: Sequence[ResultFile] = (),
     options: ReportOptions = ReportOptions(),
     progress: Callable[[str], None] = lambda text: None,
-    views: Sequence[View] = (),
 ) -> str:
     """Return the report as HTML.
 
@@ -71,55 +60,44 @@ def build_report(
         runs: as `hedge_tasks.runs.run_files.load_runs` reads them.
         results: lmms-eval's result files beside them.
         progress: called with what is being done, in words.
-        views: other pages about the runs.
 
     Raises:
         DataError: there are no runs.
     """
-    from markupsafe import Markup
-
     if not runs:
         raise DataError("there are no runs to report on")
-
-    analyses = analyse(runs, curves=options.curves, detectors=options.detectors, progress=progress)
+    analyses = analyse(runs, detectors=options.detectors, progress=progress)
     names = names_of_runs(runs)
-    share = max(len(runs), 1)
     sections = []
     for i, analysis in enumerate(analyses):
-        progress(f"{analysis.run.task}: pictures")
-        small_pictures, seen = _pictures(analysis, results, options, share)
-        budgets = {"budget": TEXT_BUDGET // share, "pair_budget": PAIR_BUDGET // share}
-        data = explorer_data(analysis, small_pictures, seen, most=options.questions // share, **budgets)
-        section = _section(names[i], analysis, runs, results)
-        risk = risk_panel(analysis)
-        # Safe: nothing in it can end the script element it stands in.
+        run = analysis.run
+        progress(f"{run.task}: pictures and figures")
+        configs = [file.configs[run.task] for file in results if isinstance(file.configs.get(run.task), Mapping)]
+        newest = configs[-1] if configs else None
+        pictures = thumbnails(run, newest, budget=BUDGET // len(runs)) if options.pictures else NONE
+        shares = {"most": options.questions // len(runs), "budget": TEXT_BUDGET // len(runs)}
+        data = explorer_data(analysis, pictures, name=names[i], **shares)
         sections.append(
             {
-                **section,
-                "data": Markup(script_json(data)),
-                "claims": claim_section(analysis.run, f"run-{i}-", small_pictures),
-                "notes": [note for note in (small_pictures.note, seen.note) if note],
-                "read": surprises_first(data),
+                **_section(names[i], analysis, runs, results),
+                "charts": list(_charts(analysis)) if options.curves else [],
+                "data": data,
+                "claims": claim_section(run, f"run-{i}-", pictures),
+                "note": pictures.note,
                 "wrong": wrong_answers(data, analysis.finding),
-                "risk": risk,
-                "risk_data": Markup(script_json(risk["rules"])) if risk else None,
             }
         )
-    answers = answers_side_by_side(analyses, names_within_tasks(analyses, names), most=options.questions // share)
     return render(
         "report.html.j2",
-        scripts=[*map(asset, (*SCRIPTS, "sidebyside.js") if answers else SCRIPTS)],
-        styles=[*map(asset, STYLES)],
-        views=views,
+        scripts=[*map(asset, SCRIPTS)],
+        styles=[asset("explorer.css")],
         title=f"HEDGE report: {_title(runs, names)}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
         runs=sections,
-        matrix=side_by_side(analyses, names) if len(runs) > 1 else None,
-        answers=Markup(script_json(answers)) if answers else None,
-        answers_read=read_without_script(answers),
+        several=side_by_side(analyses, names) if len(runs) > 1 else None,
         papers=list(paper_sections(runs)),
-        rows=newest_rows(results),
+        results=results_table(results),
     )
 
 
@@ -131,125 +109,110 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
     return f"{runs[0].task}, {several}" if tasks == 1 else f"{tasks} tasks, {several}"
 
 
-def _pictures(
-    analysis: Analysis, results: Sequence[ResultFile], options: ReportOptions, share: int
-) -> tuple[Thumbnails, PictureAddresses]:
-    """Return the pictures of a run's questions, and those that the draws of some of them saw."""
-    if not options.pictures:
-        return NONE, noisy.NONE
-    run = analysis.run
-    configs = [file.configs[run.task] for file in results if isinstance(file.configs.get(run.task), Mapping)]
-    most = -(-options.noisy_pictures // share)
-    stored = stored_documents(run, configs[-1] if configs else None, texts=most > 0)
-    small_pictures = thumbnails(run, budget=BUDGET // share, stored=stored)
-    if not (most and stored[0]):
-        return small_pictures, replace(noisy.NONE, note=noisy.not_asked_for(run) if small_pictures.addresses else "")
-    order = noisy.most_scattered(analysis)
-    return small_pictures, noisy.noisy_pictures(run, stored[0], order, most, budget=noisy.BUDGET // share)
-
-
 def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:
-    scores = [s for s in analysis.detectors if analysis.has_number(s)] or list(analysis.shown)
-    categories = categories_chart([(name, analysis.run)])
-    rows = detector_rows(analysis)
-    pairs = compare_within(analysis)
-    weights = {s.weighting for by_document in analysis.scores.values() for s in by_document}
-    estimates = analysis.estimates.values()
+    run, rows = analysis.run, detector_rows(analysis)
+    judges = labels_by_judge(run, [candidate for candidate in runs if candidate is not run])
+    about = {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
     return {
         "name": name,
-        "asked": [*setup_of(analysis.run, sorted(weights)), *truth_of(analysis)],
+        "asked": setup_of(analysis),
         "finding": analysis.finding,
         "tiles": list(tiles(analysis)),
         "detectors": rows,
-        "lead": picture(lead_chart(rows)),
         "ticks": axis_ticks(rows),
         "no_detector": "" if rows else analysis.finding.sentences[-1],
-        "suite": analysis.suite,
-        "trust": analysis.finding.trust,
         "clusterings": list(analysis.estimates),
-        "metrics": [(name_of(s), price_of(analysis, s), [e.get(s) for e in estimates]) for s in scores],
-        "reasons": analysis.reasons,
-        "pictures": [] if categories.empty else [picture(categories)],
-        "tabs": [_tab(analysis, clustering) for clustering in analysis.scores],
-        "n_pairs": len(pairs),
-        "pairs": tables_of(pairs),
-        "judges": _judges(analysis.run, runs),
-        "cost": list(_cost(analysis.run, results)),
-        "settings": flat_settings({"task": analysis.run.task, "model": analysis.run.model, **_about(analysis.run)}),
+        "leading": analysis.leading,
+        "suite": _suite_table(analysis),
+        "metrics": _metrics_table(analysis),
+        "question_types": _types_table(analysis),
+        "judges": [f"{judge} ({sum(v is not None for v in labels.values())})" for judge, labels in judges.items()],
+        "agreement": agreements(judges),
+        "cost": list(_cost(run, results)),
+        "settings": flat_settings({"task": run.task, "model": run.model, **about}),
     }
 
 
-def _about(run: Run) -> dict[str, Any]:
-    return {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
+def _charts(analysis: Analysis) -> Iterator[Chart]:
+    """Yield the figures of a run under its leading clustering."""
+    run, name = analysis.run, analysis.leading
+    if (categories := categories_chart([(run.model or run.task, run)])).series:
+        yield categories
+    if name is None:
+        return
+    detectors, scores = analysis.drawn(name), analysis.scores[name]
+    yield roc_chart(scores, detectors)
+    yield risk_coverage_chart(scores, detectors, declined=analysis.finding.coverage.declined)
+    # A run with one draw a document has nothing to cluster.
+    if sizes := usual_sizes(analysis.n):
+        try:
+            yield sweep_chart([*sweep(run.answer_sets, analysis.scorers[name], sizes, detectors, whole=scores)])
+        except ModelUnavailableError as error:
+            # What was kept with the run does for its clustering; of fewer answers a model may have to say more.
+            yield Chart("n", "ROC-AUC against the number of answers", "", "", note=str(error))
 
 
-def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
-    declined = analysis.finding.coverage.declined
-    detectors = analysis.drawn(clustering)
-    charts: list[Chart] = list(all_charts(analysis.scores[clustering], detectors, declined=declined))
-    charts.append(price_chart(_priced(analysis, clustering)))
-    charts += [chart for kind in (analysis.sweeps, analysis.thresholds) if (chart := kind.get(clustering)) is not None]
-    return {
-        "name": clustering,
-        "pictures": [picture(chart) for chart in charts if not (chart.name == "question-types" and chart.empty)],
-        "question_types": _by_question_type(analysis, clustering),
-    }
+def _suite_table(analysis: Analysis) -> Table | None:
+    columns = [Column("number"), Column("value", interval=True), Column("n", "documents", show="n", of="value")]
+    columns += [Column("groups", show="n_groups", of="value"), Column("about", "what it is")]
+    rows: list[dict[str, Cell]] = [
+        {"number": f"{m.title} {'↑' if m.higher_is_better else '↓'}", "value": number, "about": m.about}
+        for m, number in analysis.suite
+    ]
+    return Table(columns, rows) if rows else None
 
 
-def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, float, Number]]:
-    prices = {name: price.mean for name, price in prices_of(analysis.scores[clustering]).items()}
-    return [(name, prices.get(name, 0.0), estimate) for name, estimate in analysis.estimates[clustering].items()]
+def _metrics_table(analysis: Analysis) -> Table:
+    """Return the ROC-AUC of every detector under each clustering."""
+    columns = [
+        Column("detector"),
+        Column("samples"),
+        *(Column(name, name, interval=True) for name in analysis.estimates),
+    ]
+    rows: list[dict[str, Cell]] = [
+        {
+            **{"detector": name_of(detector), "samples": str(price_of(analysis, detector))},
+            **{name: numbers.get(detector) for name, numbers in analysis.estimates.items()},
+        }
+        for detector in [s for s in analysis.detectors if analysis.has_number(s)] or analysis.shown
+    ]
+    return Table(columns, rows)
 
 
-def _by_question_type(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
-    within = {s: w for s, w in analysis.within[clustering].items() if s in analysis.drawn(clustering)}
-    if not within:
+def _types_table(analysis: Analysis) -> Table | None:
+    """Return the ROC-AUC pooled, within question types, and of each type, under the leading clustering."""
+    name = analysis.leading
+    within = {s: w for s, w in analysis.within[name].items() if s in analysis.drawn(name)} if name else {}
+    if not name or not within:
         return None
-    types = list(dict.fromkeys(name for w in within.values() for name in w.strata))
-    pooled = {s: analysis.estimates[clustering][s] for s in within}
-    first = next(iter(within.values()))
-    total = next(iter(pooled.values()))
-    inside = [
-        Number(w.value, stderr=w.stderr, n=total.n, n_positive=total.n_positive, reason=w.reason, interval=w.interval)
-        for w in within.values()
+    first = next(iter(within))
+    columns = [
+        *(Column("type", "question type"), Column("n", "questions", show="n", of=first)),
+        *(Column(detector, name_of(detector), interval=True) for detector in within),
     ]
-    rows = [
-        {"type": "all, pooled", "n": total.n, "n_positive": total.n_positive, "cells": list(pooled.values())},
-        {"type": "all, within question types", "n": total.n, "n_positive": total.n_positive, "cells": inside},
+    pooled = {detector: analysis.estimates[name][detector] for detector in within}
+    rows: list[Mapping[str, Cell]] = [
+        {"type": "all, pooled", **pooled},
+        {"type": "all, within question types", **within},
+        *(
+            {"type": str(kind), **{detector: w.strata.get(kind) for detector, w in within.items()}}
+            for kind in dict.fromkeys(kind for w in within.values() for kind in w.strata)
+        ),
     ]
-    for name in types:
-        cells, number = [w.strata.get(name) for w in within.values()], first.strata[name]
-        rows.append({"type": str(name), "n": number.n, "n_positive": number.n_positive, "cells": cells})
-    return {"names": [name_of(s) for s in within], "rows": rows}
-
-
-def _judges(run: Run, runs: Sequence[Run]) -> dict[str, Any]:
-    judges = labels_by_judge(run, [candidate for candidate in runs if candidate is not run])
-    names = [f"{name} ({sum(v is not None for v in labels.values())} labels)" for name, labels in judges.items()]
-    text = f"The labels are by {names[0]}."
-    if len(names) > 1:
-        text += f" Also known: {'; '.join(names[1:])}."
-    else:
-        text += " With a second judge their agreement would stand here."
-    return {"text": text, "rows": agreements(judges)}
+    return Table(columns, rows)
 
 
 def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
     answers = [answer for a in run.answer_sets for answer in a.answers]
     counted = [answer.n_tokens for answer in answers if answer.n_tokens is not None]
     yield "draws", f"{len(answers):,}"
-    yield (
-        "tokens generated",
-        f"{sum(counted):,}" + (f" (in {len(counted):,} draws that tell)" if len(counted) < len(answers) else "")
-        if counted
-        else "not told by the model",
-    )
+    partly = f" (in {len(counted):,} draws that tell)" if len(counted) < len(answers) else ""
+    yield "tokens generated", f"{sum(counted):,}{partly}" if counted else "not told by the model"
     if passes := sum(answer_set.n_forced for answer_set in run.answer_sets):
         yield "forced passes", f"{passes:,}"
-    yield "empty answers", f"{sum(not answer.text for answer in answers):,}"
     for key, value in (run.settings.get("outcome") or {}).items():
         if not isinstance(value, (Mapping, list)):  # health, the probe's findings and failed documents stand above
             yield str(key).replace("_", " "), str(value)
     for file in results:
-        if run.task in file.configs and "seconds" in file.facts:
-            yield "time of lmms-eval's whole evaluation", f"{Format(0)(file.facts['seconds'])} s ({file.path.name})"
+        if run.task in file.configs and file.seconds is not None:
+            yield "time of lmms-eval's whole evaluation", f"{WHOLE(file.seconds)} s ({file.path.name})"

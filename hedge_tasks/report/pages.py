@@ -5,47 +5,24 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.numbers import Format
-from hedge_tasks.report.figures import caption_of, numbers_of
-from hedge_tasks.report.glossary import explain, explain_beside, explain_name, used_terms
-from hedge_tasks.report.texts import clean
+from hedge_tasks.numbers import Format, Table
+from hedge_tasks.report.plots.charts import Chart
+from hedge_tasks.report.texts import clean, script_json
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 PACKAGE = "hedge_tasks.report"
 
-_STYLES = ("page.css", "figures.css")
-"""Style sheets of every page."""
-
-WITH_FIGURES = ("page.js", "terms.js", "figures.js")
-"""Scripts of a page with figures and terms."""
-
-
-@dataclass(frozen=True)
-class View:
-    """A page about the same run, as the others link to it.
-
-    Attributes:
-        name: for people.
-        address: where it is; "" for the page itself.
-    """
-
-    name: str
-    address: str = ""
+_LONGEST = 10_000_000
 
 
 def render(
-    template: str,
-    *,
-    scripts: Sequence[str],
-    styles: Sequence[str] = (),
-    views: Sequence[View] = (),
-    package: str = PACKAGE,
-    asks: str = "",
-    **values: Any,
+    template: str, *, scripts: Sequence[str], styles: Sequence[str] = (), package: str = PACKAGE, **values: Any
 ) -> str:
     """Render a template.
 
@@ -53,9 +30,7 @@ def render(
         template: its name, in the folder `templates` of the package, else of this one.
         scripts: the code that the page runs, in this order.
         styles: further style sheets, as text.
-        views: pages about the same run, this one among them.
         package: whose template it is.
-        asks: what the scripts may connect to, as a Content-Security-Policy names it; `'self'` is the page's own server.
         values: what the template shows. Texts are escaped; what must not be is `markupsafe.Markup`.
     """
     from markupsafe import Markup
@@ -64,11 +39,10 @@ def render(
         _environment(package)
         .get_template(template)
         .render(
-            policy=_policy(scripts, asks),
+            policy=_policy(scripts),
             # Files of this package, not text from outside.
-            style=Markup("\n".join([*map(asset, _STYLES), *styles])),
+            style=Markup("\n".join([asset("page.css"), *styles])),
             scripts=[Markup(code) for code in scripts],
-            views=views,
             **values,
         )
     )
@@ -94,25 +68,53 @@ def _environment(package: str) -> Any:
         # Whatever a template shows went through here: numbers as they are, texts without control characters.
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
-    # No line ends between a number and its unit.
-    environment.filters["unbroken"] = lambda text: clean(text).replace(" %", "\N{NO-BREAK SPACE}%")
-    environment.filters["fixed"] = lambda value, digits=3: Format(digits)(value)
-    for filter_ in (explain, explain_beside, explain_name, used_terms, caption_of, numbers_of):
-        environment.filters[filter_.__name__] = filter_
+    environment.filters.update(
+        # No line ends between a number and its unit.
+        unbroken=lambda text: clean(text).replace(" %", "\N{NO-BREAK SPACE}%"),
+        fixed=lambda value, digits=3: Format(digits)(value),
+        html=_html_of,
+        picture=_picture_of,
+        data=_data_of,
+        address=_address_of,
+    )
     return environment
 
 
-def _policy(scripts: Sequence[str], asks: str = "") -> str:
-    """Content-Security-Policy: only these scripts run, pictures are inside the page, nothing is fetched or sent.
+def _html_of(table: Table) -> Markup:
+    """Return a table, which escapes its texts itself."""
+    from markupsafe import Markup
 
-    A live page connects to its own server alone.
-    """
+    return Markup(clean(table.to_html(), _LONGEST))
+
+
+def _picture_of(chart: Chart) -> Markup:
+    """Return the address of a chart as a picture: in one of its own, no name in it can meet one of another figure."""
+    from markupsafe import Markup
+
+    from hedge_tasks.report.plots.drawing import svg_of
+
+    return Markup(f"data:image/svg+xml;base64,{base64.b64encode(svg_of(chart, title=False).encode()).decode()}")
+
+
+def _data_of(value: Any) -> Markup:
+    """Return data for a script element, which nothing in it can end."""
+    from markupsafe import Markup
+
+    return Markup(script_json(value))
+
+
+def _address_of(address: str) -> Markup:
+    """Return the address of a small picture, however long it is."""
+    from markupsafe import Markup, escape
+
+    return Markup(escape(address))
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Content-Security-Policy: only these scripts run, pictures are inside the page, nothing is fetched or sent."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in scripts
     )
     sources = {"default-src": "'none'", "script-src": hashes, "style-src": "'unsafe-inline'", "img-src": "data:"}
-    if asks:
-        sources["connect-src"] = asks
-    return "; ".join(
-        f"{name} {value}" for name, value in {**sources, "base-uri": "'none'", "form-action": "'none'"}.items()
-    )
+    sources |= {"base-uri": "'none'", "form-action": "'none'"}
+    return "; ".join(f"{name} {value}" for name, value in sources.items())

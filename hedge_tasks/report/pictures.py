@@ -7,7 +7,7 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
@@ -15,21 +15,14 @@ from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import DocumentSource, installed_tasks
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 BUDGET = 8_000_000
 """Bytes of all pictures of a page together, as they stand in it."""
 
 # Longest side in pixels and JPEG quality, from good to small.
 STEPS = ((320, 80), (256, 70), (192, 65), (128, 60), (96, 50), (64, 40), (48, 30))
-_MOST_PIXELS = 80_000_000
-
-_SMALL = 200
-# A photograph takes more bytes a pixel than this, so that larger steps need not be tried; and what a failed step took
-# tells which of the next ones are hopeless. Thousands of pictures are made smaller in a minute instead of several.
 _LEAST_BYTES_A_PIXEL = 0.04
-_HOPELESS = 1.5
+"""A photograph takes more, so that larger steps need not be tried."""
+_MOST_PIXELS = 80_000_000
 
 
 @dataclass(frozen=True)
@@ -43,35 +36,27 @@ class Thumbnails:
     """
 
     addresses: Sequence[str] = ()
-    of_document: Mapping[str, Sequence[int]] = ()  # type: ignore[assignment]
+    of_document: Mapping[str, Sequence[int]] = field(default_factory=dict)
     note: str = ""
 
 
-NONE = Thumbnails((), {}, "")
+NONE = Thumbnails()
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A document of a run as its data set has it.
+    """The pictures of a document of a run as its data set has them.
 
     Attributes:
         id: of the document.
         files: its pictures.
-        texts: of the columns that shape what is asked (`TEXT_COLUMNS`), by their role; empty unless asked for.
     """
 
     id: str
     files: Sequence[bytes]
-    texts: Mapping[str, object] = field(default_factory=dict)
 
 
-TEXT_COLUMNS = ("question", "answer", "context", "distractor")
-"""Roles of the columns whose texts are part of a document's key, in their order there."""
-
-
-def stored_documents(
-    run: Run, configs: Mapping[str, Any] | None = None, *, texts: bool = False
-) -> tuple[list[Stored], str]:
+def stored_documents(run: Run, configs: Mapping[str, Any] | None = None) -> tuple[list[Stored], str]:
     """Return the documents of a run with their pictures, and why there are none, or "".
 
     A document gets its picture only where the data set's question under its id is the question that was asked: ids
@@ -80,7 +65,6 @@ def stored_documents(
     Args:
         configs: the task's configuration as lmms-eval's result file has it; else the installed task is looked up, or
             the result file beside the run.
-        texts: whether their texts are read, too.
     """
     documents = run.settings.get("documents") or {}
     columns = list(documents.get("images") or ())
@@ -93,26 +77,29 @@ def stored_documents(
         what = f"the data set {source.path} is none of the installed tasks (--trust-run loads it)"
         return [], f"Pictures are left out: {what}."
     try:
-        return list(_rows(run, source, columns, texts)), ""
+        return list(_stored(run, source, columns)), ""
     except DataError as error:
         return [], f"Pictures are left out: {error}"
 
 
-def thumbnails(
-    run: Run,
-    configs: Mapping[str, Any] | None = None,
-    budget: int = BUDGET,
-    stored: tuple[Sequence[Stored], str] | None = None,
-) -> Thumbnails:
+def thumbnails(run: Run, configs: Mapping[str, Any] | None = None, budget: int = BUDGET) -> Thumbnails:
     """Return small copies of the pictures of a run's documents.
 
     Args:
         configs: as for `stored_documents`.
         budget: bytes that all together may take.
-        stored: its result, where it is known already.
     """
-    rows, note = stored if stored is not None else stored_documents(run, configs)
-    return Thumbnails((), {}, note) if note or not rows else _shrink_all(rows, budget, len(run.answer_sets))
+    rows, note = stored_documents(run, configs)
+    if not rows:
+        return Thumbnails(note=note)
+    distinct = dict.fromkeys(file for row in rows for file in row.files)
+    share = budget // max(len(distinct), 1)
+    addresses = {file: address for file in distinct if (address := shrink(file, share)) is not None}
+    place = {file: i for i, file in enumerate(addresses)}
+    of_document = {row.id: [place[file] for file in row.files if file in place] for row in rows}
+    missing = len(run.answer_sets) - sum(bool(places) for places in of_document.values())
+    note = f"{missing} of {len(run.answer_sets)} questions are shown without a picture." if missing else ""
+    return Thumbnails(list(addresses.values()), of_document, note)
 
 
 def _source_of_task(task: str) -> DocumentSource | None:
@@ -128,46 +115,28 @@ def _source_beside(run: Run) -> DocumentSource | None:
     return DocumentSource.of(mappings[-1]) if mappings else None
 
 
-def _rows(run: Run, source: DocumentSource, columns: Sequence[str], with_texts: bool) -> Iterator[Stored]:
+def _stored(run: Run, source: DocumentSource, columns: Sequence[str]) -> Iterator[Stored]:
     documents = run.settings["documents"]
     revision = documents.get("revision")
     questions = {a.id: a.question for a in run.answer_sets}
     stored = splits.load_split(source.path, source.name, source.split, revision=revision, files=source.files)
     id_column, question_column = documents.get("id"), documents.get("question")
-    roles = [role for role in TEXT_COLUMNS if with_texts and documents.get(role)]
-    named = [c for c in (*columns, id_column, question_column, *map(documents.get, roles)) if c]
+    named = [*columns, *filter(None, (id_column, question_column))]
     if missing := [column for column in named if column not in stored.column_names]:
         raise DataError(f"{source.path} has no column {missing[0]!r}")
     ids = [str(v) for v in stored[id_column][:]] if id_column else [str(i) for i in range(len(stored))]
     asked = stored[question_column][:] if question_column else [None] * len(stored)
-    texts = {role: stored[documents[role]][:] for role in roles}
     places = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, asked[i])]
     shown = splits.fetch_images(stored.select(places), columns, source.path, revision, source.files)
     for i, row in zip(places, splits.undecoded(shown, columns), strict=True):
-        files = [image["bytes"] for image in row.values() if isinstance(image, Mapping) and image.get("bytes")]
-        yield Stored(ids[i], files, {role: column[i] for role, column in texts.items()})
-
-
-def _shrink_all(rows: Sequence[Stored], budget: int, n_documents: int) -> Thumbnails:
-    distinct = dict.fromkeys(file for row in rows for file in row.files)
-    share = budget // max(len(distinct), 1)
-    addresses: list[str] = []
-    place: dict[bytes, int] = {}
-    for file in distinct:
-        if (address := shrink(file, share)) is not None:
-            place[file] = len(addresses)
-            addresses.append(address)
-    of_document = {row.id: [place[file] for file in row.files if file in place] for row in rows}
-    n_shown = sum(bool(places) for places in of_document.values())
-    missing = n_documents - n_shown
-    note = f"{missing} of {n_documents} questions are shown without a picture." if missing else ""
-    return Thumbnails(addresses, of_document, note)
+        yield Stored(ids[i], [v["bytes"] for v in row.values() if isinstance(v, Mapping) and v.get("bytes")])
 
 
 def shrink(file: bytes, most: int) -> str | None:
     """Return a picture as a `data:` address of at most `most` bytes; None if it is damaged, huge, or does not fit."""
     from PIL import Image as Pictures
 
+    steps = [step for step in STEPS if _LEAST_BYTES_A_PIXEL * step[0] ** 2 <= most] or STEPS[-1:]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -175,30 +144,15 @@ def shrink(file: bytes, most: int) -> str | None:
                 if image.width * image.height > _MOST_PIXELS:
                     return None
                 # A format that can be read at a part of its size is.
-                side = _steps(most)[0][0]
-                image.draft("RGB", (side * 2, side * 2) if side > _SMALL else (side, side))
+                image.draft("RGB", (2 * steps[0][0], 2 * steps[0][0]))
                 picture = image.convert("RGB")
     except (OSError, ValueError, SyntaxError, Pictures.DecompressionBombError):
         return None
-    return address_of(picture, most)
-
-
-def address_of(picture: Image, most: int) -> str | None:
-    """Return an RGB picture, made smaller, as a `data:` address of at most `most` bytes; None where it does not fit."""
-    bytes_a_pixel = 0.0
-    for side, quality in (steps := _steps(most)):
-        if bytes_a_pixel * side**2 > most * _HOPELESS and side != steps[-1][0]:
-            continue
-        small = picture.copy()
-        small.thumbnail((side, side))
+    for side, quality in steps:
+        picture.thumbnail((side, side))
         jpeg = io.BytesIO()
-        small.save(jpeg, "JPEG", quality=quality, optimize=True)
+        picture.save(jpeg, "JPEG", quality=quality, optimize=True)
         address = f"data:image/jpeg;base64,{base64.b64encode(jpeg.getvalue()).decode()}"
         if len(address) <= most:
             return address
-        bytes_a_pixel = len(address) / max(small.size) ** 2
     return None
-
-
-def _steps(most: int) -> Sequence[tuple[int, int]]:
-    return [step for step in STEPS if _LEAST_BYTES_A_PIXEL * step[0] ** 2 <= most] or STEPS[-1:]

@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import read_json
+from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Number, Table
 
 _PATTERN = "*results.json"
-
-
-@dataclass(frozen=True)
-class ResultLine:
-    """One line of lmms-eval's table.
-
-    Attributes:
-        task, model, filter, metric: what it is about.
-        value: a number, or what lmms-eval wrote instead.
-        stderr: None where it has none.
-        higher_is_better: None where the task does not say.
-        n: documents; None where the file does not have it.
-    """
-
-    task: str
-    model: str
-    filter: str
-    metric: str
-    value: float | str
-    stderr: float | None
-    higher_is_better: bool | None
-    n: int | None
 
 
 @dataclass(frozen=True)
@@ -42,15 +21,15 @@ class ResultFile:
 
     Attributes:
         path: of the file.
-        rows: of its table.
+        rows: of lmms-eval's table: task, model, filter, metric, value and documents.
         configs: configuration of each task.
-        facts: model, date, versions, seconds, limit: what was run and how long it took.
+        seconds: that the evaluation took; None where the file does not say.
     """
 
     path: Path
-    rows: tuple[ResultLine, ...]
-    configs: Mapping[str, Any]
-    facts: Mapping[str, Any]
+    rows: tuple[Mapping[str, Cell], ...] = ()
+    configs: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
 
 
 def result_files(paths: Iterable[Path]) -> list[ResultFile]:
@@ -72,56 +51,38 @@ def read_results(path: Path) -> ResultFile | None:
         return None
     if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
         return None
-    model = str(content.get("model_name") or content.get("model_source") or "")
-    rows = tuple(_rows(content, model))
-    configs = content.get("configs")
-    return ResultFile(path, rows, configs if isinstance(configs, dict) else {}, _facts(content, model))
+    seconds = _finite(content.get("total_evaluation_time_seconds"))
+    return ResultFile(path, tuple(_rows(content)), _mapping(content.get("configs")), seconds)
 
 
-def newest_rows(files: Iterable[ResultFile]) -> list[ResultLine]:
-    """Return the rows of all files; of each model's task those of the newest file."""
-    newest: dict[tuple[str, str], list[ResultLine]] = {}
+def results_table(files: Iterable[ResultFile]) -> Table | None:
+    """Return the rows of all files, of each model's task those of the newest file; None where there are none."""
+    newest: dict[tuple[str, str], list[Mapping[str, Cell]]] = {}
     for file in files:
-        rows_of_file: dict[tuple[str, str], list[ResultLine]] = {}
+        of_file: dict[tuple[str, str], list[Mapping[str, Cell]]] = {}
         for row in file.rows:
-            rows_of_file.setdefault((row.task, row.model), []).append(row)
-        newest |= rows_of_file
-    return [row for key in sorted(newest) for row in newest[key]]
+            of_file.setdefault((str(row["task"]), str(row["model"])), []).append(row)
+        newest |= of_file
+    names = map(Column, ("task", "model", "filter", "metric"))
+    columns = [*names, Column("value", format=FOUR_DIGITS, stderr=True), Column("documents")]
+    return Table(columns, [row for key in sorted(newest) for row in newest[key]]) if newest else None
 
 
-def _rows(content: Mapping[str, Any], model: str) -> Iterable[ResultLine]:
+def _rows(content: Mapping[str, Any]) -> Iterator[Mapping[str, Cell]]:
+    model = str(content.get("model_name") or content.get("model_source") or "")
     for task, metrics in content["results"].items():
-        if not isinstance(metrics, dict):
-            continue
-        better = _mapping(_mapping(content.get("higher_is_better")).get(task))
         n = _mapping(_mapping(content.get("n-samples")).get(task)).get("effective")
-        for key, value in metrics.items():
+        for key, value in _mapping(metrics).items():
             metric, comma, filter_name = str(key).partition(",")
             if not comma or "_stderr" in metric or value in ("", None, []):
                 continue
             number = _finite(value)
-            yield ResultLine(
-                *(str(task), model, filter_name, metric),
-                value=str(value)[:200] if number is None else number,
-                stderr=_finite(metrics.get(f"{metric}_stderr,{filter_name}")),
-                higher_is_better=better.get(metric) if isinstance(better.get(metric), bool) else None,
-                n=n if isinstance(n, int) else None,
-            )
-
-
-def _facts(content: Mapping[str, Any], model: str) -> dict[str, Any]:
-    config = _mapping(content.get("config"))
-    seconds = content.get("total_evaluation_time_seconds")
-    facts = {
-        "model": model,
-        "adapter": config.get("model"),
-        "model_args": config.get("model_args"),
-        "limit": config.get("limit"),
-        "date": content.get("date"),
-        "lmms_eval_version": content.get("lmms_eval_version"),
-        "seconds": _finite(seconds),
-    }
-    return {key: value for key, value in facts.items() if value not in (None, "")}
+            stderr = _finite(metrics.get(f"{metric}_stderr,{filter_name}"))
+            yield {
+                **{"task": str(task), "model": model, "filter": filter_name, "metric": metric},
+                "value": str(value)[:200] if number is None else Number(number, stderr),
+                "documents": n if isinstance(n, int) else None,
+            }
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

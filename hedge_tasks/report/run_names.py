@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from hedge_tasks.numbers import MISSING, Table
 from hedge_tasks.report.texts import clean, flat_settings
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
@@ -66,6 +67,27 @@ def what_differs(runs: Sequence[Run]) -> list[str]:
             break
     differences = [", ".join(_in_words(key, run_settings.get(key)) for key in taken) for run_settings in settings]
     return differences if n_apart == len(runs) else _with_times(runs, differences)
+
+
+def differences(runs: Sequence[Run], names: Sequence[str]) -> tuple[Table | None, Table | None]:
+    """Return the settings in which runs differ, a row each: those that have a name, and all others.
+
+    Args:
+        names: what the runs are called, no two the same.
+    """
+    settings = [{"task": run.task, "model": run.model, **dict(_settings_of(run))} for run in runs]
+    words = {"task": "task", "model": "model", "questions": "questions", **_WORDS}
+    others = dict.fromkeys(key for of_run in settings for key in of_run if key not in words)
+    return _differing(settings, words, names), _differing(settings, {key: key for key in others}, names)
+
+
+def _differing(settings: Sequence[Mapping[str, str]], words: Mapping[str, str], names: Sequence[str]) -> Table | None:
+    rows = []
+    for key, word in words.items():
+        values = [of_run.get(key) for of_run in settings]
+        if len(set(values)) > 1:
+            rows.append([clean(word, 100), *(MISSING if value is None else clean(value, 100) for value in values)])
+    return Table.of(["", *names], rows) if rows else None
 
 
 def _with_times(runs: Sequence[Run], differences: Sequence[str]) -> list[str]:

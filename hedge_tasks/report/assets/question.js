@@ -2,7 +2,6 @@
 // from. Reads what explorer.js holds; like there, texts only ever become text nodes.
 "use strict";
 
-const NOBODY_SAID = 255, STEPS = 250;
 const SHOWN_TERMS = 12;
 
 function part(title, ...what) {
@@ -45,12 +44,10 @@ class QuestionView {
     this.data = explorer.data;
     this.question = question;
     this.first = explorer.clustering.value;
-    const beside = explorer.beside?.value;
-    this.second = beside && beside !== this.first ? beside : "";
   }
 
   parts() {
-    return [this.head(), this.asked(), this.pictures(), this.scores(), this.groups(), this.numbers(), ...this.pairs()].filter(Boolean);
+    return [this.head(), this.asked(), this.pictures(), this.scores(), this.groups(), this.numbers()].filter(Boolean);
   }
 
   text(i) {
@@ -102,17 +99,8 @@ class QuestionView {
 
   pictures() {
     const { question, explorer } = this;
-    if (!question.images && !question.seen) return null;
-    const shown = (places, caption) => element("figure", { className: "seen" },
-      ...places.map((place) => explorer.image(place, "", `${caption} picture of the question`)), element("figcaption", { textContent: caption }));
-    if (!question.seen) return element("section", { className: "seen" }, shown(question.images, "clean"));
-    const noisy = question.seen_noisy.map((places, i) => {
-      const figure = shown(places, `noisy ${i + 1}`);
-      figure.append(foreign(this.text(1 + question.n_clean + i) || "(empty)", "figcaption"));
-      return figure;
-    });
-    return part("As the model saw it", element("div", { className: "seen" }, shown(question.seen, "clean"), ...noisy),
-      quiet("Made again from the seeds of the draws, then made smaller; under each noisy picture is what the model answered to it."));
+    return question.images && element("section", { className: "seen" },
+      ...question.images.map((place) => explorer.image(place, "", "picture of the question")));
   }
 
   scores() {
@@ -125,30 +113,15 @@ class QuestionView {
     const body = table.createTBody();
     for (const name of known) {
       const row = body.insertRow();
-      row.append(element("th", { textContent: this.explorer.scoreName(name), scope: "row", title: [data.detectors[name]?.title, data.detectors[name]?.source].filter(Boolean).join(". ") }));
+      row.append(element("th", { textContent: this.explorer.scoreName(name), scope: "row", title: data.detectors[name]?.title ?? "" }));
       for (const clustering of data.clusterings) row.insertCell().textContent = format(question.scores[clustering]?.[name]);
     }
     return part("Scores", scrolling(table, "Scores of this question"));
   }
 
   groups() {
-    const columns = [this.first, this.second].filter(Boolean).map((clustering) => {
-      const { nodes, n } = this.clusters(clustering);
-      return element("div", { className: "grouping" }, element("h5", { textContent: `${clustering}: ${n} ${n === 1 ? "cluster" : "clusters"}` }),
-        element("div", { className: "clusters" }, ...nodes));
-    });
-    const box = element("div", { className: this.second ? "beside" : "" }, ...columns);
-    const same = this.second && this.partition(this.first) === this.partition(this.second);
-    return part("Answers of the same meaning", ...(same ? [quiet("Both clusterings group the answers in the same way.")] : []), box);
-  }
-
-  // The clustering up to the names of its clusters.
-  partition(clustering) {
-    const names = new Map();
-    return (this.question.clusters[clustering] ?? []).map((id) => {
-      if (!names.has(id)) names.set(id, names.size);
-      return names.get(id);
-    }).join();
+    const { nodes, n } = this.clusters(this.first);
+    return part(`Answers of the same meaning (${this.first}: ${n} ${n === 1 ? "cluster" : "clusters"})`, element("div", { className: "clusters" }, ...nodes));
   }
 
   clusters(clustering) {
@@ -168,7 +141,7 @@ class QuestionView {
         element("span", { className: `kind ${kind}`, textContent: times > 1 ? `${kind} ×${times}` : kind }), foreign(text || "(empty)")));
       const n = size(entries);
       return element("div", { className: "cluster" },
-        element("h6", { textContent: `Cluster ${id}: ${n} ${n === 1 ? "answer" : "answers"}` }), element("ul", {}, ...items));
+        element("h5", { textContent: `Cluster ${id}: ${n} ${n === 1 ? "answer" : "answers"}` }), element("ul", {}, ...items));
     });
     return { nodes, n: sorted.length };
   }
@@ -206,7 +179,6 @@ class QuestionView {
       has("radflag") && this.radflag(ids, clean, scores.radflag),
       has("se") && this.entropy(ids, clean, scores.se),
       has("vase") && noisy.length && this.vase(ids, clean, noisy, scores.vase),
-      this.others(ids, clean, scores),
     ].filter(Boolean);
     return made.length ? part(`Where the numbers come from (${this.first})`, ...made) : null;
   }
@@ -266,95 +238,18 @@ class QuestionView {
       this.distribution(rows, ["meaning", "s clean", "s noisy", "z", "p"]),
       formula(`VASE = −Σ p ln p = ${entropyText(p)} = ${format(value)} nats`));
   }
-
-  others(ids, clean, scores) {
-    const { question } = this;
-    const lines = [];
-    const known = (name) => scores[name] !== null && scores[name] !== undefined;
-    const counts = new Map();
-    for (const i of clean) counts.set(ids[i], (counts.get(ids[i]) ?? 0) + 1);
-    if (known("n_clusters")) lines.push(`${this.explorer.scoreName("n_clusters")} = ${scores.n_clusters}: different meanings among the clean answers`);
-    if (known("discrete_se")) {
-      const shares = [...counts.values()].map((n) => n / clean.length);
-      lines.push(`${this.explorer.scoreName("discrete_se")} = ${entropyText(shares)} = ${format(scores.discrete_se)} nats: shares of the answers, not weighed`);
-    }
-    if (known("baseline_nll")) lines.push(`${this.explorer.scoreName("baseline_nll")} = −(${format(question.logprobs[0])}) = ${format(scores.baseline_nll)} nats a token`);
-    const logprobs = clean.map((i) => question.logprobs[i]);
-    if (known("clean_nll") && logprobs.every((v) => v !== null)) {
-      lines.push(`${this.explorer.scoreName("clean_nll")} = −(${logprobs.map((v) => v.toFixed(2)).join(" + ").replaceAll("+ -", "− ").replace(/^-/, "−")}) / ${clean.length} = ${format(scores.clean_nll)} nats a token`);
-    }
-    if (!lines.length) return null;
-    return element("div", { className: "number" }, element("h5", { textContent: "Simple baselines" }), ...lines.map(formula));
-  }
-
-  pairs() {
-    const { question, data } = this;
-    if (!question.pairs) {
-      const left = data.without_pairs && question.texts.length > 1;
-      return left ? [quiet("What models said of pairs of its answers did not fit into this page.")] : [];
-    }
-    return question.pairs.map(([source, places, packed]) => {
-      const { kind, name, form } = data.sources[source];
-      const what = kind === "cosines" ? "Cosines of pairs" : "NLI of pairs";
-      const box = element("details", { className: "pairs" }, element("summary", { textContent: `${what}: ${name}, ${form}` }));
-      box.addEventListener("toggle", () => {
-        if (box.open && box.childElementCount === 1) box.append(...this.matrix(kind, places, packed));
-      });
-      return box;
-    });
-  }
-
-  matrix(kind, places, packed) {
-    const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
-    const u = places.length, table = element("table", { className: "matrix" });
-    const head = table.createTHead().insertRow();
-    head.append(element("th", { textContent: kind === "cosines" ? "answer" : "premise ↓ hypothesis →", scope: "col" }));
-    places.forEach((_, k) => head.append(element("th", { textContent: k + 1, scope: "col" })));
-    const body = table.createTBody();
-    places.forEach((place, i) => {
-      const row = body.insertRow();
-      row.append(element("th", { scope: "row" }, `${i + 1} `, quoted(this.question.texts[place])));
-      places.forEach((_, k) => row.append(kind === "cosines" ? cosineCell(bytes[i * u + k], i === k) : relationCell(bytes[2 * (i * u + k)], bytes[2 * (i * u + k) + 1], i === k)));
-    });
-    const legend = kind === "cosines" ? "Cosine of the embeddings; · where nobody asked."
-      : "What the first says of the second, with its probability: E entails, N neutral, C contradicts; · where nobody asked: a clustering asks only what it needs.";
-    return [quiet(legend), scrolling(table, "Pairs of answers")];
-  }
-}
-
-function cosineCell(byte, same) {
-  const cell = element("td");
-  if (same || byte === NOBODY_SAID || byte === undefined) return Object.assign(cell, { textContent: same ? "" : "·" });
-  const cosine = 2 * byte / STEPS - 1;
-  cell.textContent = cosine.toFixed(2);
-  cell.style.setProperty("--share", `${Math.round(45 * Math.max(0, cosine))}%`);
-  cell.className = "cosine";
-  return cell;
-}
-
-function relationCell(contradicts, entails, same) {
-  const cell = element("td");
-  if (same || contradicts === NOBODY_SAID || contradicts === undefined) return Object.assign(cell, { textContent: same ? "" : "·" });
-  const c = contradicts / STEPS, e = entails / STEPS, n = Math.max(0, 1 - c - e);
-  const [letter, share, name] = e >= c && e >= n ? ["E", e, "entails"] : c >= n ? ["C", c, "contradicts"] : ["N", n, "neutral"];
-  cell.textContent = `${letter} ${share.toFixed(2)}`;
-  cell.className = name;
-  cell.title = `entails ${e.toFixed(2)}, neutral ${n.toFixed(2)}, contradicts ${c.toFixed(2)}`;
-  return cell;
 }
 
 function scrolling(table, name) {
   table.prepend(element("caption", { textContent: name }));
-  return element("div", { className: "scroll" }, table);
+  const box = element("div", { className: "scroll" }, table);
+  setUpScrolling(box);
+  return box;
 }
 
-document.querySelectorAll(".explorer").forEach((root, i) => {
-  Explorer.all.push(new Explorer(root, i));
-});
+document.querySelectorAll(".explorer").forEach((root, i) => Explorer.all.push(new Explorer(root, i)));
 // What was chosen before all runs were there has an address without its run.
 Explorer.all.forEach((explorer) => { if (explorer.chosen) explorer.show(); });
 document.addEventListener("keydown", pressed);
 window.addEventListener("hashchange", openLinked);
-window.addEventListener("beforeprint", () => Explorer.all.forEach((explorer) => explorer.print()));
-window.addEventListener("afterprint", () => Explorer.all.forEach((explorer) => explorer.printed.replaceChildren()));
 openLinked();

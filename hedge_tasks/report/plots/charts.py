@@ -1,4 +1,4 @@
-"""Content of a figure, apart from how it is drawn: SVG in reports, and files (pdf, csv) of `hedge report --figures`."""
+"""Content of a figure, apart from how it is drawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal
 from hedge_tasks.io.tables import as_csv
 
 Kind = Literal["line", "curve", "points", "bars"]
-Tone = Literal["", "supported", "hallucinated", "others"]
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,6 @@ class Series:
         x, y: of equal length. In a chart with categories x (or, in a forest, y) is the category's index.
         low, high: interval of each y (in a forest: of each x), None where there is none; both may be empty.
         kind: how it is drawn; a curve is a line without marks at its points.
-        look: numbers of its colour and its dashes, where series come in families; None for those of its place.
-        tone: a meaning that has a colour of its own in every figure; "" for the colour of its place.
     """
 
     name: str
@@ -31,8 +28,6 @@ class Series:
     low: tuple[float | None, ...] = ()
     high: tuple[float | None, ...] = ()
     kind: Kind = "line"
-    look: tuple[int, int] | None = None
-    tone: Tone = ""
 
     def __post_init__(self) -> None:
         for name, values in (("y", self.y), ("low", self.low), ("high", self.high)):

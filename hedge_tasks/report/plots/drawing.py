@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.report.plots.charts import Chart, Series
+from hedge_tasks.report.texts import shortened
 
 FORMATS = (".png", ".svg", ".pdf")
 TABLE_FORMAT = ".csv"
 
 # Okabe and Ito's palette: told apart by people with any kind of colour blindness.
-TONES = {"supported": "#1B6E3C", "hallucinated": "#B3261E", "others": "0.6"}
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
 
-# Columns of a two-column paper, in inches; fonts as large as a caption's.
-WIDTHS = {"column": 3.4, "page": 7.0}
+# A column of a two-column paper, in inches; fonts as large as a caption's.
+WIDTH = 3.4
 _STYLE: Any = {
     "figure.dpi": 300,
     "font.size": 8,
@@ -37,74 +38,60 @@ _STYLE: Any = {
     "text.parse_math": False,  # a "$" in a model's name is no formula
 }
 _GREY = "0.6"
+_GUIDE_TEXT = {"fontsize": 6, "color": "0.4", "ha": "right", "va": "bottom"}
+_LONGEST = 28
+"""Characters of a category's name."""
 
 
-def check_format(path: Path, *, table: bool = False) -> None:
-    """Refuse an ending that no figure can have, before hours of work.
-
-    Args:
-        table: whether `.csv` is one of them.
-
-    Raises:
-        ConfigError: names the endings there are.
-    """
-    formats = (*FORMATS, TABLE_FORMAT) if table else FORMATS
-    if path.suffix.lower() not in formats:
-        raise ConfigError(f"{path}: a figure's name must end with {', '.join(formats)}")
-
-
-def draw(chart: Chart, path: Path, *, width: str = "column", title: bool = False) -> None:
-    """Draw a chart into a file, or write its numbers where the name ends with `.csv`.
-
-    Args:
-        width: "column" (3.4 inches) or "page" (7 inches).
-        title: whether the chart's title stands above it; papers have captions instead.
+def draw(chart: Chart, path: Path) -> None:
+    """Draw a chart into a file, or write its numbers where the name ends with `.csv`. Papers have titles in captions.
 
     Raises:
-        ConfigError: an ending or a width that there is not.
+        ConfigError: an ending that there is not.
         DataError: the file cannot be written.
     """
-    check_format(path, table=True)
-    if width not in WIDTHS:
-        raise ConfigError(f"unknown width {width!r}. Valid: {', '.join(WIDTHS)}")
-    if path.suffix.lower() == TABLE_FORMAT:
+    from matplotlib import rc_context
+
+    ending = path.suffix.lower()
+    if ending not in (*FORMATS, TABLE_FORMAT):
+        raise ConfigError(f"{path}: a figure's name must end with {', '.join((*FORMATS, TABLE_FORMAT))}")
+    if ending == TABLE_FORMAT:
         write_whole(path, chart.to_csv())
         return
-    with _style():
-        figure = _figure(chart, WIDTHS[width])
+    with rc_context(_STYLE):
+        try:
+            _figure(chart).savefig(path, metadata={"Date": None} if ending == ".svg" else None)
+        except OSError as error:
+            raise DataError(f"cannot write {path}: {error.strerror}") from error
+
+
+def svg_of(chart: Chart, *, title: bool = True) -> str:
+    """Return a chart as SVG, for a notebook or a page.
+
+    Args:
+        title: whether its title stands above it.
+    """
+    from matplotlib import rc_context
+
+    text = io.StringIO()
+    with rc_context(_STYLE):
+        figure = _figure(chart)
         if title:
             figure.suptitle(chart.title)
-        _save(figure, path)
-
-
-def svg_of(chart: Chart, *, width: str = "page") -> str:
-    """Return a chart with its title as SVG, for a notebook."""
-    with _style():
-        figure, text = _figure(chart, WIDTHS[width]), io.StringIO()
-        figure.suptitle(chart.title)
-        figure.savefig(text, format="svg")
+        figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    from matplotlib import rc_context
-
-    with rc_context(_STYLE):
-        yield
-
-
-def _figure(chart: Chart, width: float) -> Any:
+def _figure(chart: Chart) -> Any:
     # Without pyplot there is no state to leak from one figure to the next, and no display is looked for.
     from matplotlib.figure import Figure
 
     rows = len(chart.categories) if chart.forest else 0
-    height = max(1.2, 0.6 + 0.22 * rows) if chart.forest else min(width, 4.5) * 0.75
-    figure = Figure(figsize=(width, height), layout="constrained")
+    height = max(1.2, 0.6 + 0.22 * rows) if chart.forest else WIDTH * 0.75
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axes = figure.add_subplot()
-    bars = [series for series in chart.series if series.kind == "bars"]
     for i, series in enumerate(chart.series):
-        _draw_series(axes, chart, series, i, len(bars) or len(chart.series))
+        _draw_series(axes, series, i, len(chart.series))
     _finish(axes, chart)
     if len(chart.series) > 1:
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
@@ -112,40 +99,29 @@ def _figure(chart: Chart, width: float) -> Any:
     return figure
 
 
-def _draw_series(axes: Any, chart: Chart, series: Series, i: int, count: int) -> None:
-    hue = i if series.look is None else series.look[0]
-    colour, marker = TONES.get(series.tone) or COLOURS[hue % len(COLOURS)], MARKERS[hue % len(MARKERS)]
-    bounds = [series.bounds(k) for k in range(len(series.x))]
-    if chart.forest:
-        y = [v + _shift(i, count) for v in series.y]
-        axes.errorbar(series.x, y, xerr=_arms(series.x, bounds), fmt=marker, color=colour, label=series.name, **_ERROR)
+def _draw_series(axes: Any, series: Series, i: int, count: int) -> None:
+    colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+    about = {"color": colour, "label": series.name}
+    place = (i - (count - 1) / 2) / count
+    if series.kind == "points":
+        arms = _arms(series)
+        y = [v + 0.6 * place for v in series.y]
+        axes.errorbar(series.x, y, xerr=arms, fmt=marker, markersize=3, linewidth=0.8, capsize=1.5, **about)
     elif series.kind == "bars":
-        step = min((b - a for a, b in zip(series.x, series.x[1:], strict=False)), default=1.0)
-        breadth = 0.8 * step / count
-        x = [v + breadth * (i - (count - 1) / 2) for v in series.x]
-        error = _arms(series.y, bounds)
-        axes.bar(x, series.y, breadth, yerr=error, color=colour, label=series.name, error_kw={"linewidth": 0.6})
-    elif series.kind == "points":
-        error = _arms(series.y, bounds)
-        axes.errorbar(series.x, series.y, yerr=error, fmt=marker, color=colour, label=series.name, **_ERROR)
+        axes.bar([v + 0.8 * place for v in series.x], series.y, 0.8 / count, **about)
+    elif series.kind == "line":
+        axes.plot(series.x, series.y, linewidth=1, marker=marker, markersize=3, **about)
+        low, high = ([math.nan if v is None else v for v in bounds] for bounds in (series.low, series.high))
+        if low:
+            axes.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
     else:
-        _draw_line(axes, series, bounds, colour, marker, i)
+        axes.plot(series.x, series.y, linewidth=1, linestyle=_DASHES[i % len(_DASHES)], **about)
 
 
-_ERROR = {"markersize": 3, "linewidth": 0.8, "capsize": 1.5}
-
-
-def _draw_line(axes: Any, series: Series, bounds: list[Any], colour: str, marker: str, i: int) -> None:
-    few = series.kind == "line"
-    style: dict[str, Any] = {"color": colour, "linewidth": 1, "label": series.name}
-    style |= {"marker": marker, "markersize": 3} if few else {"linestyle": _DASHES[i % len(_DASHES)]}
-    if series.look is not None:
-        style["linestyle"] = _DASHES[series.look[1] % len(_DASHES)]
-    axes.plot(series.x, series.y, **style)
-    banded = [(x, b) for x, b in zip(series.x, bounds, strict=True) if b]
-    if banded:
-        x = [x for x, _ in banded]
-        axes.fill_between(x, [b[0] for _, b in banded], [b[1] for _, b in banded], color=colour, alpha=0.15, lw=0)
+def _arms(series: Series) -> Any:
+    """Return lengths of error bars, shape `(2, n)`; nan draws none."""
+    bounds = [series.bounds(i) or (math.nan, math.nan) for i in range(len(series.x))]
+    return np.abs(np.array(bounds).reshape(-1, 2).T - np.array(series.x))
 
 
 def _finish(axes: Any, chart: Chart) -> None:
@@ -158,45 +134,15 @@ def _finish(axes: Any, chart: Chart) -> None:
             axes.text(1, value, label, transform=axes.get_yaxis_transform(), **_GUIDE_TEXT)
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
-    if chart.x_range:
-        axes.set_xlim(*_margin(chart.x_range))
-    if chart.y_range:
-        axes.set_ylim(*_margin(chart.y_range))
+    for bounds, limit in ((chart.x_range, axes.set_xlim), (chart.y_range, axes.set_ylim)):
+        if bounds:
+            room = 0.01 * (bounds[1] - bounds[0])
+            limit(bounds[0] - room, bounds[1] + room)
     if chart.categories:
-        place = axes.set_yticks if chart.forest else axes.set_xticks
-        place(range(len(chart.categories)), [_short(name) for name in chart.categories])
+        names = range(len(chart.categories)), [shortened(name, _LONGEST) for name in chart.categories]
+        if chart.forest:
+            axes.set_yticks(*names)
+        else:
+            axes.set_xticks(*names, rotation=30, ha="right")
     if chart.forest:
         axes.set_ylim(len(chart.categories) - 0.5, -0.5)
-
-
-_GUIDE_TEXT = {"fontsize": 6, "color": "0.4", "ha": "right", "va": "bottom"}
-
-
-def _margin(bounds: tuple[float, float]) -> tuple[float, float]:
-    room = 0.01 * (bounds[1] - bounds[0])
-    return bounds[0] - room, bounds[1] + room
-
-
-def _short(name: str, most: int = 28) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def _shift(i: int, count: int) -> float:
-    return (i - (count - 1) / 2) * 0.6 / max(count, 1)
-
-
-def _arms(values: tuple[float, ...], bounds: list[Any]) -> Any:
-    """Lengths of error bars; nan draws none."""
-    if not any(bounds):
-        return None
-    nan = float("nan")
-    low = [max(0.0, v - b[0]) if b else nan for v, b in zip(values, bounds, strict=True)]
-    high = [max(0.0, b[1] - v) if b else nan for v, b in zip(values, bounds, strict=True)]
-    return [low, high]
-
-
-def _save(figure: Any, path: Path) -> None:
-    try:
-        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from error

@@ -1,1 +1,0 @@
-"""The pages of a folder in a browser, also while an evaluation is writing into it."""
