@@ -99,7 +99,7 @@ def json_lines(row: Any) -> Callable[[random.Random], bytes]:
 
 
 ENTRY = entry_of(RUN, "org/model").model_dump(mode="json")
-CSV = b"id,condition,text,mean_logprob,label\nq1,baseline,a,-0.5,1\nq1,clean,b,-1,\nq1,noisy,c,-2,1.0\n"
+CSV = b"id,response,question,label\nq1,\"['a', 'b']\",which?,1\nq2,b,,\nq3,c,why?,1.0\n"
 
 
 PROMPT = Path(__file__).parents[1] / "hedge_tasks" / "judging" / "prompts" / "hedge.json"

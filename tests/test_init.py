@@ -234,12 +234,10 @@ def test_rows_that_cannot_be_used_are_named(fails: Callable[..., str]) -> None:
     assert "6 of 6 rows cannot be used" in fails("mine", "t.csv", "--drop")
 
 
-def test_pictures_groups_and_repetitions_are_counted(here: Path) -> None:
-    columns = rows(image=names())
-    columns["question"][1], columns["answer"][1] = columns["question"][0], columns["answer"][0]  # and the same picture
-    table = table_of(here, **columns)
+def test_pictures_and_groups_are_counted(here: Path) -> None:
+    table = table_of(here, **rows(image=names()))
     found = inspect_rows(table, find_roles(table, ColumnSettings()), PictureFiles(here))
-    assert (found.faults, found.pictures, found.groups, found.repeated) == ({}, 3, 3, 1)
+    assert (found.faults, found.pictures, found.groups) == ({}, 3, 3)
 
 
 def test_pictures_are_written_as_they_are(here: Path) -> None:

@@ -172,13 +172,6 @@ def test_pictures_beside_a_table_that_names_none_are_asked_about(pictures: Path)
     assert find_roles(read_table(csv), ColumnSettings()).images == ()  # nobody named the folder
 
 
-def test_dicom_needs_a_reader(pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pydicom", None)
-    (pictures / "a.dcm").write_bytes(bytes(128) + b"DICM")
-    table = frame(pictures, answer=list("abcd"), image=["a.dcm"] * 4)
-    assert "reading it needs pydicom (pip install 'hedge-tasks[dicom]')" in refused(table)
-
-
 def test_dicom_is_shown_in_its_window(tmp_path: Path) -> None:
     pydicom = pytest.importorskip("pydicom")
     import numpy as np
@@ -229,13 +222,6 @@ def test_an_empty_last_option_is_none(tmp_path: Path) -> None:
     assert ["black" in row["question"] for row in rows] == [False, True, False, False]
 
 
-def test_options_that_stand_in_the_question(tmp_path: Path) -> None:
-    asked = "Which color?\nA. red\nB. blue\nAnswer with the letter."
-    table = of_frame(pd.DataFrame({"question": [asked] * 2, "answer": ["A", "B"]}), tmp_path)
-    roles, rows = made(table, tmp_path)
-    assert (judge_of(roles), rows[0]["question"], rows[1]["answer"]) == ("option", asked, "B")
-
-
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
@@ -258,15 +244,6 @@ def test_numbers_count_from_where_the_user_says(tmp_path: Path) -> None:
     assert [row["answer"] for row in made(digits, tmp_path, ColumnSettings(first_option="none"))[1]] == list("ABCA")
     beyond = frame(tmp_path, options=[list(COLORS)] * 4, answer=[1, 2, 3, 9])
     assert "is none, or several, of its 4 options" in refused(beyond, ColumnSettings(first_option="1"))
-
-
-def test_the_judge_of_options_reads_letters_and_texts() -> None:
-    judge, question = judge_from("option"), "Which?\nA. red\nB. blue"
-    replies = ["A", "(B)", "It is blue.", "red", "I cannot tell."]
-    verdicts = judge.judge([Case(str(i), question, "A", reply) for i, reply in enumerate(replies)])
-    assert [verdict.label for verdict in verdicts] == [0, 1, 1, 0, None]
-    with pytest.raises(DataError, match="'C' is no option"):
-        judge.judge([Case("1", question, "C", "A")])
 
 
 # --- references -------------------------------------------------------------------------------------------------------
@@ -302,15 +279,6 @@ def test_a_reply_of_a_model_is_no_reference(tmp_path: Path) -> None:
     assert "which column holds the right answers?" in refused(without)
     two = frame(tmp_path, answer=list("abcd"), ground_truth=list("efgh"))
     assert "which column holds the right answers?" in refused(two)
-
-
-def test_several_references_in_a_cell_are_asked_about(tmp_path: Path) -> None:
-    table = frame(tmp_path, answer=["red|crimson", "blue|navy", "green", "black|dark"])
-    assert "Say --separator '|', or --separator none" in refused(table)
-    _, rows = made(table, tmp_path, ColumnSettings(separator="|"))
-    assert [row["answer"] for row in rows] == ["red\ncrimson", "blue\nnavy", "green", "black\ndark"]
-    _, rows = made(table, tmp_path, ColumnSettings(separator="none"))
-    assert rows[0]["answer"] == "red|crimson"
 
 
 def test_a_row_that_answers_nothing_is_named(tmp_path: Path) -> None:
@@ -362,32 +330,13 @@ def test_a_spreadsheet_has_the_columns_of_its_header(tmp_path: Path) -> None:
     [
         {"info": {"year": 2026}, "data": [{"question": "a", "answer": "c"}, {"question": "b", "answer": "d"}]},
         {"question": {"0": "a", "1": "b"}, "answer": {"0": "c", "1": "d"}},
-        {"columns": ["question", "answer"], "index": [0, 1], "data": [["a", "c"], ["b", "d"]]},
     ],
-    ids=["wrapped", "to_json", "split"],
+    ids=["wrapped", "to_json"],
 )
 def test_json_in_other_forms(tmp_path: Path, value: Any) -> None:
     (tmp_path / "t.json").write_text(json.dumps(value))
     table = read_table(tmp_path / "t.json")
     assert (table.values("question"), table.values("answer")) == (["a", "b"], ["c", "d"])
-
-
-def test_what_is_said_in_a_conversation_are_columns(tmp_path: Path) -> None:
-    def talk(*speakers: str) -> list[dict[str, Any]]:
-        return [{"role": who, "content": f"{who}s", **({"rating": "up"} if who == "bot" else {})} for who in speakers]
-
-    file = tmp_path / "t.jsonl"
-    file.write_text(
-        "".join(json.dumps({"talk": talk(*who)}) + "\n" for who in (["user", "bot"], ["me", "user", "bot"]))
-    )
-    table = read_table(file)
-    assert table.columns == ("talk.user", "talk.bot", "talk.bot.rating", "talk.me")
-    assert table.values("talk.me") == [None, "mes"]
-    assert "talk.bot ('bots')" in refused(table)
-    _, rows = made(table, tmp_path, ColumnSettings(question="talk.user", answers=("talk.bot",)))
-    assert rows == [{"talk.user": "users", "talk.bot": "bots"}] * 2
-    file.write_text(json.dumps({"talk": talk("user", "bot", "user", "bot")}))
-    assert read_table(file).columns == ("talk",)  # which turn is meant nobody says
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz"])

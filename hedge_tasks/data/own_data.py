@@ -37,13 +37,11 @@ class RowFindings:
 
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.
-        repeated: rows that ask and show the same as one before.
         pictures: number of different pictures.
         groups: number of groups of questions that belong together.
     """
 
     faults: dict[int, str] = field(default_factory=dict)
-    repeated: int = 0
     pictures: int = 0
     groups: int = 0
 
@@ -59,7 +57,7 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
     if question.lower() in _NO_ANSWERS:
         raise DataError("no question")
     if roles.choices:
-        options = roles.choices.options_of(row, question)
+        options = roles.choices.options_of(row)
         question = roles.choices.with_options(question, options)
     texts[roles.question] = question
     if roles.answer is None:
@@ -91,8 +89,6 @@ def _references(value: object, roles: Roles) -> list[str]:
     items = (cells.as_list(value) if roles.several else None) or [value]
     # VQAv2 has a record of each person's answer
     texts = [cells.text(item.get("answer", item) if isinstance(item, Mapping) else item) for item in items]
-    if roles.separator:
-        texts = [part for text in texts for part in text.split(roles.separator)]
     # references stand one a line
     plain = [" ".join(text.split()) for text in texts] if roles.several else texts
     times = Counter(text for text in plain if text.lower() not in _NO_ANSWERS)
@@ -125,7 +121,6 @@ def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFi
     """
     findings = RowFindings()
     digests: dict[str, str] = {}
-    seen: set[str] = set()
     declared: list[str | None] = []
     pictured: list[str | None] = []
     for row, values in enumerate(progress(table.rows(roles.used()), total=table.n_rows, name="Reading", unit="row")):
@@ -135,9 +130,6 @@ def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFi
         except DataError as error:
             findings.faults[row] = str(error)
             continue
-        key = f"{texts[roles.question]}\0{texts[roles.answer] if roles.answer else ''}\0{picture}"
-        findings.repeated += key in seen
-        seen.add(key)
         declared.append(texts[roles.group] or None if roles.group else None)
         pictured.append(picture or f"text {texts[roles.question]}")
     findings.pictures = len(set(digests.values()))
