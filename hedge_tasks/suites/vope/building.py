@@ -64,7 +64,7 @@ def image_reader(folder: Path) -> ReadImage:
     return read
 
 
-def build(items: Sequence[VopeImage], read_image: ReadImage, out: Path) -> BuiltSet:
+def build(items: Sequence[VopeImage], read_image: ReadImage, out: Path | None) -> BuiltSet:
     """Write `OUT/qqwsad5__VOPE/test.parquet` with the columns of `tsunghanwu/mscoco_chair`; see `local_data.build`."""
 
     def rows(usable: Sequence[VopeImage]) -> dict[str, list[dict[str, Any]]]:
