@@ -147,12 +147,7 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     asked = [{"custom_id": i, "body": {"messages": [{"role": "user", "content": q}]}} for i, q in QUESTIONS.items()]
     read = read_answers(files, lines(tmp_path / "in.jsonl", asked))
     first, second = read.answer_sets
-    assert (read.model, first.question, first.baseline.mean_logprob, first.baseline.n_tokens) == (
-        "m",
-        QUESTIONS["a"],
-        -0.375,
-        2,
-    )
+    assert (first.question, first.baseline.mean_logprob, first.baseline.n_tokens) == (QUESTIONS["a"], -0.375, 2)
     assert (first.baseline.finish, first.clean[0].text, first.clean[0].mean_logprob) == ("length", "blue", None)
     assert second.baseline.mean_logprob is None
     assert "lost: 1 requests that failed, such as 'c'" in read.notes

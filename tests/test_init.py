@@ -19,7 +19,7 @@ from PIL import Image
 
 from hedge_tasks.cli import main
 from hedge_tasks.data import cells
-from hedge_tasks.data.own_data import inspect_rows, write_data
+from hedge_tasks.data.own_data import write_data
 from hedge_tasks.data.picture_files import PictureFiles
 from hedge_tasks.data.roles import ColumnSettings, find_roles
 from hedge_tasks.data.tables import read_table
@@ -156,7 +156,9 @@ def test_one_name_without_an_ending_does_not_make_a_task_of_texts(here: Path) ->
     table = table_of(here, **rows(image=[*names()[:5], "b"]))
     roles = find_roles(table, ColumnSettings())
     assert roles.images == ("image",)
-    assert inspect_rows(table, roles, PictureFiles(here)).faults == {5: f"there is no picture 'b' in {here}"}
+    assert write_data(table, roles, PictureFiles(here), here / "out.parquet").faults == {
+        5: f"there is no picture 'b' in {here}"
+    }
 
 
 def test_the_user_s_word_counts_more(here: Path) -> None:
@@ -236,7 +238,7 @@ def test_rows_that_cannot_be_used_are_named(fails: Callable[..., str]) -> None:
 
 def test_pictures_and_groups_are_counted(here: Path) -> None:
     table = table_of(here, **rows(image=names()))
-    found = inspect_rows(table, find_roles(table, ColumnSettings()), PictureFiles(here))
+    found = write_data(table, find_roles(table, ColumnSettings()), PictureFiles(here), here / "out.parquet")
     assert (found.faults, found.pictures, found.groups) == ({}, 3, 3)
 
 
@@ -246,7 +248,7 @@ def test_pictures_are_written_as_they_are(here: Path) -> None:
     stored = [png(1), {"bytes": png(2), "path": None}, {"bytes": None, "path": "bilder/é 4.png"}]
     for value in stored:
         table = table_of(here, question=["a"], answer=[2.0], image=[value], extra=["x"])
-        write_data(table, find_roles(table, ColumnSettings()), PictureFiles(here), (), here / "out" / "test.parquet")
+        write_data(table, find_roles(table, ColumnSettings()), PictureFiles(here), here / "out" / "test.parquet")
         [row] = pq.read_table(here / "out" / "test.parquet").to_pylist()
         content = value if isinstance(value, bytes) else value["bytes"] or Path(value["path"]).read_bytes()
         assert row == {"question": "a", "answer": "2", "image": {"bytes": content, "path": None}}

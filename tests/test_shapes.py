@@ -21,7 +21,7 @@ from PIL import Image
 from hedge_tasks.data import dicom, splits
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.manifests import Data
-from hedge_tasks.data.own_data import inspect_rows, picture_columns, texts_of, write_data
+from hedge_tasks.data.own_data import picture_columns, texts_of, write_data
 from hedge_tasks.data.picture_files import PictureFiles
 from hedge_tasks.data.roles import ColumnSettings, Roles, find_roles
 from hedge_tasks.data.tables import StoredTable, read_table
@@ -48,8 +48,7 @@ def made(table: StoredTable, folder: Path, settings: ColumnSettings | None = Non
     """What is written of a table, pictures as their widths."""
     files = PictureFiles(folder)
     roles = find_roles(table, settings or ColumnSettings(), files)
-    assert inspect_rows(table, roles, files).faults == {}
-    write_data(table, roles, files, (), folder / "made.parquet")
+    assert write_data(table, roles, files, folder / "made.parquet").faults == {}
     rows = pq.read_table(folder / "made.parquet").to_pylist()
     for row in rows:
         for column in picture_columns(roles):
@@ -64,7 +63,7 @@ def refused(table: StoredTable, settings: ColumnSettings | None = None) -> str:
         roles = find_roles(table, settings or ColumnSettings())
     except ConfigError as error:
         return str(error)
-    faults = inspect_rows(table, roles, PictureFiles(table.folder)).faults
+    faults = write_data(table, roles, PictureFiles(table.folder), table.folder / "made" / "made.parquet").faults
     assert faults
     return next(iter(faults.values()))
 
@@ -135,7 +134,7 @@ def test_names_that_lead_out_of_the_folder_are_refused(
         table = frame(pictures, answer=list("abcd"), image=[name] * 4)
         assert "lies outside of" in refused(table)
         roles = find_roles(table, ColumnSettings())
-        assert inspect_rows(table, roles, PictureFiles(pictures, outside=True)).faults == {}
+        assert write_data(table, roles, PictureFiles(pictures, outside=True), pictures / "made.parquet").faults == {}
 
 
 def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
@@ -283,7 +282,7 @@ def test_a_reply_of_a_model_is_no_reference(tmp_path: Path) -> None:
 
 def test_a_row_that_answers_nothing_is_named(tmp_path: Path) -> None:
     table = frame(tmp_path, answer=["red", "N/A", None, "none"])
-    faults = inspect_rows(table, find_roles(table, ColumnSettings()), PictureFiles(tmp_path)).faults
+    faults = write_data(table, find_roles(table, ColumnSettings()), PictureFiles(tmp_path), tmp_path / "made").faults
     assert faults == {1: "no answer", 2: "no answer"}
 
 
@@ -399,7 +398,7 @@ def test_vqav2s_two_files_and_numbers_of_pictures(tmp_path: Path) -> None:
     files = PictureFiles(tmp_path)
     roles = find_roles(table, ColumnSettings(), files)
     assert (roles.question, roles.answer, roles.images) == ("question", "answers", ("image_id",))
-    found = inspect_rows(table, roles, files)
+    found = write_data(table, roles, files, tmp_path / "made")
     assert (found.faults, found.pictures, found.groups) == ({}, 2, 2)
     references = [texts_of(row, roles)["answers"].split("\n") for row in table.rows(None)]
     # VQA accuracy calls an answer right that three people gave; where no three agree, the commonest ones.
@@ -432,7 +431,7 @@ def test_documents_with_lists_of_pictures(pictures: Path) -> None:
     lists = [["im/p0.png"], ["im/p1.png", "im/p0.png"], ["im/p0.png"], ["im/p2.png", "im/p3.png"]]
     table, files = frame(pictures, answer=list("abcd"), images=lists), PictureFiles(pictures)
     file = pictures / "made.parquet"
-    write_data(table, find_roles(table, ColumnSettings()), files, (), file)
+    write_data(table, find_roles(table, ColumnSettings()), files, file)
     rows = pq.read_table(file).to_pylist()
     rows[3]["images"][1]["bytes"] = rows[3]["images"][1]["bytes"][:40]
     write_rows(file, rows, {"question": Value("string"), "answer": Value("string"), "images": List(ImageFeature())})

@@ -73,7 +73,7 @@ def init(
         drop: Leave out rows without a question, answer or picture.
         out: Folder of the task, which must not exist; TASK-task if not given.
     """
-    from hedge_tasks.data.own_data import inspect_rows, write_data
+    from hedge_tasks.data.own_data import write_data
     from hedge_tasks.data.picture_files import PictureFiles
     from hedge_tasks.data.roles import ColumnSettings, find_roles
     from hedge_tasks.data.tables import read_table
@@ -99,21 +99,19 @@ def init(
     load_prompt(prompt := prompt or prompt_of(roles))
     facts = _facts(table, roles)
     say("\n".join([f"{table.name}: {table.n_rows} rows, {table.read_as}; becomes {folder}/", *facts]), sys.stderr)
-    findings = inspect_rows(table, roles, files)
-    facts += _counts(table, roles, findings)
-    left_out = _left_out(findings, table, drop=drop)
-    own = OwnTask(task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
-    about = {"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)}
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as parent:
         building = Path(parent) / folder.name
         building.mkdir()
-        write_data(table, roles, files, left_out, building / DATA)
+        findings = write_data(table, roles, files, building / DATA)
+        left_out = _left_out(findings, table, drop=drop)
+        facts += _counts(roles, findings)
+        own = OwnTask(task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
         write_files(building, own)
         previews = previewed(building, own)
         shutil.move(building, folder)
     first = [[shown.text, ", ".join(shown.pictures), shown.reference] for shown in previews]
     return {
-        **about,
+        **{"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)},
         "folder": folder,
         "left_out": [row + 1 for row in left_out],
         "first": Table.of(("text", "pictures", "reference"), first, title="what a model is shown"),
@@ -159,7 +157,7 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
     return [*table.notes, *(f"{name}: {text}" for name, text in lines.items())]
 
 
-def _counts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
+def _counts(roles: Roles, findings: RowFindings) -> list[str]:
     """Return what was counted in all rows, a line each."""
     counts = [f"different pictures: {findings.pictures}"] if roles.images else []
     counts.append(f"groups: {findings.groups}")
