@@ -140,7 +140,7 @@ def test_imported_answers_are_cleaned_with_a_warning_and_runs_with_a_finding(tmp
     finally:
         logger.remove(sink)
     assert found.texts == ["yes", "yes", "no"]
-    assert "2 of 3 answers have tokens of a chat template" in said[0]
+    assert "2 of 3 answers, 'yes<|im_end|>' first, have tokens of a chat template" in said[0]
     raw = AnswerSet("1", Answer("yes<|im_end|>"), (Answer("yes"),))
     [text] = [finding.text for finding in measure_health([raw], {}).findings if "template" in finding.text]
     assert text.startswith("50.0 % of the draws have tokens")

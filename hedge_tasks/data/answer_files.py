@@ -86,7 +86,7 @@ def read_answers(
     answer_sets = clean_answer_sets(parse_answer_sets(joined.values()), str(files[0]))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
-    notes = [note for file in read for note in (*file.notes, *_unused_keys(file))]
+    notes = [note for file in read for note in file.notes]
     notes += [f"lost: {what} of {n} answers" for what, n in lost.items()]
     notes += _findings(answer_sets, read)
     judges = dict.fromkeys(file.judge for file in read if file.judge)
@@ -102,17 +102,6 @@ def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> F
     return (
         polygraph.read(file) if ending in (".man", ".pt", ".pth") else read_table_of_answers(file, questions, columns)
     )
-
-
-def _unused_keys(file: ForeignFile) -> Iterable[str]:
-    """A note on keys of answers that no answer has."""
-    answers = [
-        answer for _, row in file.rows for name in LISTS if isinstance(row.get(name), list) for answer in row[name]
-    ]
-    answers += [row.get("baseline") for _, row in file.rows]
-    keys = {*Answer.__dataclass_fields__, *_PARTS}
-    if unused := sorted({key for answer in answers if isinstance(answer, Mapping) for key in answer} - keys):
-        yield f"not used in answers: {', '.join(map(repr, unused))}"
 
 
 def _findings(answer_sets: Sequence[AnswerSet], read: Sequence[ForeignFile]) -> Iterable[str]:
@@ -199,7 +188,7 @@ def _without_thought(fields: Mapping[str, Any], lost: Counter[str]) -> Mapping[s
     if not isinstance(text, str) or not (fields.get("reasoning") or has_thought(text)):
         return fields
     lost["the thought"] += 1
-    if any(fields.get(key) for key in ("logprobs", "mean_logprob", "tokens")):
+    if fields.get("logprobs") or fields.get("mean_logprob"):
         lost["log-probabilities of thought and answer together,"] += 1
     after_thought, is_open = without_thoughts(text)
     finish = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
@@ -225,29 +214,21 @@ def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[Answe
     Args:
         name: where they are from, for the warning.
     """
-    bare: dict[str, str] = {}
 
-    def cleaned(answer: Answer) -> Answer:
+    def bare(answer: Answer) -> Answer:
         text = without_template_tokens(answer.text)
-        if text == answer.text:
-            return answer
-        bare[answer.text] = text
-        return replace(answer, text=text)
+        return answer if text == answer.text else replace(answer, text=text)
 
     usable = without_placeholders(answer_sets)
-    total = sum(len(a.answers) for a in answer_sets)
-    n_lost = sum(answer.no_logprob == PLACEHOLDER for a in usable for answer in a.answers)
-    n_before = sum(answer.no_logprob == PLACEHOLDER for a in answer_sets for answer in a.answers)
-    if n_lost > n_before:
-        logger.warning("{}: {} of {} answers lose their log-probability: {}", name, n_lost, total, PLACEHOLDER)
-    results = [a.with_answers(cleaned) for a in usable]
-    if bare:
-        n_changed = sum(answer.text in bare for a in usable for answer in a.answers)
-        logger.warning(
-            "{}: {} of {} answers have tokens of a chat template around them, such as {}; they are taken away",
-            *(name, n_changed, total, outside.shown(next(iter(bare)))),
-        )
-    return results
+    cleaned = [a.with_answers(bare) for a in usable]
+    for before, after, what in (
+        (answer_sets, usable, f"lose their log-probability: {PLACEHOLDER}"),
+        (usable, cleaned, "have tokens of a chat template around them, which are taken away"),
+    ):
+        pairs = [pair for a, b in zip(before, after, strict=True) for pair in zip(a.answers, b.answers, strict=True)]
+        if changed := [answer.text for answer, now in pairs if answer is not now]:
+            logger.warning("{}: {} of {} answers, {!r} first, {}", name, len(changed), len(pairs), changed[0][:80], what)
+    return cleaned
 
 
 def parse_answer_sets(rows: Iterable[Row]) -> list[AnswerSet]:
