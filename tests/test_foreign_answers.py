@@ -302,25 +302,3 @@ def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["rescore", told["file"], "--clustering", "exact", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
-
-
-@pytest.mark.parametrize(
-    ("value", "taken"),
-    [(v, False) for v in ("NaN", "-Infinity", "0.1")] + [(v, True) for v in ("1e-5", "null")],
-)
-@pytest.mark.parametrize("form", ['"mean_logprob": %s', '"logprobs": [-1.0, %s]'])
-def test_one_rule_for_log_probabilities_in_score_and_import(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, value: str, taken: bool
-) -> None:
-    """A finite number of at most 0 and some rounding; null is none at all, but among tokens a hole."""
-    taken = taken and not (value == "null" and "[" in form)
-    answer = f'{{"text": "red", {form % value}}}'
-    row = f'"id": "1", "question": "which?", "reference": "red", "%s": [{answer}, {answer}]'
-    for command, key in ((["score", "--clustering", "exact"], "answers"), (["import", "answers"], "response")):
-        file = tmp_path / f"{key}.jsonl"
-        file.write_text(f"{{{row % key}}}\n")
-        out = tmp_path / ("scores.jsonl" if key == "answers" else "runs")
-        code = main([*command, str(file), "--out", str(out)])
-        said = capsys.readouterr()
-        assert code == (0 if taken else 2), said
-        assert taken or "log" in said.err

@@ -30,8 +30,6 @@ from hedge_tasks.judging import Case, judge_from
 from hedge_tasks.lmms import documents
 from hedge_tasks.lmms.own_task.files import judge_of
 from hedge_tasks.lmms.settings import DocumentSettings
-from hedge_tasks.suites.medhallu import documents as medhallu
-from hedge_tasks.suites.vqarad import documents as vqarad
 
 Made = list[dict[str, Any]]
 QUESTIONS = [{"question_id": i, "image_id": i // 2, "question": f"{i}?"} for i in range(4)]
@@ -96,12 +94,9 @@ def pictures(tmp_path: Path) -> Path:
         lambda i: f"IM\\P{i}.PNG",
         lambda i: f"p{i}",
         lambda i: png(i),
-        lambda i: {"bytes": png(i), "path": None},
-        lambda i: [f"im/p{i}.png"],
-        lambda i: base64.b64encode(png(i)).decode(),
         lambda i: "data:image/png;base64," + base64.b64encode(png(i)).decode(),
     ],
-    ids=["name", "deeper", "Windows", "no ending", "bytes", "record", "list", "base64", "data uri"],
+    ids=["name", "deeper", "Windows", "no ending", "bytes", "data uri"],
 )
 def test_a_picture_is_found_however_it_is_said(pictures: Path, value: Callable[[int], Any]) -> None:
     table = frame(pictures, answer=["a", "b", "c", "d"], image=[value(i) for i in range(4)])
@@ -146,7 +141,6 @@ def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"image": [11, 12, 13, 14]}, "the column 'image' (11) names pictures that are not in"),
         ({"imageId": [7, 8, 9, 10]}, "the column 'imageId' (7) names pictures that are not in"),
         ({"scan": ["a.png", "b", "c", "d"]}, "no column names them by its own name. Say --image scan"),
         ({"options": ["red or blue"] * 4}, "0 options in 'red or blue'; expected a list"),
@@ -201,7 +195,6 @@ def test_dicom_is_shown_in_its_window(tmp_path: Path) -> None:
     ("columns", "right"),
     [
         ({"options": [list(COLORS)] * 4, "answer": ["A", "b", "(C)", "D. black"]}, "ABCD"),
-        ({"options": [list(COLORS)] * 4, "answer": ["red", "Blue", "green", "black"]}, "ABCD"),
         ({"options": [str(list(COLORS))] * 4, "answer": ["B"] * 4}, "BBBB"),
         ({"choices": [[f"{c}. {t}" for c, t in zip("ABCD", COLORS, strict=True)]] * 4, "answer": ["B"] * 4}, "BBBB"),
         ({c: [t] * 4 for c, t in zip("ABCD", COLORS, strict=True)} | {"answer": ["D"] * 4}, "DDDD"),
@@ -212,13 +205,6 @@ def test_options_are_shown_and_the_right_one_is_a_letter(tmp_path: Path, columns
     assert [row["answer"] for row in rows] == list(right)
     assert rows[0]["question"] == "which?\nA. red\nB. blue\nC. green\nD. black"
     assert judge_of(roles) == "option"
-
-
-def test_an_empty_last_option_is_none(tmp_path: Path) -> None:
-    options = dict(zip("ABC", COLORS, strict=False))
-    columns = {c: [t] * 4 for c, t in options.items()} | {"D": ["", "black", None, "nan"]}
-    _, rows = made(frame(tmp_path, answer=["A"] * 4, **columns), tmp_path)
-    assert ["black" in row["question"] for row in rows] == [False, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -246,18 +232,6 @@ def test_numbers_count_from_where_the_user_says(tmp_path: Path) -> None:
 
 
 # --- references -------------------------------------------------------------------------------------------------------
-
-
-def test_several_references_are_each_right(tmp_path: Path) -> None:
-    lists = [["red", "crimson"], ["blue"], ["green", None, "green"], ["one", "1"]]
-    roles, rows = made(frame(tmp_path, answers=lists), tmp_path)
-    assert [row["answers"] for row in rows] == ["red\ncrimson", "blue", "green", "one\n1"]
-    judge = judge_from(judge_of(roles))
-    told = [
-        judge.judge([Case("1", "Which color?", "red\ncrimson", said)])[0].label for said in ("red", "Crimson.", "blue")
-    ]
-    assert told == [0, 0, None]  # whether blue is crimson the judge does not know: no table of synonyms has the word
-    assert judge.judge([Case("1", "Which color?", "red\ngreen", "blue")])[0].label == 1
 
 
 def test_columns_and_lists_in_texts_are_several_references(tmp_path: Path) -> None:
@@ -371,18 +345,6 @@ def test_splits_and_classes_of_repositories(tmp_path: Path) -> None:
         read_table(tmp_path)
 
 
-def test_a_table_in_each_split_s_folder(tmp_path: Path) -> None:
-    for name in ("train", "test"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "0.png").write_bytes(png(1 if name == "test" else 2))
-        (tmp_path / name / "metadata.jsonl").write_text(
-            json.dumps({"file_name": "0.png", "question": "q", "answer": "a"})
-        )
-    table = read_table(tmp_path)
-    _, rows = made(table, table.folder)
-    assert rows == [{"question": "q", "answer": "a", "file_name": [1]}]
-
-
 def test_vqav2s_two_files_and_numbers_of_pictures(tmp_path: Path) -> None:
     (tmp_path / "val2014").mkdir()
     for i in range(2):
@@ -443,7 +405,7 @@ def test_documents_with_lists_of_pictures(pictures: Path) -> None:
     assert found.image_faults == {3: "an unreadable image"}
 
 
-@pytest.mark.parametrize("name", ["test-00000-of-00001.parquet", "test-00000-of-00001-eb8844602202be60.parquet"])
+@pytest.mark.parametrize("name", ["test-00000-of-00001-eb8844602202be60.parquet"])
 def test_tasks_read_the_layout_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     folder = tmp_path / "flaviagiammarino__vqa-rad" / "data"
     folder.mkdir(parents=True)
@@ -451,12 +413,3 @@ def test_tasks_read_the_layout_of_the_hub(tmp_path: Path, monkeypatch: pytest.Mo
     of_split("train").to_parquet(str(folder / name.replace("test", "train")))
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
     assert splits.load_split("flaviagiammarino/vqa-rad", None, "test")["question"][:] == ["test", "test"]
-
-
-def test_a_row_of_vqa_rad_or_medhallu_that_lacks_something_is_named() -> None:
-    answers = Dataset.from_dict({"question": ["q", "r"], "answer": ["yes", None]})
-    with pytest.raises(DataError, match=r"VQA-RAD: 1 rows have no answer \(rows 1\)"):
-        vqarad.process_docs(answers)
-    for knowledge in (None, {"a": "b"}, [], [None]):
-        with pytest.raises(DataError, match="MedHallu: row 3: Knowledge is "):
-            medhallu._knowledge(knowledge, 3)

@@ -100,10 +100,3 @@ def test_nan_is_no_label(cell: Any) -> None:
 def test_what_is_no_label_is_refused(cell: Any) -> None:
     with pytest.raises(DataError, match=r"^here: label is .*; expected 1 \(hallucinated\), 0 \(supported\) or null"):
         cells.label(cell, "here: label")
-
-
-def test_an_id_is_a_text() -> None:
-    assert cells.required(7, "id") == "7"
-    for cell in (None, "", True, [1]):
-        with pytest.raises(DataError, match=r"^id: expected a text, got"):
-            cells.required(cell, "id")

@@ -79,18 +79,12 @@ def read_answers(
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
     lost: Counter[str] = Counter()
-    joined: dict[str, Row] = {}
-    for file in read:
-        for id, (where, row) in _once(normal_rows(file.rows, None if file.form == OWN else lost)).items():
-            joined[id] = _join(joined[id], (where, row)) if id in joined else (where, row)
-    answer_sets = clean_answer_sets(parse_answer_sets(joined.values()), str(files[0]))
+    answer_sets = clean_answer_sets(parse_answer_sets(_joined(read, lost)), str(files[0]))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
-    notes = [note for file in read for note in file.notes]
-    notes += [f"lost: {what} of {n} answers" for what, n in lost.items()]
-    notes += _findings(answer_sets, read)
     judges = dict.fromkeys(file.judge for file in read if file.judge)
-    return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), tuple(notes))
+    notes = tuple(_notes(read, lost, answer_sets))
+    return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), notes)
 
 
 def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> ForeignFile:
@@ -104,7 +98,9 @@ def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> F
     )
 
 
-def _findings(answer_sets: Sequence[AnswerSet], read: Sequence[ForeignFile]) -> Iterable[str]:
+def _notes(read: Sequence[ForeignFile], lost: Counter[str], answer_sets: Sequence[AnswerSet]) -> Iterable[str]:
+    yield from (note for file in read for note in file.notes)
+    yield from (f"lost: {what} of {n} answers" for what, n in lost.items())
     if n_first := sum("answers" in row and row.get("baseline") is None for file in read for _, row in file.rows):
         yield f"baseline: of {n_first} documents the first answer, for nothing says which it is"
     total = sum(len(a.answers) for a in answer_sets)
@@ -112,6 +108,15 @@ def _findings(answer_sets: Sequence[AnswerSet], read: Sequence[ForeignFile]) -> 
         yield f"{without} of {total} answers have no log-probability"
     if not any(a.clean or a.noisy for a in answer_sets):
         yield "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
+
+
+def _joined(read: Sequence[ForeignFile], lost: Counter[str]) -> Iterable[Row]:
+    """The rows of files, those of one id joined; what is lost of thoughts is counted."""
+    joined: dict[str, Row] = {}
+    for file in read:
+        for id, row in _once(normal_rows(file.rows, None if file.form == OWN else lost)).items():
+            joined[id] = _join(joined[id], row) if id in joined else row
+    return joined.values()
 
 
 def _once(rows: Sequence[Row]) -> Mapping[str, Row]:
@@ -171,14 +176,16 @@ def _answer(value: Any, where: str, lost: Counter[str] | None) -> Any:
     fields = {key: item for key, item in value.items() if key not in _PARTS}
     if finish := value.get("finish_reason"):
         fields["finish"] = _FINISHES.get(str(finish))
+    known = {"mean_logprob", "n_tokens"} & {key for key, item in fields.items() if item is not None}
     if (tokens := value.get("logprobs")) is not None:
-        if fields.get("mean_logprob") is not None or fields.get("n_tokens") is not None:
+        if known:
             raise DataError(f"{where}: logprobs say what mean_logprob and n_tokens do; give one of them")
         return {**fields, **_means(tokens, f"{where}.logprobs")}
-    if (pairs := value.get("tokens")) is not None and fields.get("mean_logprob") is None:
-        if not isinstance(pairs, list) or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
-            raise DataError(f"{where}.tokens: expected a list of [text, log-probability]")
-        return {**fields, **_means([logprob for _, logprob in pairs], f"{where}.tokens")}
+    if isinstance(pairs := value.get("tokens"), list) and "mean_logprob" not in known:
+        return {
+            **fields,
+            **_means([pair[-1] if isinstance(pair, list) and pair else pair for pair in pairs], f"{where}.tokens"),
+        }
     return fields
 
 
@@ -227,7 +234,9 @@ def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[Answe
     ):
         pairs = [pair for a, b in zip(before, after, strict=True) for pair in zip(a.answers, b.answers, strict=True)]
         if changed := [answer.text for answer, now in pairs if answer is not now]:
-            logger.warning("{}: {} of {} answers, {!r} first, {}", name, len(changed), len(pairs), changed[0][:80], what)
+            logger.warning(
+                "{}: {} of {} answers, {!r} first, {}", name, len(changed), len(pairs), changed[0][:80], what
+            )
     return cleaned
 
 

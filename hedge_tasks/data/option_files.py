@@ -129,7 +129,7 @@ def _question(row: Mapping[str, Any], where: str) -> OptionQuestion:
     there = ("id", "answer", *(name for name in _TEXTS[2:] if row.get(name) not in (None, "")))
     texts = {name: cells.required(row.get(name), f"{where}: {name}") for name in there}
     try:
-        return OptionQuestion(**texts, logits=weights, options=options)  # type: ignore[arg-type]
+        return OptionQuestion(**texts, logits=weights, options=options)
     except ValueError as error:
         raise DataError(f"{where}: {error}") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
@@ -79,23 +80,16 @@ class ColumnSettings:
 
 
 @dataclass(frozen=True)
-class Roles:
-    """Which column is what; None where there is none of the kind.
+class Roles(ColumnSettings):
+    """Which column is what; None, and nothing in lists, where there is none of the kind.
 
     Attributes:
-        answers: the columns of references; none: nobody judges.
-        images: in the order in which they are shown.
         choices: options and how the answer names the right one; None for free answers.
         several: whether a document may have several references.
         listed: whether documents show several pictures, which are written as a list.
     """
 
-    question: str
-    answers: tuple[str, ...]
-    images: tuple[str, ...]
-    group: str | None
-    id: str | None
-    question_type: str | None
+    question: str = ""
     choices: OptionColumns | None = None
     several: bool = False
     listed: bool = False
@@ -243,13 +237,7 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
     for column in obvious(table, "image")[:1]:
         first = table.filled(column, 1)
-        name = next(iter(first[0]), None) if first and isinstance(first[0], (list, tuple)) else next(iter(first), None)
-        is_name = isinstance(name, int) or (isinstance(name, str) and not is_stored(name))
-        if is_name and not files.has(str(name)):
-            raise ConfigError(
-                f"{table.name}: the column {column!r} ({shown(name)}) names pictures that are not in {files.folder}. "
-                "Say --images FOLDER, or --image none for a task that shows nothing"
-            )
+        _check_file(f"{table.name}: the column {column!r}", first, files)
         return (column,) if first else ()
     pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]
     if pictured or (table.in_folder and files.any()):
@@ -259,3 +247,20 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
             "--image none for a task that shows nothing"
         )
     return ()
+
+
+def _check_file(what: str, first: Sequence[Any], files: PictureFiles) -> None:
+    """Refuse a column whose first picture cannot be had.
+
+    Raises:
+        ConfigError: says which option answers that.
+    """
+    while first and isinstance(first[0], (list, tuple)):
+        first = first[0]
+    name = next(iter(first), None)
+    is_name = isinstance(name, int) or (isinstance(name, str) and not is_stored(name))
+    if is_name and not files.has(str(name)):
+        raise ConfigError(
+            f"{what} ({shown(name)}) names pictures that are not in {files.folder}. Say --images FOLDER, or --image "
+            "none for a task that shows nothing"
+        )

@@ -35,13 +35,15 @@ def read(file: Path) -> ForeignFile:
     """
     header, *samples = _archive(file) if file.suffix == ".eval" else _json_log(file)
     epochs: dict[str, list[tuple[Sample, list[Any]]]] = defaultdict(list)
+    n_failed = 0
     for sample in sorted(samples, key=lambda sample: sample.get("epoch") or 0):
-        epochs[str(sample.get("id"))].append((sample, list(_answers(sample))))
+        answers = list(_answers(sample))
+        n_failed += not answers
+        if answers:
+            epochs[str(sample.get("id"))].append((sample, answers))
     scorers = sorted({name for sample in samples for name in sample.get("scores") or {}})
     scorer = scorers[0] if len(scorers) == 1 else ""
-    answered = {id: [pair for pair in of_id if pair[1]] for id, of_id in epochs.items()}
-    rows = [(f"{file}: {id}", _row(id, of_id, scorer)) for id, of_id in answered.items() if of_id]
-    n_failed = len(samples) - sum(map(len, answered.values()))
+    rows = [(f"{file}: {id}", _row(id, of_id, scorer)) for id, of_id in epochs.items()]
     notes = [f"lost: {n_failed} samples without an answer"] if n_failed else []
     if len(scorers) > 1:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")

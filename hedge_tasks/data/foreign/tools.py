@@ -111,25 +111,32 @@ def read_table_of_answers(file: Path, questions: Path | None, chosen: ColumnSett
     if _is_own(table, chosen):
         return _own_file(table, rows, chosen)
     name = NAMED if chosen.reply else next(n for n, form in _FORMS.items() if form.needs <= {*table.columns})
-    form, requests = _FORMS[name], _requests(questions)
+    form = _FORMS[name]
     columns = _columns(table, form, chosen)
-    documents, lost = list[Row](), list[str]()
-    for number, (where, row) in enumerate(rows):
-        if row.get("filter") != rows[0][1].get("filter"):
-            continue  # rows of another filter say the same answers again
-        fields = _document(row, columns, str(number), where)
-        fields |= {"question": q} if (q := requests.get(fields["id"]) or _with_options(row, fields)) else {}
-        answers = [answer for column in columns.reply for answer in _answers(row, column, form, where)]
-        whole = [answer for answer in answers if not _FAILED.fullmatch(answer["text"])]
-        lost += [fields["id"]] * (len(answers) - len(whole) or int(not answers))
-        if whole:
-            named_first = len(columns.reply) > 1  # of several columns the first holds the baseline
-            replies = {"baseline": whole[0], "answers": whole[1:]} if named_first else {"answers": whole}
-            documents.append((where, {**fields, **replies}))
+    of_filter = [(where, row) for where, row in rows if row.get("filter") == rows[0][1].get("filter")]
+    documents, lost = _documents(of_filter, columns, form, _requests(questions))
     notes = _notes(table, columns, form.logprobs.values())
     notes += [f"lost: {len(lost)} requests that failed, such as {lost[0]!r}"] if lost else []
     judge = "given" if name == NAMED else f"{name}: {columns.label}"
     return ForeignFile(name, documents, "", judge if _labelled(documents) else "", tuple(notes))
+
+
+def _documents(
+    rows: Sequence[Row], columns: ColumnSettings, form: Form, requests: Mapping[str, str]
+) -> tuple[list[Row], list[str]]:
+    """The rows that have an answer, and for each request that failed the id of its document."""
+    documents, lost = list[Row](), list[str]()
+    for number, (where, row) in enumerate(rows):
+        fields = _document(row, columns, str(number), where)
+        answers = [answer for column in columns.reply for answer in _answers(row, column, form, where)]
+        whole = [answer for answer in answers if not _FAILED.fullmatch(answer["text"])]
+        lost += [fields["id"]] * (len(answers) - len(whole) or int(not answers))
+        if whole:
+            # of several columns the first holds the baseline
+            replies = {"baseline": whole.pop(0)} if len(columns.reply) > 1 else {}
+            fields["question"] = requests.get(fields["id"]) or _with_options(row, fields.get("question"))
+            documents.append((where, {**fields, **replies, "answers": whole}))
+    return documents, lost
 
 
 def _is_own(table: StoredTable, chosen: ColumnSettings) -> bool:
@@ -246,9 +253,8 @@ def _label(value: object, column: str, where: str) -> int | None:
     return 1 - label if flips and label is not None else label
 
 
-def _with_options(row: Fields, fields: Fields) -> str | None:
+def _with_options(row: Fields, question: str | None) -> str | None:
     """The question with the options in the columns A, B, ...; an open one among others has none."""
-    question: str | None = fields.get("question")
     letters = tuple(takewhile(row.__contains__, ascii_uppercase))
     if question is None or len(letters) < 2 or cells.is_empty(row[letters[0]]):
         return question
