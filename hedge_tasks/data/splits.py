@@ -237,16 +237,15 @@ def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[
     """Read or download files, several at a time."""
     from tqdm.contrib.concurrent import thread_map
 
-    distinct_names = sorted({name for name in names if name})
-
     def fetch(name: str) -> bytes:
         try:
             return _fetch(name, source)
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
+    distinct = sorted({name for name in names if name})
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": not shows_progress()}
-    return dict(zip(distinct_names, thread_map(fetch, distinct_names, max_workers=_DOWNLOADS, **bar), strict=True))
+    return dict(zip(distinct, thread_map(fetch, distinct, max_workers=_DOWNLOADS, **bar), strict=True))
 
 
 def _fetch(name: str, source: _Source) -> bytes:
@@ -344,23 +343,20 @@ def _image_bytes(image: object) -> bytes:
     if isinstance(image, list):
         return b"".join(hashlib.sha256(_image_bytes(part)).digest() for part in image)
     if isinstance(image, Mapping):
-        if image.get("bytes") is not None:
-            return bytes(image["bytes"])
-        image = image.get("path")
-    if isinstance(image, str) and Path(image).is_file():
-        return Path(image).read_bytes()
-    return str(image).encode()
+        image = image["path"] if image.get("bytes") is None else image["bytes"]
+    if isinstance(image, bytes):
+        return image
+    return Path(image).read_bytes() if isinstance(image, str) and Path(image).is_file() else str(image).encode()
 
 
 def _image_fault(image: object, *, decode: bool) -> str | None:
     """Return what is wrong with a stored image, or the first of several that something is wrong with."""
     if isinstance(image, list) and image:
         return next((fault for part in image if (fault := _image_fault(part, decode=decode))), None)
-    if not image or (isinstance(image, Mapping) and not (image.get("bytes") or image.get("path"))):
-        return "no image"
-    if isinstance(image, Mapping) and image.get("bytes"):
-        return image_file_fault(bytes(image["bytes"]), decode=decode)
-    return None
+    content, path = (image.get("bytes"), image.get("path")) if isinstance(image, Mapping) else (None, image)
+    if not content:
+        return None if path else "no image"
+    return image_file_fault(bytes(content), decode=decode)
 
 
 def _own_folder(path: str) -> Path | None:
