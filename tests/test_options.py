@@ -99,7 +99,7 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
     questions = written(tmp_path / "q.jsonl", {**about, **options})
     found = [
         read_options(written(tmp_path / "1.jsonl", {**about, "options": options, "logits": weights})),
-        read_options(written(tmp_path / "2.jsonl", {**about, "options": options, "logprobs": normal})),
+        read_options(written(tmp_path / "2.jsonl", {**about, "options": options, "logits": normal})),
         read_options(
             written(tmp_path / "4.jsonl", {**about, "options": [*options.values()], "logits": [1.0, 0.5, -2]})
         ),
@@ -132,7 +132,6 @@ def test_several_models_in_one_file(tmp_path: Path) -> None:
         ({"id": "1", "answer": "A", "logits": [0] * 27}, "a list of at most 26"),
         ({"id": "1", "answer": "A", "logits": [0, math.nan]}, "finite number"),
         ({"id": "1", "answer": "A", "logits": ["-inf", "-inf"]}, "no option can be chosen"),
-        ({"id": "1", "answer": "A", "logits": [0, 1], "logprobs": [0, 1]}, "logits and logprobs"),
         ({"id": "1", "anwser": "A", "logits": [0, 1]}, "did you mean 'answer'"),
         ({"answer": "A", "logits": [0, 1]}, "id: expected a text"),
         ({"id": "1", "answer": "A", "logits": [0, 1], "options": {"C": "x"}}, "'C'. Valid: A, B"),

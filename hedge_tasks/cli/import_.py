@@ -81,8 +81,8 @@ def options(
     """Make a run a model, out of weights of multiple-choice options.
 
     FILE is one of these (docs/options.md has examples):
-      a table, a question a row     {"id", "answer", "logits" or "logprobs", "question"?, "options"?, "question_type"?,
-                                    "group"?, "image"?, "model"?}; weights by label, or a list
+      a table, a question a row     {"id", "answer", "logits", "question"?, "options"?, "question_type"?, "group"?,
+                                    "image"?, "model"?}; weights by label, or a list
       NPZ                           for each model an array of logits (questions, options), with --questions TABLE: id,
                                     answer, and if known question, question_type, group (or patient_id, study_id, ...),
                                     image, and the options' texts in columns A, B, ...

@@ -99,7 +99,7 @@ def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> F
 
 
 def _notes(read: Sequence[ForeignFile], lost: Counter[str], answer_sets: Sequence[AnswerSet]) -> Iterable[str]:
-    yield from (note for file in read for note in file.notes)
+    yield from dict.fromkeys(note for file in read for note in file.notes)
     yield from (f"lost: {what} of {n} answers" for what, n in lost.items())
     if n_first := sum("answers" in row and row.get("baseline") is None for file in read for _, row in file.rows):
         yield f"baseline: of {n_first} documents the first answer, for nothing says which it is"

@@ -2,8 +2,8 @@
 
 Two shapes are read (docs/options.md has examples):
 
-- A table, a question a row: `{"id", "answer", "logits" | "logprobs", "question"?, "options"?, "question_type"?,
-  "group"?, "image"?, "model"?}`. The weights are an object (label -> number) or a list, whose labels are A, B, C, ...;
+- A table, a question a row: `{"id", "answer", "logits", "question"?, "options"?, "question_type"?, "group"?, "image"?,
+  "model"?}`. The weights are an object (label -> number) or a list, whose labels are A, B, C, ...;
   `options` holds the texts in the same form. Rows of several models may stand in one file.
 - NPZ, an array of logits (questions, options) for each model, with a table of the questions beside it in the order of
   the rows, with `id`, `answer`, and if they are known `question`, `question_type`, `group`, `image` (or a column such
@@ -41,7 +41,6 @@ LABELS = ascii_uppercase
 MOST_OPTIONS = 1000
 """Of one question."""
 
-_WEIGHTS = ("logits", "logprobs")
 _TEXTS = ("id", "answer", "question", "question_type", "group", "image")
 
 
@@ -116,13 +115,10 @@ def _with_groups(questions: Sequence[OptionQuestion]) -> list[OptionQuestion]:
 
 
 def _question(row: Mapping[str, Any], where: str) -> OptionQuestion:
-    check_names(f"key ({where})", row, {*_TEXTS, *_WEIGHTS, "options", "model"})
-    kinds = [name for name in _WEIGHTS if row.get(name) is not None]
-    if len(kinds) != 1:
-        raise DataError(f"{where}: expected {' or '.join(_WEIGHTS)}, got {' and '.join(kinds) or 'neither'}")
+    check_names(f"key ({where})", row, {*_TEXTS, "logits", "options", "model"})
     weights = {
-        label: -math.inf if value in ("-inf", -math.inf) else outside.number(value, f"{where}: {kinds[0]}[{label!r}]")
-        for label, value in _by_label(row[kinds[0]], where).items()
+        label: -math.inf if value in ("-inf", -math.inf) else outside.number(value, f"{where}: logits[{label!r}]")
+        for label, value in _by_label(row.get("logits"), where).items()
     }
     options = {label: cells.required(text, where) for label, text in _by_label(row.get("options") or {}, where).items()}
     check_names(f"option ({where})", options, weights)
