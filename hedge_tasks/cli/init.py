@@ -98,7 +98,7 @@ def init(
     roles = find_roles(table, columns, files)
     load_prompt(prompt := prompt or prompt_of(roles))
     facts = _facts(table, roles)
-    say("\n".join([f"{table.name}: {table.n_rows} rows, {table.read_as}; becomes {folder}/", *facts]), sys.stderr)
+    say("\n".join([f"{table.name}: {table.n_rows} rows; becomes {folder}/", *facts]), sys.stderr)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as parent:
         building = Path(parent) / folder.name
         building.mkdir()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from hedge_tasks.data.picture_files import PictureFiles
 from hedge_tasks.data.pictures import image_file_fault
@@ -77,7 +77,6 @@ def build(
     rows_of: Callable[[Sequence[Item]], Mapping[str, Sequence[Mapping[str, Any]]]],
     read_image: ReadImage,
     out: Path | None,
-    types: Mapping[str, Literal["bool", "texts"]] = {},
 ) -> BuiltSet:
     """Write the items that have an image as a data set, `OUT/<dataset with / written __>/<part>.parquet`.
 
@@ -86,10 +85,9 @@ def build(
     Args:
         dataset: its name in task YAMLs.
         rows_of: from the items with an image to the rows of each part, all with the same columns; the column `image`
-            has the name of the image, in whose place its bytes are written.
+            has the name of the image, in whose place its bytes are written; any other one texts, or lists of them.
         read_image: name of an image -> its bytes, None if there is none.
         out: what HEDGE_DATA_DIR will name; made if missing. None only looks at the images.
-        types: of columns that hold no texts.
 
     Raises:
         DataError: a file cannot be written, or a name fits images that differ.
@@ -100,12 +98,12 @@ def build(
     usable = [item for item in items if faults[item.image] is None]
     missing = tuple(name for name, fault in faults.items() if fault == "missing")
     unreadable = tuple(name for name, fault in faults.items() if fault not in (None, "missing"))
-    kinds = {"bool": Value("bool"), "texts": List(Value("string"))}
     files, n_rows = {}, {}
     for part, rows in rows_of(usable).items() if out else ():
         if not rows:
             continue
-        columns = {name: kinds[types[name]] if name in types else Value("string") for name in rows[0]}
+        texts: Any = {True: List(Value("string")), False: Value("string")}
+        columns = {name: texts[isinstance(value, list)] for name, value in rows[0].items()}
         files[part] = Path(out or "") / dataset.replace("/", "__") / f"{part}.parquet"
         n_rows[part] = len(rows)
         rows_with_bytes = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)

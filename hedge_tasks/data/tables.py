@@ -47,7 +47,6 @@ class StoredTable:
 
     Attributes:
         name: of the file or folder, for messages.
-        read_as: what kind of file it is.
         columns: in their order.
         n_rows: how many there are.
         folder: from which names of pictures count.
@@ -57,7 +56,6 @@ class StoredTable:
     """
 
     name: str
-    read_as: str
     columns: tuple[str, ...]
     n_rows: int
     folder: Path
@@ -135,7 +133,7 @@ def read_rows(path: Path) -> list[Row]:
     return list(parse_csv(text, name, max(",;\t", key=text.split("\n", 1)[0].count)))
 
 
-def memory_table(name: str, read_as: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> StoredTable:
+def memory_table(name: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> StoredTable:
     """The table of rows that are in memory, with the columns that any of them has."""
     # pandas writes its row numbers into a column without a name
     columns = tuple(column for column in dict.fromkeys(column for row in rows for column in row) if column)
@@ -143,7 +141,7 @@ def memory_table(name: str, read_as: str, rows: Sequence[Mapping[str, Any]], fol
     def read(selected: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
         return ({name: row.get(name) for name in selected or columns} for row in rows)
 
-    return StoredTable(name, read_as, columns, len(rows), folder, read)
+    return StoredTable(name, columns, len(rows), folder, read)
 
 
 def _files_table(files: Sequence[Path]) -> StoredTable:
@@ -153,7 +151,7 @@ def _files_table(files: Sequence[Path]) -> StoredTable:
         raise DataError(f"{first}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
     if kind == "parquet":
         return _parquet_table(files)
-    return memory_table(str(first), kind, [row for file in files for _, row in read_rows(file)], first.parent)
+    return memory_table(str(first), [row for file in files for _, row in read_rows(file)], first.parent)
 
 
 def _folder_table(folder: Path, split: str | None) -> StoredTable:
@@ -186,8 +184,7 @@ def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
         left, right = ({row.get("question_id"): row for _, row in read_rows(file)} for file in files)
         if left.keys() == right.keys() and None not in left:
             rows = [{**right[number], **row} for number, row in left.items()]
-            table = memory_table(str(folder), "JSON", rows, folder)
-            return replace(table, notes=("two files, joined by 'question_id'",))
+            return replace(memory_table(str(folder), rows, folder), notes=("two files, joined by 'question_id'",))
     raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
 
 
@@ -237,7 +234,7 @@ def _parquet_table(files: Sequence[Path]) -> StoredTable:
         n_rows = data.count_rows()
     columns = tuple(column for column in data.schema.names if not column.startswith("__index_level_"))
     rows = partial(_parquet_rows, name, data, columns, _class_names(data.schema.metadata))
-    return StoredTable(name, "parquet", columns, n_rows, files[0].parent, rows)
+    return StoredTable(name, columns, n_rows, files[0].parent, rows)
 
 
 def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, dict[int, str]]:

@@ -106,7 +106,7 @@ def read_table_of_answers(file: Path, questions: Path | None, chosen: ColumnSett
     rows = read_rows(file)
     if not rows:
         raise DataError(f"{file}: no answers in it")
-    table = memory_table(str(file), "", [row for _, row in rows], file.parent)
+    table = memory_table(str(file), [row for _, row in rows], file.parent)
     check_columns(table, chosen)
     if _is_own(table, chosen):
         return _own_file(table, rows, chosen)

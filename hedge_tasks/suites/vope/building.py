@@ -70,7 +70,7 @@ def build(items: Sequence[VopeImage], read_image: ReadImage, out: Path | None) -
     def rows(usable: Sequence[VopeImage]) -> dict[str, list[dict[str, Any]]]:
         return {"test": [{"question_id": i.id, "image": i.image, "gt_object": list(i.objects)} for i in usable]}
 
-    return local_data.build(DATASET, items, rows, read_image, out, {"gt_object": "texts"})
+    return local_data.build(DATASET, items, rows, read_image, out)
 
 
 def released(file: Path, images: Path) -> Release:
