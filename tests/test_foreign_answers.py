@@ -147,6 +147,7 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     asked = [{"custom_id": i, "body": {"messages": [{"role": "user", "content": q}]}} for i, q in QUESTIONS.items()]
     read = read_answers(files, lines(tmp_path / "in.jsonl", asked))
     first, second = read.answer_sets
+    assert read.model == "m"
     assert (first.question, first.baseline.mean_logprob, first.baseline.n_tokens) == (QUESTIONS["a"], -0.375, 2)
     assert (first.baseline.finish, first.clean[0].text, first.clean[0].mean_logprob) == ("length", "blue", None)
     assert second.baseline.mean_logprob is None
@@ -275,6 +276,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
         read_answers([lines(tmp_path / "a.jsonl", [{"said": "a"}])])
     with pytest.raises(ConfigError, match="of several tools or models: uqlm, lmms-eval"):
         read_answers([*uqlm(tmp_path), *lmms_eval(tmp_path)])
+    two = [{"response": "a", "model": model} for model in "mk"]
+    with pytest.raises(DataError, match=r"answers of several models \(k, m\); one file a model"):
+        read_answers([lines(tmp_path / "two.jsonl", two)])
     (tmp_path / "b.eval").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"`inspect log convert .* --to json"):
         read_answers([tmp_path / "b.eval"])

@@ -118,7 +118,7 @@ def read_table_of_answers(file: Path, questions: Path | None, chosen: ColumnSett
     notes = _notes(table, columns, form.logprobs.values())
     notes += [f"lost: {len(lost)} requests that failed, such as {lost[0]!r}"] if lost else []
     judge = "given" if name == NAMED else f"{name}: {columns.label}"
-    return ForeignFile(name, documents, "", judge if _labelled(documents) else "", tuple(notes))
+    return ForeignFile(name, documents, _model(file, rows), judge if _labelled(documents) else "", tuple(notes))
 
 
 def _documents(
@@ -165,7 +165,7 @@ def _labelled(documents: Sequence[Row]) -> bool:
 def _notes(table: StoredTable, columns: ColumnSettings, used: Collection[str]) -> list[str]:
     """Notes on where right answers come from, and on every column that is not used."""
     options = ascii_uppercase if {"A", "B"} <= {*table.columns} else ""
-    unused = [column for column in table.columns if column not in {*columns.named(), *used, *options}]
+    unused = [column for column in table.columns if column not in {*columns.named(), *used, *options, "model"}]
     sources = [f"right answers come from column {column!r}" for column in columns.answers]
     return [*sources, *([f"not used: {', '.join(map(repr, unused))}"] if unused else [])]
 
@@ -260,6 +260,20 @@ def _with_options(row: Fields, question: str | None) -> str | None:
         return question
     options = OptionColumns(letters)
     return options.with_options(question, options.options_of(row))
+
+
+def _model(file: Path, rows: Sequence[Row]) -> str:
+    """The model that the rows, or the replies of a batch, name.
+
+    Raises:
+        DataError: they name several.
+    """
+    bodies = [reply.get("body") or {} for _, row in rows if isinstance(reply := row.get("response"), Mapping)]
+    named = [fields.get("model") for fields in (*(row for _, row in rows), *bodies)]
+    models = sorted({str(name) for name in named if not cells.is_missing(name)})
+    if len(models) > 1:
+        raise DataError(f"{file}: answers of several models ({', '.join(models[:5])}); one file a model")
+    return models[0] if models else ""
 
 
 def choice_answer(choice: Fields) -> Fields:
