@@ -103,11 +103,8 @@ def rotations(tmp_path: Path) -> Path:
     return file
 
 
-def test_imported_rotations_are_groups_unless_the_user_decides(rotations: Path) -> None:
-    def found(group: str | None) -> int:
-        return count_groups([q.group for q in read_options(rotations, group=group)[""]])
-
-    assert [found(group) for group in (None, "none", "image")] == [60, 240, 240]
+def test_imported_rotations_are_groups(rotations: Path) -> None:
+    assert count_groups([q.group for q in read_options(rotations)[""]]) == 60
 
 
 @pytest.mark.slow

@@ -177,9 +177,7 @@ def written(folder: Path, content: Any, name: str = "answers.jsonl") -> Path:
 
 
 def test_a_slip_of_the_pen_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    change = {"lable": 1, "baseline": {"text": "a", "logprob": -1}}
-    file = written(tmp_path, {**LINE, **change})
-    assert {"not used in answers: 'logprob'", "not used: 'lable'"} <= {*read_answers([file]).notes}
+    file = written(tmp_path, {**LINE, "lable": 1})
     assert main(["score", str(file), "--clustering", "exact"]) == 0
     assert "not used: 'lable'" in capsys.readouterr().out
 
@@ -222,45 +220,15 @@ def test_plain_answers_have_their_baseline_first_or_named(tmp_path: Path) -> Non
     assert any("a single answer a document" in note for note in alone.notes)
 
 
-CSV = """id,condition,text,mean_logprob,label,question
- q1 ,baseline,"yes, it is",-0.5,1.0,lung?
-q1,clean,yes,-0.25,,
-q1,clean,no,-7,,
-q1,noisy,no,nan,,
-q2,baseline,yes,-1,0.0,heart?
-q2,clean,yes,-1,0,
-"""
-
-
-def test_a_table_of_answers(tmp_path: Path) -> None:
-    one, two = read_answers([written(tmp_path, CSV, "answers.CSV")]).answer_sets
-    assert (one.id, one.label, one.question, two.label) == ("q1", 1, "lung?", 0)
-    assert one.baseline == Answer("yes, it is", -0.5)
-    assert one.clean == (Answer("yes", -0.25), Answer("no", -7.0))
-    assert one.noisy == (Answer("no"),)
-
-
-def test_a_table_without_conditions_has_its_baseline_first(tmp_path: Path) -> None:
-    [answers] = read_answers([written(tmp_path, "id,text\n1,a\n1,b\n1,c\n", "x.csv")]).answer_sets
-    assert (answers.baseline.text, [a.text for a in answers.clean]) == ("a", ["b", "c"])
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("id,txt\n1,a\n", r"the model's replies\? Say --reply COLUMN; there are id \('1'\), txt"),
-        ("text\na\n", "Say --reply COLUMN"),
-        ("id,text\n,a\n", "x.csv:2: id: expected a text"),
-        ("id,text,condition\n1,a,baselin\n", "unknown condition 'baselin', did you mean 'baseline'"),
-        ("id,text,condition\n1,a,clean\n", "x.csv:2: baseline: missing"),
-        ("id,text,label\n1,a,1\n1,b,0\n", "x.csv:3: another label than in an earlier row"),
-        ("id,text,label\n1,a,0.5\n1,b,\n", "label is '0.5'; expected 1"),
-        ("id,text,label\n1,a,yes\n1,b,\n", "label is 'yes'; expected 1"),
-        ("id,text,mean_logprob\n1,a,1e999\n1,b,\n", "expected a finite number, got inf"),
-        ("id,text,mean_logprob\n1,a,-inf\n1,b,\n", "expected a finite number, got -inf"),
-        ("id,text,label\n1,a,nan\n1,b,\n", "x.csv:2: label is NaN"),
-        ("id,text\n1,a\n1, \n", "x.csv:3: text: expected a text"),
-        ("id,text\n1,a,b\n", "expected 2 columns"),
+        ("id,response\n,a\n", "x.csv:2: id: expected a text"),
+        ("id,response\n1,a\n1,b\n", "x.csv:3: another row has the id '1' and differs: .*x.csv:2"),
+        ("id,response,label\n1,a,0.5\n", "label is '0.5'; expected 1"),
+        ("id,response,label\n1,a,nan\n", "x.csv:2: label is NaN"),
+        ("id,response\n1,a,b\n", "expected 2 columns"),
         ("id,id\n1,a\n", "names a column twice"),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_file_of_answers_says_what_it_loses(tmp_path: Path, capsys: pytest.Cap
     file = tmp_path / "a.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     assert main(["score", str(file), "--clustering", "exact", "--json"]) == 0
-    assert f"6 of 6 answers lose their log-probability: {PLACEHOLDER}" in capsys.readouterr().err
+    assert f"6 of 6 answers, 'a 0' first, lose their log-probability: {PLACEHOLDER}" in capsys.readouterr().err
 
 
 @pytest.mark.framework
@@ -101,7 +101,7 @@ def test_a_server_of_placeholders_is_as_one_that_tells_nothing(
     monkeypatch.setenv("HEDGE_FILTERS", "embed")
     assert main(["init", "organs", "rows.jsonl", "--image", "none", "--group", "none"]) == 0
     tables: dict[float | None, Any] = {}
-    for value in (None, -9999.0, -100.0, -1.0, 0.0):
+    for value in (None, -9999.0):
 
         def reply(body: dict[str, Any], value: float | None = value) -> Response:
             number = next(t for t in reversed(texts_of(body)) if "?" in t).partition("?")[0].split()[-1]

@@ -14,19 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.label_files import by_id, label_rows
 
 Rows = Sequence[Mapping[str, Any]]
-
-ANSWERS: Rows = [
-    {"id": "1", "condition": "baseline", "text": "yes", "mean_logprob": -0.5, "n_tokens": 2, "label": "hallucinated"},
-    {"id": "1", "condition": "clean", "text": "no", "mean_logprob": None, "n_tokens": None, "label": None},
-    {"id": "2", "condition": "baseline", "text": "left, lung", "mean_logprob": -1.0, "n_tokens": 3, "label": "0"},
-    {"id": "2", "condition": "clean", "text": "right", "mean_logprob": -0.25, "n_tokens": 1, "label": None},
-]
 
 
 def separated(by: str) -> Callable[[Path, Rows], None]:
@@ -58,16 +50,6 @@ FORMATS = {
     "t.json": as_json,
     "t.parquet": as_parquet,
 }
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_table_of_answers_means_the_same_in_every_format(name: str, tmp_path: Path) -> None:
-    FORMATS[name](tmp_path / name, ANSWERS)
-    one, two = read_answers([tmp_path / name]).answer_sets
-    assert (one.id, one.label, one.baseline.text, one.baseline.mean_logprob) == ("1", 1, "yes", -0.5)
-    assert (one.clean[0].mean_logprob, one.clean[0].n_tokens) == (None, None)
-    assert (two.label, two.baseline.text, two.baseline.n_tokens) == (0, "left, lung", 3)
-    assert two.clean[0].mean_logprob == -0.25
 
 
 @pytest.mark.parametrize("name", [*FORMATS, "t.jsonl"])
@@ -118,16 +100,3 @@ def test_nan_is_no_label(cell: Any) -> None:
 def test_what_is_no_label_is_refused(cell: Any) -> None:
     with pytest.raises(DataError, match=r"^here: label is .*; expected 1 \(hallucinated\), 0 \(supported\) or null"):
         cells.label(cell, "here: label")
-
-
-def test_numbers_of_cells() -> None:
-    assert [cells.number(cell, "x") for cell in (1, "1e-3", " -2.5 ", "", None, math.nan)] == [
-        *(1.0, 0.001, -2.5),
-        *(None, None, None),
-    ]
-    assert cells.number("-inf", "x") == -math.inf  # a logit may be that
-    for cell in (True, "three", [1], 10**400):
-        with pytest.raises(DataError, match=r"^x: expected a number"):
-            cells.number(cell, "x")
-    with pytest.raises(DataError, match=r"^id: expected a text, got None"):
-        cells.required(None, "id")

@@ -70,7 +70,6 @@ def options(
     file: Path,
     *,
     questions: Path | None = None,
-    group: str | None = None,
     declining: str = "",
     draws: int = 10,
     temperature: float = 1.0,
@@ -82,8 +81,8 @@ def options(
     """Make a run a model, out of weights of multiple-choice options.
 
     FILE is one of these (docs/options.md has examples):
-      a table, a question a row     {"id", "answer", "logits" or "logprobs" or "probabilities", "question"?, "options"?,
-                                    "question_type"?, "group"?, "image"?, "model"?}; weights by label, or a list
+      a table, a question a row     {"id", "answer", "logits", "question"?, "options"?, "question_type"?, "group"?,
+                                    "image"?, "model"?}; weights by label, or a list
       NPZ                           for each model an array of logits (questions, options), with --questions TABLE: id,
                                     answer, and if known question, question_type, group (or patient_id, study_id, ...),
                                     image, and the options' texts in columns A, B, ...
@@ -93,7 +92,6 @@ def options(
     Args:
         file: Table or NPZ file with the weights of all options.
         questions: The questions of an NPZ file.
-        group: Column that alone says which questions belong together; none: they do not.
         declining: Options that say "I don't know" or the like, such as E,F, where the file has no texts of options.
         draws: Samples per question.
         temperature: Of the draws.
@@ -110,7 +108,7 @@ def options(
     from hedge_tasks.sampling.option_draws import OptionSampling
 
     sampling = OptionSampling(n=draws, temperature=temperature, seed=seed)
-    models = read_options(file, questions, group)
+    models = read_options(file, questions)
     if model_name is not None and set(models) != {""}:
         raise ConfigError(f"--model-name: {file} names its models itself: {', '.join(sorted(models))[:300]}")
     labels = [label.strip() for label in declining.split(",") if label.strip()]

@@ -28,7 +28,6 @@ def init(
     image: tuple[str, ...] = (),
     options: tuple[str, ...] = (),
     first_option: Literal["0", "1", "none"] | None = None,
-    separator: str | None = None,
     group: str | None = None,
     id: str | None = None,
     question_type: str | None = None,
@@ -46,11 +45,9 @@ def init(
       a folder with one of these     and the pictures beside it, or one a split: train.csv, test/, ...
     Columns are named by options, else taken by an obvious name (question, answer, image, ...); what nobody named is
     asked. Pictures are names of files (from the table's folder), https:// addresses, the bytes of files, base64,
-    {bytes, path} as pandas and datasets write them, or lists of these. Options stand in a list, in columns A, B, C, ...
-    or in the question; the right one is named by letter, number or text. Several right answers are a list, columns
-    (--answer again), or in a cell with --separator; of the answers of eight people or more those count that three of
-    them gave. VQAv2's two files in a folder are joined. Conversations are columns, such as messages.user and
-    messages.assistant.
+    {bytes, path} as pandas and datasets write them, or lists of these. Options stand in a list or in columns A, B, C,
+    ...; the right one is named by letter, number or text. Several right answers are a list or columns (--answer again);
+    of the answers of eight people or more those count that three gave. VQAv2's two files in a folder are joined.
 
     examples:
       hedge init chest_xray xrays/questions.csv
@@ -67,7 +64,6 @@ def init(
         image: Column with pictures; again for more; none.
         options: Column with options; again for one each; none.
         first_option: Number of the first option; none: numbers are their texts.
-        separator: Between several right answers in a cell; none.
         group: Column that questions share that belong together; none.
         id: Column with ids; none numbers the rows.
         question_type: Column with the kind of question; none.
@@ -77,7 +73,7 @@ def init(
         drop: Leave out rows without a question, answer or picture.
         out: Folder of the task, which must not exist; TASK-task if not given.
     """
-    from hedge_tasks.data.own_data import inspect_rows, write_data
+    from hedge_tasks.data.own_data import write_data
     from hedge_tasks.data.picture_files import PictureFiles
     from hedge_tasks.data.roles import ColumnSettings, find_roles
     from hedge_tasks.data.tables import read_table
@@ -98,26 +94,24 @@ def init(
     files = PictureFiles(images or table.folder, outside=outside)
     single: dict[str, Any] = {"question": question, "group": group, "id": id, "question_type": question_type}
     of_options: dict[str, Any] = {"options": options, "first_option": first_option}
-    columns = ColumnSettings(answers=answer, images=image, separator=separator, **single, **of_options)
+    columns = ColumnSettings(answers=answer, images=image, **single, **of_options)
     roles = find_roles(table, columns, files)
     load_prompt(prompt := prompt or prompt_of(roles))
     facts = _facts(table, roles)
-    say("\n".join([f"{table.name}: {table.n_rows} rows, {table.read_as}; becomes {folder}/", *facts]), sys.stderr)
-    findings = inspect_rows(table, roles, files)
-    facts += _counts(table, roles, findings)
-    left_out = _left_out(findings, table, drop=drop)
-    own = OwnTask(task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
-    about = {"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)}
+    say("\n".join([f"{table.name}: {table.n_rows} rows; becomes {folder}/", *facts]), sys.stderr)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as parent:
         building = Path(parent) / folder.name
         building.mkdir()
-        write_data(table, roles, files, left_out, building / DATA)
+        findings = write_data(table, roles, files, building / DATA)
+        left_out = _left_out(findings, table, drop=drop)
+        facts += _counts(roles, findings)
+        own = OwnTask(task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
         write_files(building, own)
         previews = previewed(building, own)
         shutil.move(building, folder)
     first = [[shown.text, ", ".join(shown.pictures), shown.reference] for shown in previews]
     return {
-        **about,
+        **{"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)},
         "folder": folder,
         "left_out": [row + 1 for row in left_out],
         "first": Table.of(("text", "pictures", "reference"), first, title="what a model is shown"),
@@ -153,7 +147,7 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
         "right answers": columns(roles.answers, "none, so that nothing is labelled (`hedge audit` asks people)"),
         "judge": judge if isinstance(judge := judge_of(roles), str) else judge["name"],
         "question": columns((roles.question,), ""),
-        **({"options": columns(roles.choices.columns, "they stand in the question")} if roles.choices else {}),
+        **({"options": columns(roles.choices.columns, "")} if roles.choices else {}),
         "pictures": columns(roles.images, "none"),
         "group": columns((roles.group,), shares),
         "id": columns((roles.id,), "the number of the row, from 0"),
@@ -163,10 +157,8 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
     return [*table.notes, *(f"{name}: {text}" for name, text in lines.items())]
 
 
-def _counts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
+def _counts(roles: Roles, findings: RowFindings) -> list[str]:
     """Return what was counted in all rows, a line each."""
     counts = [f"different pictures: {findings.pictures}"] if roles.images else []
     counts.append(f"groups: {findings.groups}")
-    if findings.repeated:
-        counts.append(f"repeated: {findings.repeated} rows with question and pictures of one before")
     return counts

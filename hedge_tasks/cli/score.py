@@ -32,9 +32,6 @@ def score(
                                 "group"?, "question_type"?}
       plain answers             {"id", "answers": [...]}: the first answer is the baseline (the one that is judged), the
                                 others are samples on the clean image; with a "baseline" beside them, all are
-      an answer a row           columns id, text, and any of condition (baseline, clean or noisy; without it as for
-                                plain answers), mean_logprob, n_tokens, question, reference, label, group,
-                                question_type
       columns of replies        named by --reply, the baseline first; question, reference and label by options or names
       files of other tools      those of `hedge import answers`
     An answer in JSON is a text, or {"text", "mean_logprob"?, "n_tokens"?}, or {"text", "logprobs": [of each token]}, or

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.foreign import inspect_logs, polygraph
-from hedge_tasks.data.foreign.tools import OWN, ForeignFile, read_table_of_answers
+from hedge_tasks.data.foreign.tools import LISTS, OWN, ForeignFile, read_table_of_answers
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
 from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.data.template_tokens import without_template_tokens
@@ -36,8 +35,8 @@ _FINISHES = {
 }
 """Why a model stopped, in the words of other tools -> in ours."""
 
-_LISTS = ("answers", "clean", "noisy")
-_KEYS = {*Answer.__dataclass_fields__, "logprobs", "finish_reason", "reasoning"}
+_PARTS = ("logprobs", "finish_reason", "reasoning")
+"""Keys of an answer besides those of `Answer`."""
 
 
 @dataclass(frozen=True)
@@ -83,53 +82,9 @@ def read_answers(
     answer_sets = clean_answer_sets(parse_answer_sets(_joined(read, lost)), str(files[0]))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
-    notes = [note for file in read for note in (*file.notes, *_unused(file))]
-    notes += [f"lost: {what} of {n} answers" for what, n in lost.items()]
-    notes += _findings(answer_sets, sum(map(_n_first, read)))
     judges = dict.fromkeys(file.judge for file in read if file.judge)
-    return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), tuple(notes))
-
-
-def _joined(read: Sequence[ForeignFile], lost: Counter[str]) -> Iterable[Row]:
-    """The rows of files, those of one id joined; what is lost of thoughts is counted."""
-    joined: dict[str, Row] = {}
-    for file in read:
-        rows = file.rows if file.form == OWN else [(at, _without_thoughts(row, lost)) for at, row in file.rows]
-        for where, row in _once(normal_rows(rows)):
-            id = str(row.get("id"))
-            joined[id] = _join(joined[id], (where, row)) if id in joined else (where, row)
-    return joined.values()
-
-
-def _n_first(file: ForeignFile) -> int:
-    """Documents of which nothing but their order says which answer is the baseline."""
-    return sum("answers" in row and row.get("baseline") is None for _, row in file.rows)
-
-
-def _unused(file: ForeignFile) -> Iterable[str]:
-    """Notes on what this package's own lines hold besides: keys of documents and of answers that none has."""
-    if file.form == OWN:
-        fields = {*AnswerSet.__dataclass_fields__, "answers", "verdict", "scores", "sampled", "store", "crc32"}
-        if unused := sorted({key for _, row in file.rows for key in row} - fields):
-            yield f"not used: {', '.join(map(repr, unused))}"
-    answers = [answer for _, row in file.rows for answer in _answers_of(row)]
-    if unused := sorted({key for answer in answers if isinstance(answer, Mapping) for key in answer} - _KEYS):
-        yield f"not used in answers: {', '.join(map(repr, unused))}"
-
-
-def _answers_of(row: Mapping[str, Any]) -> list[Any]:
-    lists = [row[name] for name in _LISTS if isinstance(row.get(name), list)]
-    return [row.get("baseline"), *(answer for answers in lists for answer in answers)]
-
-
-def _findings(answer_sets: Sequence[AnswerSet], n_first: int) -> Iterable[str]:
-    if n_first:
-        yield f"baseline: of {n_first} documents the first answer, for nothing says which it is"
-    total = sum(len(a.answers) for a in answer_sets)
-    if without := sum(answer.mean_logprob is None for a in answer_sets for answer in a.answers):
-        yield f"{without} of {total} answers have no log-probability"
-    if not any(a.clean or a.noisy for a in answer_sets):
-        yield "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
+    notes = tuple(_notes(read, lost, answer_sets))
+    return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), notes)
 
 
 def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> ForeignFile:
@@ -138,24 +93,40 @@ def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> F
         raise DataError(f"cannot read {file}: there is no such file")
     if ending == ".eval" or (ending == ".json" and inspect_logs.is_log(file)):
         return inspect_logs.read(file)
-    if ending in (".man", ".pt", ".pth"):
-        return polygraph.read(file)
-    if ending in (".pkl", ".pickle"):
-        raise DataError(
-            f"{file}: a pickle runs code when it is read; write it as JSON lines (pandas: to_json(..., "
-            "orient='records', lines=True))"
-        )
-    return read_table_of_answers(file, questions, columns)
+    return (
+        polygraph.read(file) if ending in (".man", ".pt", ".pth") else read_table_of_answers(file, questions, columns)
+    )
 
 
-def _once(rows: Sequence[Row]) -> Iterable[Row]:
-    """The rows of a file without copies."""
+def _notes(read: Sequence[ForeignFile], lost: Counter[str], answer_sets: Sequence[AnswerSet]) -> Iterable[str]:
+    yield from dict.fromkeys(note for file in read for note in file.notes)
+    yield from (f"lost: {what} of {n} answers" for what, n in lost.items())
+    if n_first := sum("answers" in row and row.get("baseline") is None for file in read for _, row in file.rows):
+        yield f"baseline: of {n_first} documents the first answer, for nothing says which it is"
+    total = sum(len(a.answers) for a in answer_sets)
+    if without := sum(answer.mean_logprob is None for a in answer_sets for answer in a.answers):
+        yield f"{without} of {total} answers have no log-probability"
+    if not any(a.clean or a.noisy for a in answer_sets):
+        yield "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
+
+
+def _joined(read: Sequence[ForeignFile], lost: Counter[str]) -> Iterable[Row]:
+    """The rows of files, those of one id joined; what is lost of thoughts is counted."""
+    joined: dict[str, Row] = {}
+    for file in read:
+        for id, row in _once(normal_rows(file.rows, None if file.form == OWN else lost)).items():
+            joined[id] = _join(joined[id], row) if id in joined else row
+    return joined.values()
+
+
+def _once(rows: Sequence[Row]) -> Mapping[str, Row]:
+    """The rows of a file by id, without copies."""
     once: dict[str, Row] = {}
     for where, row in rows:
         first, earlier = once.setdefault(str(row.get("id")), (where, row))
-        if first != where and earlier != row:
+        if earlier != row:
             raise DataError(f"{where}: another row has the id {outside.shown(row.get('id'))} and differs: {first}")
-    return once.values()
+    return once
 
 
 def _join(earlier: Row, row: Row) -> Row:
@@ -166,78 +137,69 @@ def _join(earlier: Row, row: Row) -> Row:
     return where, {**first, "clean": clean, "noisy": [*(first.get("noisy") or ()), *(later.get("noisy") or ())]}
 
 
-def _without_thoughts(row: Mapping[str, Any], lost: Counter[str]) -> Mapping[str, Any]:
-    """A row whose answers are without their thoughts; log-probabilities of both together are of neither."""
-
-    def answer(value: Any) -> Any:
-        fields = value if isinstance(value, Mapping) else {"text": value}
-        text = fields.get("text")
-        if not isinstance(text, str) or not (fields.get("reasoning") or has_thought(text)):
-            return value
-        lost["the thought"] += 1
-        if any(fields.get(key) for key in ("logprobs", "mean_logprob", "tokens")):
-            lost["log-probabilities of thought and answer together,"] += 1
-        after_thought, is_open = without_thoughts(text)
-        finish = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
-        return {**finish, "text": "" if is_open else after_thought.strip()}
-
-    return _mapped(row, lambda value, _: answer(value), "")
-
-
-def _mapped(row: Mapping[str, Any], change: Callable[[Any, str], Any], where: str) -> dict[str, Any]:
-    """A row with every answer changed, which is told its place."""
-    changed = dict(row)
-    if row.get("baseline") is not None:
-        changed["baseline"] = change(row["baseline"], f"{where}: baseline")
-    for name in _LISTS:
-        if isinstance(row.get(name), list):
-            changed[name] = [change(value, f"{where}: {name}[{i}]") for i, value in enumerate(row[name])]
-    return changed
-
-
 # --- one line ---------------------------------------------------------------------------------------------------------
 
 
-def normal_rows(rows: Iterable[Row]) -> list[Row]:
+def normal_rows(rows: Iterable[Row], lost: Counter[str] | None = None) -> list[Row]:
     """Rows in the shapes of this module as the fields that `AnswerSet.read` reads, answers with their means.
+
+    Args:
+        lost: counts what is lost of thoughts, which answers are then freed of; None leaves texts as they are.
 
     Raises:
         DataError: names the place and the field.
     """
-    return [(where, _normal_row(row, where)) for where, row in rows]
+    return [(where, _normal_row(row, where, lost)) for where, row in rows]
 
 
-def _normal_row(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    normal = _mapped(row, _answer, where)
+def _normal_row(row: Mapping[str, Any], where: str, lost: Counter[str] | None) -> Mapping[str, Any]:
+    normal = dict(row)
+    if row.get("baseline") is not None:
+        normal["baseline"] = _answer(row["baseline"], f"{where}: baseline", lost)
+    for name in LISTS:
+        if isinstance(row.get(name), list):
+            normal[name] = [_answer(value, f"{where}: {name}[{i}]", lost) for i, value in enumerate(row[name])]
     if "answers" in row:
         answers = normal.pop("answers")
         if not isinstance(answers, list) or not (answers or "baseline" in normal):
             raise DataError(f"{where}: answers: expected a list of answers, got {outside.shown(answers)}")
         normal |= {"clean": answers} if normal.get("baseline") else {"baseline": answers[0], "clean": answers[1:]}
-    if isinstance(row.get("follow_ups"), list):
-        normal["follow_ups"] = [
-            _normal_row(inner, f"{where}: follow_ups[{i}]") if isinstance(inner, Mapping) else inner
-            for i, inner in enumerate(row["follow_ups"])
-        ]
     return normal
 
 
-def _answer(value: Any, where: str) -> Any:
+def _answer(value: Any, where: str, lost: Counter[str] | None) -> Any:
     """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
     if not isinstance(value, Mapping):
-        return {"text": value} if isinstance(value, str) else value
-    fields = {key: item for key, item in value.items() if key not in ("logprobs", "finish_reason")}
+        value = {"text": value}
+    if lost is not None:
+        value = _without_thought(value, lost)
+    fields = {key: item for key, item in value.items() if key not in _PARTS}
     if finish := value.get("finish_reason"):
         fields["finish"] = _FINISHES.get(str(finish))
+    known = {"mean_logprob", "n_tokens"} & {key for key, item in fields.items() if item is not None}
     if (tokens := value.get("logprobs")) is not None:
-        if fields.get("mean_logprob") is not None or fields.get("n_tokens") is not None:
+        if known:
             raise DataError(f"{where}: logprobs say what mean_logprob and n_tokens do; give one of them")
         return {**fields, **_means(tokens, f"{where}.logprobs")}
-    if (pairs := value.get("tokens")) is not None and fields.get("mean_logprob") is None:
-        if not isinstance(pairs, list) or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
-            raise DataError(f"{where}.tokens: expected a list of [text, log-probability]")
-        return {**fields, **_means([logprob for _, logprob in pairs], f"{where}.tokens")}
+    if isinstance(pairs := value.get("tokens"), list) and "mean_logprob" not in known:
+        return {
+            **fields,
+            **_means([pair[-1] if isinstance(pair, list) and pair else pair for pair in pairs], f"{where}.tokens"),
+        }
     return fields
+
+
+def _without_thought(fields: Mapping[str, Any], lost: Counter[str]) -> Mapping[str, Any]:
+    """An answer without its thought; log-probabilities of both together are of neither."""
+    text = fields.get("text")
+    if not isinstance(text, str) or not (fields.get("reasoning") or has_thought(text)):
+        return fields
+    lost["the thought"] += 1
+    if fields.get("logprobs") or fields.get("mean_logprob"):
+        lost["log-probabilities of thought and answer together,"] += 1
+    after_thought, is_open = without_thoughts(text)
+    finish = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
+    return {**finish, "text": "" if is_open else after_thought.strip()}
 
 
 def _means(tokens: object, where: str) -> Mapping[str, Any]:
@@ -259,27 +221,23 @@ def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[Answe
     Args:
         name: where they are from, for the warning.
     """
-    changed: list[str] = []
+
+    def bare(answer: Answer) -> Answer:
+        text = without_template_tokens(answer.text)
+        return answer if text == answer.text else replace(answer, text=text)
+
     usable = without_placeholders(answer_sets)
-    cleaned = [a.with_answers(partial(_without_tokens, changed=changed)) for a in usable]
-    total = sum(len(a.answers) for a in answer_sets)
-    lost = [answer for a, own in zip(usable, answer_sets, strict=True) if a is not own for answer in a.answers]
-    if n_lost := sum(answer.no_logprob == PLACEHOLDER for answer in lost):
-        logger.warning("{}: {} of {} answers lose their log-probability: {}", name, n_lost, total, PLACEHOLDER)
-    if changed:
-        logger.warning(
-            "{}: {} of {} answers have tokens of a chat template around them, such as {}; they are taken away",
-            *(name, len(changed), total, outside.shown(changed[0])),
-        )
+    cleaned = [a.with_answers(bare) for a in usable]
+    for before, after, what in (
+        (answer_sets, usable, f"lose their log-probability: {PLACEHOLDER}"),
+        (usable, cleaned, "have tokens of a chat template around them, which are taken away"),
+    ):
+        pairs = [pair for a, b in zip(before, after, strict=True) for pair in zip(a.answers, b.answers, strict=True)]
+        if changed := [answer.text for answer, now in pairs if answer is not now]:
+            logger.warning(
+                "{}: {} of {} answers, {!r} first, {}", name, len(changed), len(pairs), changed[0][:80], what
+            )
     return cleaned
-
-
-def _without_tokens(answer: Answer, changed: list[str]) -> Answer:
-    text = without_template_tokens(answer.text)
-    if text == answer.text:
-        return answer
-    changed.append(answer.text)
-    return replace(answer, text=text)
 
 
 def parse_answer_sets(rows: Iterable[Row]) -> list[AnswerSet]:

@@ -160,8 +160,6 @@ class Answer:
     served: Served | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise DataError(f"text: expected a text, got {outside.shown(self.text)}")
         object.__setattr__(self, "text", outside.clean(self.text))
         if self.alternatives is not None and (self.tokens is None or len(self.alternatives) != len(self.tokens)):
             raise DataError("alternatives: expected a list for each of the tokens")
@@ -291,10 +289,6 @@ class AnswerSet:
     drawn: Drawn | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str):
-            raise DataError(f"id: expected a text, got {outside.shown(self.id)}")
-        if wrong := [answer for answer in self.answers if not isinstance(answer, Answer)]:
-            raise DataError(f"{self.id}: baseline, clean and noisy are of Answer, got {outside.shown(wrong[0])}")
         for name in ("id", "question", "reference", "group", "question_type"):
             if isinstance(text := getattr(self, name), str):
                 object.__setattr__(self, name, outside.clean(text))

@@ -85,20 +85,6 @@ def as_list(value: object) -> list[Any] | None:
     return items if isinstance(items, list) else None
 
 
-def number(value: object, where: str) -> float | None:
-    """Return a number, also minus infinity; None where there is none.
-
-    Raises:
-        DataError: it is something else.
-    """
-    if is_missing(value):
-        return None
-    with suppress(ValueError, OverflowError):
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            return float(value)
-    raise DataError(f"{where}: expected a number, got {shown(value)}")
-
-
 _EXPECTED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"
 
 

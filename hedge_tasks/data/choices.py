@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import takewhile
 from string import ascii_uppercase
 from typing import Any
 
@@ -28,31 +28,19 @@ class OptionColumns:
     """Where the options of a question are, and how the answer names the right one.
 
     Attributes:
-        columns: one with all options, or one an option; none where they stand in the question.
+        columns: one with all options, or one an option.
         first: number of the first option where answers are numbers; None where they are letters or texts.
     """
 
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...]
     first: int | None = None
 
-    @property
-    def in_text(self) -> bool:
-        """Whether the options stand in the question already."""
-        return not self.columns
-
-    @property
-    def naming(self) -> str:
-        """How answers name the right option, in words."""
-        return "letter or text" if self.first is None else "number"
-
-    def options_of(self, row: Mapping[str, Any], question: str) -> list[str]:
+    def options_of(self, row: Mapping[str, Any]) -> list[str]:
         """The texts of a row's options.
 
         Raises:
             DataError: they cannot be told.
         """
-        if self.in_text:
-            return [option.text for option in options_in(question)]
         cell = row[self.columns[0]]
         texts = [row[column] for column in self.columns] if len(self.columns) > 1 else cells.as_list(cell) or []
         options = _without_letters([" ".join(cells.text(text).split()) for text in texts if not cells.is_empty(text)])
@@ -68,8 +56,7 @@ class OptionColumns:
         Raises:
             DataError: they could not be told apart in it.
         """
-        lines = map("{}. {}".format, ascii_uppercase, options)
-        text = question if self.in_text else "\n".join([question, *lines])
+        text = "\n".join([question, *map("{}. {}".format, ascii_uppercase, options)])
         if [option.text for option in options_in(text)] != list(options):
             raise DataError("the options cannot be told apart behind the question")
         return text
@@ -99,12 +86,12 @@ class OptionColumns:
 
 
 def find_choices(
-    table: StoredTable, chosen: Sequence[str], question: str, answer: str | None, first: str | None
+    table: StoredTable, chosen: Sequence[str], answer: str | None, first: str | None
 ) -> OptionColumns | None:
-    """Return the option columns of a table: the user's, else those of obvious names, else in all questions; or None.
+    """Return the option columns of a table: the user's, else those of obvious names; None for free answers.
 
     Args:
-        question, answer: columns; options in questions are some only where the answers name one.
+        answer: column.
         first: number of the first option, or "none" for texts, as the user says.
 
     Raises:
@@ -113,28 +100,15 @@ def find_choices(
     lists = [column for column in table.columns if plain_name(column) in LISTS]
     letters = tuple(takewhile(table.columns.__contains__, ascii_uppercase))
     columns = tuple(chosen) or tuple(lists[:1]) or (letters if len(letters) > 1 else ())
-    choices = OptionColumns(columns, int(first) if first is not None and first.isdecimal() else None)
     if not columns:
-        return choices if _stand_in(table, choices, question, answer) else None
+        return None
     values = table.filled(answer, _SAMPLE) if answer and first is None else []
     if values and all(not isinstance(value, (list, tuple)) and cells.text(value).isdecimal() for value in values):
         raise ConfigError(
             f"{table.name}: {answer!r} holds numbers ({shown(values[0])}). Do they count the options? Say "
             "--first-option 0 or 1, or --first-option none where they are their texts"
         )
-    return choices
-
-
-def _stand_in(table: StoredTable, choices: OptionColumns, question: str, answer: str | None) -> bool:
-    """Whether the first questions all hold options, of which the answers name one."""
-    for row in islice(table.rows([question, *([answer] if answer and answer != question else [])]), _SAMPLE):
-        options = choices.options_of(row, str(row[question]))
-        try:
-            if not options or (answer and not choices.right_letter(row[answer], options)):
-                return False
-        except DataError:
-            return False
-    return True
+    return OptionColumns(columns, int(first) if first is not None and first.isdecimal() else None)
 
 
 def _without_letters(options: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from hedge_tasks.data.picture_files import PictureFiles
 from hedge_tasks.data.pictures import image_file_fault
@@ -41,13 +41,6 @@ class ImageFolder:
         return None if file is None else file.read_bytes()
 
 
-def image_fault(content: bytes | None) -> str | None:
-    """Return what is wrong with an image file: "missing", "unreadable", or None if nothing is."""
-    if content is None:
-        return "missing"
-    return "unreadable" if image_file_fault(content, decode=False) else None
-
-
 class HasImage(Protocol):
     """An item of a set, with the name of its image."""
 
@@ -59,36 +52,15 @@ Item = TypeVar("Item", bound=HasImage)
 
 
 @dataclass(frozen=True)
-class Images(Generic[Item]):
-    """Pictures of some items, as far as they can be shown.
-
-    Attributes:
-        usable: items with an image.
-        missing, unreadable: names of images that were not found, or are none.
-    """
-
-    usable: tuple[Item, ...]
-    missing: tuple[str, ...]
-    unreadable: tuple[str, ...]
-
-
-def look_at_images(items: Sequence[Item], read_image: ReadImage) -> Images[Item]:
-    """Read the image of every item, one by one, for all of them may be larger than memory."""
-    faults = {name: image_fault(read_image(name)) for name in dict.fromkeys(item.image for item in items)}
-    usable = tuple(item for item in items if faults[item.image] is None)
-    return Images(usable, *(tuple(n for n, f in faults.items() if f == kind) for kind in ("missing", "unreadable")))
-
-
-@dataclass(frozen=True)
 class BuiltSet:
-    """A local data set as it was written.
+    """A local data set as it was written, or as it would be.
 
     Attributes:
         files: by part of the set; a part of whose items none has an image is not there.
         rows: number of rows of each file.
         items: how many there are, with an image or without.
         built: how many have one.
-        missing, unreadable: see `Images`.
+        missing, unreadable: names of images that were not found, or are none.
     """
 
     files: Mapping[str, Path]
@@ -98,52 +70,51 @@ class BuiltSet:
     missing: tuple[str, ...]
     unreadable: tuple[str, ...]
 
-    def facts(self) -> dict[str, Any]:
-        """For JSON."""
-        images = {"missing_images": list(self.missing), "unreadable_images": list(self.unreadable)}
-        return {"items": self.items, "built": self.built, **images}
-
-    def faults(self) -> list[str]:
-        """Lines about images that cannot be shown."""
-        by_kind = {"missing": self.missing, "unreadable": self.unreadable}
-        return [f"{kind}: {listed(names)}" for kind, names in by_kind.items() if names]
-
 
 def build(
     dataset: str,
     items: Sequence[Item],
     rows_of: Callable[[Sequence[Item]], Mapping[str, Sequence[Mapping[str, Any]]]],
     read_image: ReadImage,
-    out: Path,
-    types: Mapping[str, Literal["bool", "texts"]] = {},
+    out: Path | None,
 ) -> BuiltSet:
     """Write the items that have an image as a data set, `OUT/<dataset with / written __>/<part>.parquet`.
+
+    Images are read one by one, for all of them may be larger than memory.
 
     Args:
         dataset: its name in task YAMLs.
         rows_of: from the items with an image to the rows of each part, all with the same columns; the column `image`
-            has the name of the image, in whose place its bytes are written.
+            has the name of the image, in whose place its bytes are written; any other one texts, or lists of them.
         read_image: name of an image -> its bytes, None if there is none.
-        out: what HEDGE_DATA_DIR will name; made if missing.
-        types: of columns that hold no texts.
+        out: what HEDGE_DATA_DIR will name; made if missing. None only looks at the images.
 
     Raises:
         DataError: a file cannot be written, or a name fits images that differ.
     """
     from datasets import Image, List, Value
 
-    images = look_at_images(items, read_image)
-    kinds = {"bool": Value("bool"), "texts": List(Value("string"))}
+    faults = _faults(items, read_image)
+    usable = [item for item in items if faults[item.image] is None]
+    missing = tuple(name for name, fault in faults.items() if fault == "missing")
+    unreadable = tuple(name for name, fault in faults.items() if fault not in (None, "missing"))
     files, n_rows = {}, {}
-    for part, rows in rows_of(images.usable).items():
+    for part, rows in rows_of(usable).items() if out else ():
         if not rows:
             continue
-        columns = {name: kinds[types[name]] if name in types else Value("string") for name in rows[0]}
-        files[part] = out / dataset.replace("/", "__") / f"{part}.parquet"
+        texts: Any = {True: List(Value("string")), False: Value("string")}
+        columns = {name: texts[isinstance(value, list)] for name, value in rows[0].items()}
+        files[part] = Path(out or "") / dataset.replace("/", "__") / f"{part}.parquet"
         n_rows[part] = len(rows)
         rows_with_bytes = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)
         write_rows(files[part], rows_with_bytes, {**columns, "image": Image()})
-    return BuiltSet(files, n_rows, len(items), len(images.usable), images.missing, images.unreadable)
+    return BuiltSet(files, n_rows, len(items), len(usable), missing, unreadable)
+
+
+def _faults(items: Sequence[HasImage], read_image: ReadImage) -> dict[str, str | None]:
+    """By name what is wrong with each image; "missing" for those that are not there."""
+    contents = ((name, read_image(name)) for name in dict.fromkeys(item.image for item in items))
+    return {name: "missing" if file is None else image_file_fault(file, decode=False) for name, file in contents}
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

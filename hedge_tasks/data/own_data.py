@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,13 +37,11 @@ class RowFindings:
 
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.
-        repeated: rows that ask and show the same as one before.
         pictures: number of different pictures.
         groups: number of groups of questions that belong together.
     """
 
     faults: dict[int, str] = field(default_factory=dict)
-    repeated: int = 0
     pictures: int = 0
     groups: int = 0
 
@@ -59,7 +57,7 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
     if question.lower() in _NO_ANSWERS:
         raise DataError("no question")
     if roles.choices:
-        options = roles.choices.options_of(row, question)
+        options = roles.choices.options_of(row)
         question = roles.choices.with_options(question, options)
     texts[roles.question] = question
     if roles.answer is None:
@@ -91,8 +89,6 @@ def _references(value: object, roles: Roles) -> list[str]:
     items = (cells.as_list(value) if roles.several else None) or [value]
     # VQAv2 has a record of each person's answer
     texts = [cells.text(item.get("answer", item) if isinstance(item, Mapping) else item) for item in items]
-    if roles.separator:
-        texts = [part for text in texts for part in text.split(roles.separator)]
     # references stand one a line
     plain = [" ".join(text.split()) for text in texts] if roles.several else texts
     times = Counter(text for text in plain if text.lower() not in _NO_ANSWERS)
@@ -117,51 +113,6 @@ def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
     return pictures
 
 
-def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFindings:
-    """Read every row and every picture, and return what is wrong with them.
-
-    Args:
-        files: the pictures that names in the table mean.
-    """
-    findings = RowFindings()
-    digests: dict[str, str] = {}
-    seen: set[str] = set()
-    declared: list[str | None] = []
-    pictured: list[str | None] = []
-    for row, values in enumerate(progress(table.rows(roles.used()), total=table.n_rows, name="Reading", unit="row")):
-        try:
-            texts = texts_of(values, roles)
-            picture = "".join(_digest(value, files, digests) for value in pictures_of(values, roles))
-        except DataError as error:
-            findings.faults[row] = str(error)
-            continue
-        key = f"{texts[roles.question]}\0{texts[roles.answer] if roles.answer else ''}\0{picture}"
-        findings.repeated += key in seen
-        seen.add(key)
-        declared.append(texts[roles.group] or None if roles.group else None)
-        pictured.append(picture or f"text {texts[roles.question]}")
-    findings.pictures = len(set(digests.values()))
-    findings.groups = find_groups(declared, pictured).n_groups
-    return findings
-
-
-def _digest(value: object, files: PictureFiles, known: dict[str, str]) -> str:
-    """A digest of a picture that can be shown; a file is read once however many rows name it.
-
-    Raises:
-        DataError: there is no picture, or it cannot be shown.
-    """
-    name = value if isinstance(value, str) else ""
-    if name not in known or not name:
-        content = content_of(value, files)
-        if fault := image_file_fault(content, decode=True):
-            raise DataError(f"{shown(value)}: {fault}" if name else fault)
-        digest = hashlib.sha256(content).hexdigest()
-        known[name or digest] = digest
-        return digest
-    return known[name]
-
-
 def describe(faults: Mapping[int, str], n_rows: int) -> str:
     """The first rows of which something is to be said, with the reasons."""
     first = "; ".join(f"row {row + 1}: {why}" for row, why in list(faults.items())[:_SHOWN])
@@ -177,32 +128,57 @@ def picture_columns(roles: Roles) -> tuple[str, ...]:
     return (own if own not in roles.texts() else f"{own}_shown",)
 
 
-def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: Sequence[int], file: Path) -> None:
-    """Write the columns that are used as a parquet file, pictures as they are in their files.
+def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path) -> RowFindings:
+    """Write the columns that are used as a parquet file, pictures as they are in their files, and say what was found.
+
+    Rows that cannot be asked or judged are left out.
 
     Args:
         files: the pictures that names in the table mean.
-        without: rows that are left out.
 
     Raises:
         DataError: the file cannot be written.
     """
     from datasets import Image, List, Value
 
-    kind = List(Image()) if roles.listed else Image()
-    columns = {
-        **{column: Value("string") for column in roles.texts()},
-        **dict.fromkeys(picture_columns(roles), kind),
-    }
-    left_out = frozenset(without)
+    pictured, kind = picture_columns(roles), List(Image()) if roles.listed else Image()
+    columns = {**{column: Value("string") for column in roles.texts()}, **dict.fromkeys(pictured, kind)}
+    findings, digests = RowFindings(), set[str]()
+    declared, shown_there = list[str | None](), list[str | None]()
 
     def rows() -> Iterator[Mapping[str, Any]]:
-        for row, values in enumerate(table.rows(roles.used())):
-            if row not in left_out:
-                files_shown: list[Any] = [
-                    {"bytes": content_of(picture, files), "path": None} for picture in pictures_of(values, roles)
-                ]
-                held: Any = files_shown if roles.listed else next(iter(files_shown), None)
-                yield {**texts_of(values, roles), **dict.fromkeys(picture_columns(roles), held)}
+        for row, values in enumerate(
+            progress(table.rows(roles.used()), total=table.n_rows, name="Reading", unit="row")
+        ):
+            try:
+                texts = texts_of(values, roles)
+                contents = [_checked(cell, files, digests) for cell in pictures_of(values, roles)]
+            except DataError as error:
+                findings.faults[row] = str(error)
+                continue
+            declared.append(texts[roles.group] or None if roles.group else None)
+            shown_there.append("".join(map(_digest, contents)) or f"text {texts[roles.question]}")
+            pictures: Any = [{"bytes": content, "path": None} for content in contents]
+            yield {**texts, **dict.fromkeys(pictured, pictures if roles.listed else next(iter(pictures), None))}
 
     write_rows(file, rows(), columns)
+    findings.pictures, findings.groups = len(digests), find_groups(declared, shown_there).n_groups
+    return findings
+
+
+def _checked(cell: object, files: PictureFiles, digests: set[str]) -> bytes:
+    """A picture's file that can be shown; what was decoded once is not decoded again, however many rows show it.
+
+    Raises:
+        DataError: there is no picture, or it cannot be shown.
+    """
+    content = content_of(cell, files)
+    digest = _digest(content)
+    if digest not in digests and (fault := image_file_fault(content, decode=True)):
+        raise DataError(f"{shown(cell)}: {fault}" if isinstance(cell, str) else fault)
+    digests.add(digest)
+    return content
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 import re
 import unicodedata
@@ -13,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from hedge_tasks.data import dicom
 from hedge_tasks.data.pictures import LARGEST_FILE, PICTURE_FILES
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import DataError, first_line
 from hedge_tasks.io.downloads import download
 from hedge_tasks.io.outside import shown
 
@@ -91,18 +90,16 @@ class PictureFiles:
         return direct
 
     def _fitting(self, name: str) -> list[PurePosixPath]:
-        """The files whose path ends in a name, with their ending or without; by its number where none does."""
-        parts, stem = name.split("/"), PurePosixPath(name).stem
-        matching = [
-            file
-            for file in self._index().get(stem, []) + self._index().get(parts[-1], [])
-            if _plain(str(file)).split("/")[-len(parts) : -1] == parts[:-1]
-        ]
-        exact = [file for file in matching if _plain(file.name) == parts[-1]]
-        return list(dict.fromkeys(exact or matching)) or (self._index().get(int(name), []) if name.isdecimal() else [])
+        """The files whose path ends in a name, with their ending or else without; by its number where none does."""
+        *folders, last = name.split("/")
+        for key in (last, PurePosixPath(last).stem):
+            files = self._index().get(key, [])
+            if fitting := [f for f in files if _plain(str(f)).split("/")[-len(folders) - 1 : -1] == folders]:
+                return fitting
+        return self._index().get(int(name), []) if name.isdecimal() else []
 
     def _index(self) -> Mapping[str | int, list[PurePosixPath]]:
-        """Files by their names without ending, and by the numbers that these end in."""
+        """Files by their names, with ending and without, and by the numbers that these end in."""
         if self._by_name is None:
             by_name: dict[str | int, list[PurePosixPath]] = defaultdict(list)
             for place, folders, names in os.walk(self.folder):
@@ -110,7 +107,8 @@ class PictureFiles:
                 for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
                     inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
                     stem = PurePosixPath(_plain(name)).stem
-                    by_name[stem].append(inside)
+                    for key in {stem, _plain(name)}:
+                        by_name[key].append(inside)
                     if number := _NUMBER.search(stem):
                         by_name[int(number[0])].append(inside)
             self._by_name = by_name  # whole: other threads read it meanwhile
@@ -142,22 +140,16 @@ def content_of(value: object, files: PictureFiles) -> bytes:
         value = value.get("bytes") or value.get("path")
     if value is None or value == "" or isinstance(value, bool):
         raise DataError("no picture")
-    if isinstance(value, (str, int)):
-        content = _read_named(str(value), files)
-    elif isinstance(value, (bytes, bytearray)):
-        content = bytes(value)
-    else:
+    if not isinstance(value, (str, int, bytes, bytearray)):
         raise DataError(f"expected a picture, got {shown(value)}")
+    content = bytes(value) if isinstance(value, (bytes, bytearray)) else _read_named(str(value), files)
     return dicom.as_png(content, shown(value)) if dicom.is_dicom(content) else content
 
 
 def _read_named(value: str, files: PictureFiles) -> bytes:
-    if match := _BASE64.fullmatch(value):
-        try:
-            return base64.b64decode(match[1])
-        except (binascii.Error, ValueError):
-            raise DataError(f"{shown(value)}: not base64") from None
     try:
+        if match := _BASE64.fullmatch(value):
+            return base64.b64decode(match[1])
         if "://" in value:
             return download(value)
         if (path := files.path(value)) is None:
@@ -168,5 +160,4 @@ def _read_named(value: str, files: PictureFiles) -> bytes:
     except DataError:
         raise
     except Exception as error:  # file system or network: many kinds, and all mean the same to the user
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise DataError(f"the picture {value[:200]!r} cannot be had: {reason}") from None
+        raise DataError(f"the picture {value[:200]!r} cannot be had: {first_line(error)}") from None

@@ -189,10 +189,8 @@ def _upright(image: Image.Image) -> Image.Image:
 def _stretch(image: Image.Image) -> np.ndarray:
     """Linear min-max stretch of a deep image to uint8."""
     values = np.asarray(image).astype(np.float64)
-    finite = np.isfinite(values)
-    if not finite.any():
-        return np.zeros(values.shape, np.uint8)
-    low, high = float(values[finite].min()), float(values[finite].max())
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     if high == low:
         return np.zeros(values.shape, np.uint8)
     bounded = np.clip(np.where(np.isnan(values), low, values), low, high)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
@@ -47,7 +48,6 @@ _WHAT = {
     "reply": "the model's replies",
     "label": "the labels",
 }
-_VERDICTS = ({0, 1}, {"0", "1"})
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,6 @@ class ColumnSettings:
         images: in the order in which they are shown.
         options: one with all of them, or one each.
         first_option: number of the first option where the right one is given by its number, or "none" for its text.
-        separator: what stands between several references in a cell; "none" takes cells as they are.
         reply: a model's own answers, the baseline first.
     """
 
@@ -71,7 +70,6 @@ class ColumnSettings:
     question_type: str | None = None
     options: tuple[str, ...] = ()
     first_option: str | None = None
-    separator: str | None = None
     reply: tuple[str, ...] = ()
     label: str | None = None
 
@@ -82,26 +80,17 @@ class ColumnSettings:
 
 
 @dataclass(frozen=True)
-class Roles:
-    """Which column is what; None where there is none of the kind.
+class Roles(ColumnSettings):
+    """Which column is what; None, and nothing in lists, where there is none of the kind.
 
     Attributes:
-        answers: the columns of references; none: nobody judges.
-        images: in the order in which they are shown.
         choices: options and how the answer names the right one; None for free answers.
-        separator: what stands between several references in a cell; None for cells as they are.
         several: whether a document may have several references.
         listed: whether documents show several pictures, which are written as a list.
     """
 
-    question: str
-    answers: tuple[str, ...]
-    images: tuple[str, ...]
-    group: str | None
-    id: str | None
-    question_type: str | None
+    question: str = ""
     choices: OptionColumns | None = None
-    separator: str | None = None
     several: bool = False
     listed: bool = False
 
@@ -165,14 +154,10 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
     check_columns(table, chosen)
     images = _images(table, chosen, files or PictureFiles(table.folder))
     question, answers = _asked(table, chosen, images)
-    answer, choices = next(iter(answers), None), None
+    choices = None
     if NONE not in chosen.options:
-        choices = find_choices(table, chosen.options, question, answer, chosen.first_option)
+        choices = find_choices(table, chosen.options, next(iter(answers), None), chosen.first_option)
     taken = [*images, question, *answers, *(choices.columns if choices else ())]
-    separator = None if chosen.separator == NONE else chosen.separator
-    several = bool(separator) or len(answers) > 1
-    if len(answers) == 1 and not choices and not several:
-        several = _are_lists(table, answers[0], may_split=chosen.separator is None)
     return Roles(
         question=question,
         answers=answers,
@@ -181,8 +166,7 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
         id=_declared(table, chosen, "id", taken),
         question_type=_declared(table, chosen, "question_type", taken),
         choices=choices,
-        separator=separator,
-        several=several,
+        several=len(answers) > 1 or (len(answers) == 1 and choices is None and _are_lists(table, answers[0])),
         listed=len(images) > 1 or any(isinstance(value, list) for c in images for value in table.filled(c, 1)),
     )
 
@@ -224,23 +208,17 @@ def _n_different(table: StoredTable, column: str) -> int:
     return 0 if "" in values else len(values)
 
 
-def _are_lists(table: StoredTable, answer: str, *, may_split: bool) -> bool:
+def _are_lists(table: StoredTable, answer: str) -> bool:
     """Whether cells of references are lists.
 
     Raises:
-        ConfigError: it cannot be told whether a cell holds several answers, or what 0 and 1 mean.
+        ConfigError: it cannot be told what 0 and 1 mean.
     """
     values = table.filled(answer, table.n_rows)
     if any(cells.as_list(value) is not None for value in values):
         return True
-    texts = [cells.text(value, f"{table.name}: {answer}") for value in values]
-    for separator in ("|", ";") if may_split else ():
-        if 2 * sum(separator in text for text in texts) > len(texts):
-            raise ConfigError(
-                f"{table.name}: most values of {answer!r} have {separator!r} in them ({shown(texts[0])}). Are these "
-                f"several right answers? Say --separator '{separator}', or --separator none"
-            )
-    if len(values) > 1 and {cells.without_decimals(value) for value in values} in _VERDICTS:
+    texts = {cells.text(value, f"{table.name}: {answer}") for value in values}
+    if len(values) > 1 and texts == {"0", "1"}:
         raise ConfigError(
             f"{table.name}: {answer!r} holds 0 and 1 alone. Are they numbers, or verdicts? Write words, "
             "such as no and yes"
@@ -258,8 +236,9 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
     for column in obvious(table, "image")[:1]:
-        _check_files(table, column, files)
-        return (column,) if table.filled(column, 1) else ()
+        first = table.filled(column, 1)
+        _check_file(f"{table.name}: the column {column!r}", first, files)
+        return (column,) if first else ()
     pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]
     if pictured or (table.in_folder and files.any()):
         options = " ".join(f"--image {column}" for column in pictured) or "--image COLUMN"
@@ -270,17 +249,18 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     return ()
 
 
-def _check_files(table: StoredTable, column: str, files: PictureFiles) -> None:
+def _check_file(what: str, first: Sequence[Any], files: PictureFiles) -> None:
     """Refuse a column whose first picture cannot be had.
 
     Raises:
         ConfigError: says which option answers that.
     """
-    for value in table.filled(column, 1):
-        name = value[0] if isinstance(value, (list, tuple)) else value
-        is_name = isinstance(name, int) or (isinstance(name, str) and not is_stored(name))
-        if is_name and not files.has(str(name)):
-            raise ConfigError(
-                f"{table.name}: the column {column!r} ({shown(value)}) names pictures that are not in {files.folder}. "
-                "Say --images FOLDER, or --image none for a task that shows nothing"
-            )
+    while first and isinstance(first[0], (list, tuple)):
+        first = first[0]
+    name = next(iter(first), None)
+    is_name = isinstance(name, int) or (isinstance(name, str) and not is_stored(name))
+    if is_name and not files.has(str(name)):
+        raise ConfigError(
+            f"{what} ({shown(name)}) names pictures that are not in {files.folder}. Say --images FOLDER, or --image "
+            "none for a task that shows nothing"
+        )

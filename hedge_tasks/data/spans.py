@@ -38,11 +38,10 @@ class LabelledSpan:
     correction: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"start": self.start, "end": self.end}
-        if self.silent or self.label is not None:
-            fields["label"] = SILENT if self.silent else self.label
-        optional = {"severity": self.severity, "correction": self.correction}
-        return fields | {key: value for key, value in optional.items() if value is not None}
+        label = SILENT if self.silent else self.label
+        optional = {"label": label, "severity": self.severity, "correction": self.correction}
+        known = {key: value for key, value in optional.items() if value is not None}
+        return {"start": self.start, "end": self.end, **known}
 
 
 def spans_as_json(spans: Sequence[LabelledSpan]) -> list[dict[str, Any]]:
@@ -104,28 +103,24 @@ def joined_label(spans: Sequence[LabelledSpan]) -> LabelledSpan | None:
     if not spans:
         return None
     start, end = min(span.start for span in spans), max(span.end for span in spans)
-    wrong = [span for span in spans if span.label == 1]
-    if wrong:
-        named = [span.severity for span in wrong if span.severity is not None]
-        severity = max(named, key=SEVERITIES.index) if named else None
+    if wrong := [span for span in spans if span.label == 1]:
+        severity = max((span.severity for span in wrong if span.severity), key=SEVERITIES.index, default=None)
         correction = next((span.correction for span in wrong if span.correction is not None), None)
         return LabelledSpan(start, end, 1, False, severity, correction)
-    if any(span.silent for span in spans):
-        return LabelledSpan(start, end, None, True)
-    return LabelledSpan(start, end, 0 if all(span.label == 0 for span in spans) else None)
+    silent = any(span.silent for span in spans)
+    return LabelledSpan(start, end, 0 if all(span.label == 0 for span in spans) and not silent else None, silent)
 
 
 def _place(span: _Span, text: str, after: int, where: str) -> tuple[int, int]:
-    quoted = span.text
-    if span.start is None or span.end is None:
-        assert quoted is not None
-        start = position if (position := text.find(quoted, after)) >= 0 else text.find(quoted)
+    start, end, quoted = span.start, span.end, span.text
+    if start is None or end is None:
+        quoted = str(quoted)
+        start = at if (at := text.find(quoted, after)) >= 0 else text.find(quoted)
         if start < 0 or not quoted.strip():
             raise DataError(f"{where}.text: {shown(quoted)} does not stand in the baseline answer")
         return start, start + len(quoted)
-    start, end = span.start, span.end
     if not 0 <= start < end <= len(text):
         raise DataError(f"{where}: {start} to {end} is no span of an answer of {len(text)} characters")
-    if quoted is not None and text[start:end] != quoted:
+    if quoted not in (None, text[start:end]):
         raise DataError(f"{where}.text: {start} to {end} of the baseline answer is {shown(text[start:end])}")
     return start, end

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from loguru import logger
 
-from hedge_tasks.data.pictures import PICTURE_FORMS, TOO_LARGE, UNREADABLE, image_file_fault
+from hedge_tasks.data.pictures import PICTURE_FORMS, image_file_fault
 from hedge_tasks.data.repositories import repository, tables_in
 from hedge_tasks.errors import DataError, first_line
 from hedge_tasks.io.downloads import download
@@ -53,12 +53,14 @@ class _Source:
     """Where the files are that a data set's columns name.
 
     Attributes:
-        folder: of a data set that is in files of the user's own.
+        folder: of its files, or of its copy; None for the hub alone.
+        is_whole: whether all of its files are in the folder, and nothing outside of it is one.
     """
 
     path: str
-    revision: str | None = None
-    folder: Path | None = None
+    revision: str | None
+    folder: Path | None
+    is_whole: bool
 
 
 def load_split(
@@ -82,10 +84,41 @@ def load_split(
     Raises:
         DataError: nothing found or unreadable. Names the data set and both ways to provide it.
     """
-    if path in FILE_KINDS:
-        return _read_files(path, split, files)
-    local = local_files(path, name, split)
-    return _load_from_hub(path, name, split, revision) if local is None else _read_local(local, path)
+    from datasets import Dataset, load_dataset
+
+    paths = _named_files(path, split, files) if path in FILE_KINDS else local_files(path, name, split)
+    try:
+        if paths is None:
+            with hub_or_cache():
+                return load_dataset(path, name=name, split=split, revision=revision)
+        if paths[0].suffix == LINES and path not in FILE_KINDS:
+            return Dataset.from_list([dict(row) for _, row in read_objects(paths[0])])
+        kind = path if path in FILE_KINDS else "parquet"
+        return load_dataset(kind, data_files=list(map(str, paths)), split="train")
+    except Exception as error:  # network, pandas, pyarrow, datasets: many kinds, told apart by the text, helped alike
+        if paths is not None:
+            names = ", ".join(file.name for file in paths)
+            raise DataError(f"{path}: cannot read {names} in {paths[0].parent}: {first_line(error)}") from error
+        part = f"config {name}, split {split}" if name else f"split {split}"
+        raise DataError(
+            f"data set {path} ({part}) cannot be loaded: {first_line(error)}. {how_to_provide(path, name, split)}"
+        ) from error
+
+
+def _named_files(kind: str, split: str, files: DataFiles | None) -> list[Path]:
+    """The files of a split that `dataset_kwargs.data_files` names.
+
+    Raises:
+        DataError: it names none, or one that is not there.
+    """
+    of_split = files.get(split, ()) if isinstance(files, Mapping) else files or ()
+    paths = [Path(file) for file in ([of_split] if isinstance(of_split, str) else of_split)]
+    if missing := [str(path) for path in paths if not path.is_file()] if paths else ["nothing"]:
+        raise DataError(
+            f"dataset_path {kind}: dataset_kwargs.data_files names {', '.join(missing)} for the split {split!r}, where "
+            f"there is no such file; expected data_files: {{{split}: FILE}}, from the YAML's folder"
+        )
+    return paths
 
 
 def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
@@ -96,8 +129,7 @@ def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
     Raises:
         DataError: such a folder does not hold the split.
     """
-    folder = _package_folder(path) if path.startswith(PACKAGE_SCHEME) else local_copy(path)
-    if folder is None:
+    if (folder := _own_folder(path)) is None:
         return None
     if not (files := tables_in(folder, name, split).get(split)):
         available = ", ".join(sorted(str(p.relative_to(folder)) for p in islice(folder.rglob("*.parquet"), _LISTED)))
@@ -166,7 +198,11 @@ def fetch_images(
         DataError: a column holds no pictures, a file cannot be had, or a name leads out of the data set's folder. Names
             the column and the file.
     """
-    source = _Source(path, revision, _folder(files))
+    if files:
+        of_split = next(iter(files.values())) if isinstance(files, Mapping) else files
+        source = _Source(path, revision, Path(of_split if isinstance(of_split, str) else of_split[0]).parent, True)
+    else:
+        source = _Source(path, revision, _own_folder(path), path.startswith(PACKAGE_SCHEME))
     for column in columns:
         dataset = _with_pictures(dataset, column, source)
     return dataset
@@ -183,33 +219,23 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     is_record = isinstance(feature, dict) and {"bytes", "path"} <= feature.keys()
     if not is_record and feature not in (Value("string"), Value("large_string")):
         raise DataError(
-            f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {_column_kind(feature)}; a process_docs "
-            "of the task can make a column of pictures out of it"
+            f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {feature}; a process_docs of the task can "
+            "make a column of pictures out of it"
         )
-    stored = [value if is_record else {"bytes": None, "path": value} for value in dataset[column][:]]
-    names = [value["path"] if value and not value["bytes"] else None for value in stored]
+    stored = [(value or {}) if is_record else {"path": value} for value in dataset[column][:]]
+    names = [value.get("path") if not value.get("bytes") else None for value in stored]
     contents = _fetch_all(names, source, what)
     images = [
-        {"bytes": contents[name], "path": name} if name else value if value and value["bytes"] else None
+        {"bytes": contents[name], "path": name} if name else value if value.get("bytes") else None
         for name, value in zip(names, stored, strict=True)
     ]
     order = dataset.column_names
     return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
 
 
-def _column_kind(feature: Any) -> str:
-    """Return what a column holds, in a few words."""
-    if isinstance(feature, dict):
-        return f"records of {', '.join(map(str, feature))}"
-    dtype = getattr(feature, "dtype", None)
-    return "lists" if dtype in (None, "list") else f"values of type {dtype}"
-
-
 def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[str, bytes]:
     """Read or download files, several at a time."""
     from tqdm.contrib.concurrent import thread_map
-
-    distinct_names = sorted({name for name in names if name})
 
     def fetch(name: str) -> bytes:
         try:
@@ -217,8 +243,9 @@ def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
+    distinct = sorted({name for name in names if name})
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": not shows_progress()}
-    return dict(zip(distinct_names, thread_map(fetch, distinct_names, max_workers=_DOWNLOADS, **bar), strict=True))
+    return dict(zip(distinct, thread_map(fetch, distinct, max_workers=_DOWNLOADS, **bar), strict=True))
 
 
 def _fetch(name: str, source: _Source) -> bytes:
@@ -228,27 +255,15 @@ def _fetch(name: str, source: _Source) -> bytes:
     file = PurePosixPath(unquote(own[1]) if own else name)
     if file.is_absolute() or ".." in file.parts or "\\" in name:
         raise DataError("a file name must lie in the data set's folder")
-    local = _local_file(source, file)
-    if local is not None:
-        return local.read_bytes()
+    if source.folder is not None and (source.is_whole or (source.folder / file).is_file()):
+        path = source.folder / file
+        # A copy of the hub's client is links into its cache.
+        if source.is_whole and not path.resolve().is_relative_to(source.folder.resolve()):
+            raise DataError("it is a link out of the data set's folder")
+        return path.read_bytes()
     from huggingface_hub import hf_hub_download
 
     return Path(hf_hub_download(source.path, str(file), repo_type="dataset", revision=source.revision)).read_bytes()
-
-
-def _local_file(source: _Source, file: PurePosixPath) -> Path | None:
-    """A file of the local copy of a data set, None if it has no such file."""
-    path = source.path
-    if source.folder is not None:
-        if not (source.folder / file).resolve().is_relative_to(source.folder.resolve()):
-            raise DataError("it is a link out of the data set's folder")
-        return source.folder / file
-    if path.startswith(PACKAGE_SCHEME):
-        return _package_folder(path) / file
-    root = os.environ.get(DATA_DIR)
-    folder = repository(Path(root), path) if root else None
-    copy = folder / file if folder is not None else None
-    return copy if copy is not None and copy.is_file() else None
 
 
 def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> list[str]:
@@ -304,10 +319,10 @@ def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, st
 def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
     """One line about documents whose images cannot be shown; see `image_faults`."""
     lines = []
-    for fault in ("no image", UNREADABLE, TOO_LARGE):
-        if rows := [i for i, row_fault in sorted(faults.items()) if row_fault == fault]:
-            row_list = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
-            lines.append(f"{len(rows)} of {n_documents} documents have {fault} (rows {row_list})")
+    for fault in dict.fromkeys(faults.values()):
+        rows = [i for i, row_fault in sorted(faults.items()) if row_fault == fault]
+        row_list = ", ".join(map(str, rows[:_LISTED])) + (", ..." if len(rows) > _LISTED else "")
+        lines.append(f"{len(rows)} of {n_documents} documents have {fault} (rows {row_list})")
     return "; ".join(lines)
 
 
@@ -328,80 +343,32 @@ def _image_bytes(image: object) -> bytes:
     if isinstance(image, list):
         return b"".join(hashlib.sha256(_image_bytes(part)).digest() for part in image)
     if isinstance(image, Mapping):
-        if image.get("bytes") is not None:
-            return bytes(image["bytes"])
-        image = image.get("path")
-    if isinstance(image, str) and Path(image).is_file():
-        return Path(image).read_bytes()
-    return str(image).encode()
+        image = image["path"] if image.get("bytes") is None else image["bytes"]
+    if isinstance(image, bytes):
+        return image
+    return Path(image).read_bytes() if isinstance(image, str) and Path(image).is_file() else str(image).encode()
 
 
 def _image_fault(image: object, *, decode: bool) -> str | None:
     """Return what is wrong with a stored image, or the first of several that something is wrong with."""
     if isinstance(image, list) and image:
         return next((fault for part in image if (fault := _image_fault(part, decode=decode))), None)
-    if not image or (isinstance(image, Mapping) and not (image.get("bytes") or image.get("path"))):
-        return "no image"
-    if isinstance(image, Mapping) and image.get("bytes"):
-        return image_file_fault(bytes(image["bytes"]), decode=decode)
-    return None
+    content, path = (image.get("bytes"), image.get("path")) if isinstance(image, Mapping) else (None, image)
+    if not content:
+        return None if path else "no image"
+    return image_file_fault(bytes(content), decode=decode)
 
 
-def _package_folder(address: str) -> Path:
-    parts = split_address(address)
+def _own_folder(path: str) -> Path | None:
+    """The folder of a data set in a package, or of a copy of one of the hub; None where there is none.
+
+    Raises:
+        DataError: there is no such folder in a package, or HEDGE_DATA_DIR names none.
+    """
+    if not path.startswith(PACKAGE_SCHEME):
+        return local_copy(path)
+    parts = split_address(path)
     folder = package_folder(*parts) if parts else None
     if folder is None:
-        raise DataError(f"{address}: there is no such folder in an installed package")
+        raise DataError(f"{path}: there is no such folder in an installed package")
     return folder
-
-
-def _read_local(files: Sequence[Path], what: str) -> Dataset:
-    from datasets import Dataset
-
-    if files[0].suffix == LINES:
-        return Dataset.from_list([dict(row) for _, row in read_objects(files[0])])
-    try:
-        return Dataset.from_parquet([str(file) for file in files])
-    except Exception as error:  # pyarrow and datasets raise many kinds; all mean the same to the user
-        names = ", ".join(file.name for file in files)
-        raise DataError(f"{what}: cannot read {names} in {files[0].parent}: {first_line(error)}") from error
-
-
-def _read_files(kind: str, split: str, files: DataFiles | None) -> Dataset:
-    from datasets import load_dataset
-
-    of_split = files.get(split, ()) if isinstance(files, Mapping) else files or ()
-    paths = [of_split] if isinstance(of_split, str) else list(of_split)
-    if not paths:
-        raise DataError(
-            f"dataset_path {kind}: dataset_kwargs.data_files names no file of the split {split!r}; expected "
-            f"data_files: {{{split}: FILE}}, from the YAML's folder"
-        )
-    for path in paths:
-        if not Path(path).is_file():
-            raise DataError(f"{path} (dataset_kwargs.data_files, from the YAML's folder): there is no such file")
-    try:
-        return load_dataset(kind, data_files={split: paths}, split=split)
-    except Exception as error:  # pandas, pyarrow and datasets raise many kinds; all mean the same to the user
-        raise DataError(f"cannot read {', '.join(paths)} as {kind}: {first_line(error)}") from error
-
-
-def _folder(files: DataFiles | None) -> Path | None:
-    """The folder of a data set that is in files of the user's own: that of the first one."""
-    every = files.values() if isinstance(files, Mapping) else [files] if files else []
-    for of_split in every:
-        return Path(of_split if isinstance(of_split, str) else of_split[0]).parent
-    return None
-
-
-def _load_from_hub(path: str, name: str | None, split: str, revision: str | None) -> Dataset:
-    from datasets import load_dataset
-
-    try:
-        with hub_or_cache():
-            return load_dataset(path, name=name, split=split, revision=revision)
-    except Exception as error:  # network, authorisation, missing repository: told apart by the text, helped alike
-        part = f"config {name}, split {split}" if name else f"split {split}"
-        raise DataError(
-            f"data set {path} ({part}) cannot be loaded: {first_line(error)}. {how_to_provide(path, name, split)}"
-        ) from error

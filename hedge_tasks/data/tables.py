@@ -39,7 +39,6 @@ STDIN = Path("-")
 
 _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib")
 _ROWS_AT_ONCE = 64
-_SPEAKER, _WORDS = ("role", "from"), ("content", "value")
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,6 @@ class StoredTable:
 
     Attributes:
         name: of the file or folder, for messages.
-        read_as: what kind of file it is.
         columns: in their order.
         n_rows: how many there are.
         folder: from which names of pictures count.
@@ -58,7 +56,6 @@ class StoredTable:
     """
 
     name: str
-    read_as: str
     columns: tuple[str, ...]
     n_rows: int
     folder: Path
@@ -77,7 +74,7 @@ class StoredTable:
 
 
 def read_table(source: Path | str, *, split: str | None = None) -> StoredTable:
-    """The table of a file or of a folder, with conversations as columns (`with_turns`).
+    """The table of a file or of a folder.
 
     A folder holds one table, with pictures or without, or one a split (`hedge_tasks.data.repositories`).
 
@@ -94,11 +91,18 @@ def read_table(source: Path | str, *, split: str | None = None) -> StoredTable:
     table = replace(_folder_table(path, split), in_folder=True) if path.is_dir() else _files_table([path])
     if not table.columns or not table.n_rows:
         raise DataError(f"{table.name}: there are no rows in it")
-    return with_turns(table)
+    return table
 
 
 def kind_of(path: Path, default: str = "JSON lines") -> str:
-    """Return the kind of a file by its ending, as `KINDS` has it."""
+    """Return the kind of a file by its ending, as `KINDS` has it.
+
+    Raises:
+        DataError: it is a pickle, which runs code when it is read.
+    """
+    if path.suffix.lower() in _PICKLES:
+        convert = f"import pandas; pandas.read_pickle('{path}').to_parquet('{path.stem}.parquet')"
+        raise DataError(f'{path}: a pickle runs code when it is read. If you trust it: python -c "{convert}"')
     return KINDS.get(Path(path.stem if path.suffix == ".gz" else path).suffix.lower(), default)
 
 
@@ -118,19 +122,18 @@ def read_rows(path: Path) -> list[Row]:
         return parse_objects(
             outside.raw_lines(sys.stdin.buffer, name) if path == STDIN else outside.read_raw_lines(path), name
         )
-    data = sys.stdin.buffer.read(outside.LARGEST_TEXT) if path == STDIN else outside.read_bytes(path)
+    data = outside.read_bytes(path)
     if kind == "JSON lines":
         return parse_objects(enumerate(data.splitlines(), 1), name)
     if kind == "JSON":
-        rows = iter(_json_rows(outside.parse_json(data, name), name))
-        return [(f"{name}: item {i}", row) for i, row in enumerate(rows, 1)]
+        return [(f"{name}: item {i}", row) for i, row in enumerate(_json_rows(outside.parse_json(data, name), name), 1)]
     text, encoding = outside.table_text(data, name)
     if encoding:
         logger.warning("{}: not UTF-8, read as {}", name, encoding)
     return list(parse_csv(text, name, max(",;\t", key=text.split("\n", 1)[0].count)))
 
 
-def memory_table(name: str, read_as: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> StoredTable:
+def memory_table(name: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> StoredTable:
     """The table of rows that are in memory, with the columns that any of them has."""
     # pandas writes its row numbers into a column without a name
     columns = tuple(column for column in dict.fromkeys(column for row in rows for column in row) if column)
@@ -138,129 +141,65 @@ def memory_table(name: str, read_as: str, rows: Sequence[Mapping[str, Any]], fol
     def read(selected: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
         return ({name: row.get(name) for name in selected or columns} for row in rows)
 
-    return StoredTable(name, read_as, columns, len(rows), folder, read)
-
-
-def with_turns(table: StoredTable) -> StoredTable:
-    """Return a table with its conversations as columns: `messages` becomes `messages.system`, `messages.user`, ...
-
-    What else a turn holds, such as a rating, becomes `messages.assistant.rating`. A conversation in which somebody
-    speaks twice is left as it is: which turn is meant, its table does not say.
-    """
-    first = next(table.rows(None), {})
-    inner: dict[str, list[str]] = {}
-    for column in (name for name in table.columns if _turns(name, first[name])):
-        opened = [_turns(column, cell) for cell in table.values(column)]
-        if all(opened):
-            inner[column] = list(dict.fromkeys(name for cells in opened for name in cells))
-    if not inner:
-        return table
-    columns = tuple(name for column in table.columns for name in inner.get(column, (column,)))
-    notes = tuple(f"conversations: column {column!r} became {', '.join(names)}" for column, names in inner.items())
-    return replace(table, columns=columns, rows=partial(_opened, table, inner, columns), notes=(*table.notes, *notes))
-
-
-def _opened(
-    table: StoredTable,
-    inner: Mapping[str, Sequence[str]],
-    columns: Sequence[str],
-    selected: Sequence[str] | None = None,
-) -> Iterator[Mapping[str, Any]]:
-    """The rows of a table with its conversations opened."""
-    chosen = selected or columns
-    for row in table.rows([c for c in table.columns if c in chosen or {*inner.get(c, ())} & {*chosen}]):
-        cells = dict(row)
-        for column in inner.keys() & row.keys():
-            cells |= _turns(column, row[column])
-        yield {name: cells.get(name) for name in chosen}
-
-
-def _turns(column: str, cell: object) -> dict[str, Any]:
-    """The columns of a conversation in which each speaks once; empty for anything else."""
-    turns = cell if isinstance(cell, list) and all(isinstance(turn, Mapping) for turn in cell) else []
-    by_speaker = {next((str(turn[key]) for key in _SPEAKER if turn.get(key)), ""): turn for turn in turns}
-    if "" in by_speaker or len(by_speaker) < len(turns):
-        return {}
-    return {
-        f"{column}.{who}" if key in _WORDS else f"{column}.{who}.{key}": value
-        for who, turn in by_speaker.items()
-        for key, value in turn.items()
-        if key not in _SPEAKER and value is not None
-    }
+    return StoredTable(name, columns, len(rows), folder, read)
 
 
 def _files_table(files: Sequence[Path]) -> StoredTable:
     """The table in files of one kind, such as the shards of a split."""
     first = files[0]
-    if first.suffix.lower() in _PICKLES:
-        convert = f"import pandas; pandas.read_pickle('{first}').to_parquet('{first.stem}.parquet')"
-        raise DataError(f'{first}: a pickle runs code when it is read. If you trust it: python -c "{convert}"')
     if not (kind := kind_of(first, "")):
         raise DataError(f"{first}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
     if kind == "parquet":
         return _parquet_table(files)
-    return memory_table(str(first), kind, [row for file in files for _, row in read_rows(file)], first.parent)
+    return memory_table(str(first), [row for file in files for _, row in read_rows(file)], first.parent)
 
 
 def _folder_table(folder: Path, split: str | None) -> StoredTable:
     tables = tables_in(folder, split=split, endings=tuple(KINDS)) or tables_in(folder, endings=tuple(KINDS))
+    splits = ", ".join(tables)
     if not tables:
         raise DataError(
             f"{folder}: it holds no table. Put a CSV file into it, with a column of the pictures' names, the questions "
             "and the right answers: image,question,answer"
         )
-    if split is None and len(tables) > 1 and not set(tables) <= {*SPLITS}:
-        files = [file for named in tables.values() for file in named]
-        if joined := _joined(folder, files):
-            return joined
-        raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
-    name = _chosen_split(folder, list(tables), split)
-    note = f"split: {name!r} of {', '.join(tables)}; --split NAME takes another"
-    return replace(_files_table(tables[name]), notes=(note,) if len(tables) > 1 else ())
+    if split is not None and split not in tables:
+        raise unknown(f"split of {folder}", split, tables)
+    if split or len(tables) == 1:
+        return _files_table(tables[split or splits])
+    if not set(tables) <= {*SPLITS}:
+        return _joined(folder, [file for named in tables.values() for file in named])
+    if "test" not in tables:
+        raise ConfigError(f"{folder}: which of its splits, {splits}? Say --split NAME")
+    note = f"split: 'test' of {splits}; --split NAME takes another"
+    return replace(_files_table(tables["test"]), notes=(note,))
 
 
-def _chosen_split(folder: Path, splits: Sequence[str], split: str | None) -> str:
-    """The split that is meant: the one that is named, or the only one, or "test".
+def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
+    """VQAv2's questions and annotations as one table.
 
     Raises:
-        ConfigError: there is no such split, or it takes the user to say which.
+        DataError: two files are not of the same questions.
     """
-    if split is not None and split not in splits:
-        raise unknown(f"split of {folder}", split, splits)
-    if split is None and len(splits) > 1 and "test" not in splits:
-        raise ConfigError(f"{folder}: which of its splits, {', '.join(splits)}? Say --split NAME")
-    return split or ("test" if len(splits) > 1 else splits[0])
-
-
-def _joined(folder: Path, files: Sequence[Path]) -> StoredTable | None:
-    """VQAv2's questions and annotations as one table; None where two files are not of the same questions."""
-    if [*map(kind_of, files)] != ["JSON", "JSON"]:
-        return None
-    left, right = ({row.get("question_id"): row for _, row in read_rows(file)} for file in files)
-    if left.keys() != right.keys() or None in left:
-        return None
-    rows = [{**right[number], **row} for number, row in left.items()]
-    return replace(memory_table(str(folder), "JSON", rows, folder), notes=("two files, joined by 'question_id'",))
+    if [*map(kind_of, files)] == ["JSON", "JSON"]:
+        left, right = ({row.get("question_id"): row for _, row in read_rows(file)} for file in files)
+        if left.keys() == right.keys() and None not in left:
+            rows = [{**right[number], **row} for number, row in left.items()]
+            return replace(memory_table(str(folder), rows, folder), notes=("two files, joined by 'question_id'",))
+    raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
 
 
 def _json_rows(value: Any, name: str) -> list[Mapping[str, Any]]:
     """The rows of a JSON value: a list of objects, alone or as the only one in an object, or a frame of pandas."""
-    rows = _frame_rows(value) if isinstance(value, Mapping) else value
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+    if isinstance(value, Mapping):
+        lists = [item for item in value.values() if isinstance(item, list) and item and isinstance(item[0], Mapping)]
+        first = next(iter(value.values()), None)
+        if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
+            # to_json(): column -> number of the row -> cell
+            lists = [[{column: cells.get(row) for column, cells in value.items()} for row in first]]
+        value = lists[0] if len(lists) == 1 else None
+    if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
         raise DataError(f"{name}: expected a JSON list of objects, a row each (pandas: to_json(orient='records'))")
-    return rows
-
-
-def _frame_rows(value: Mapping[str, Any]) -> Any:
-    """The rows in an object: its only list of objects, or a frame as pandas writes it; None where there are none."""
-    if {"columns", "data"} <= value.keys():  # to_json(orient="split")
-        return [dict(zip(value["columns"], row, strict=True)) for row in value["data"]]
-    first = next(iter(value.values()), None)
-    if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
-        # to_json(): column -> number of the row -> cell
-        return [{column: cells.get(row) for column, cells in value.items()} for row in first]
-    lists = [item for item in value.values() if isinstance(item, list) and item and isinstance(item[0], Mapping)]
-    return lists[0] if len(lists) == 1 else None
+    return value
 
 
 def _sheet_rows(file: Path) -> list[Mapping[str, Any]]:
@@ -295,15 +234,15 @@ def _parquet_table(files: Sequence[Path]) -> StoredTable:
         n_rows = data.count_rows()
     columns = tuple(column for column in data.schema.names if not column.startswith("__index_level_"))
     rows = partial(_parquet_rows, name, data, columns, _class_names(data.schema.metadata))
-    return StoredTable(name, "parquet", columns, n_rows, files[0].parent, rows)
+    return StoredTable(name, columns, n_rows, files[0].parent, rows)
 
 
-def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, list[str]]:
+def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, dict[int, str]]:
     """The names behind the numbers of a column, where `datasets` has written them beside the rows."""
     try:
         info = json.loads((metadata or {})[b"huggingface"])["info"]["features"]
-        return {c: f["names"] for c, f in info.items() if isinstance(f, dict) and f.get("_type") == "ClassLabel"}
-    except (KeyError, TypeError, ValueError):
+        return {c: dict(enumerate(f["names"])) for c, f in info.items() if f.get("_type") == "ClassLabel"}
+    except (AttributeError, KeyError, TypeError, ValueError):
         return {}
 
 
@@ -311,12 +250,11 @@ def _parquet_rows(
     name: str,
     data: Any,
     columns: Sequence[str],
-    classes: Mapping[str, Sequence[str]],
+    classes: Mapping[str, Mapping[int, str]],
     selected: Sequence[str] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
     """The rows of a data set of Arrow, with names in place of the numbers of classes; -1 is none."""
     chosen = list(selected or columns)
-    named = {column: dict(enumerate(classes[column])) for column in chosen if column in classes}
     size = 0
     with _readable(name):
         for batch in data.to_batches(columns=chosen, batch_size=_ROWS_AT_ONCE, batch_readahead=0, fragment_readahead=0):
@@ -324,7 +262,7 @@ def _parquet_rows(
             size += sum(getattr(c, "dictionary_decode", lambda c=c: c)().nbytes for c in batch.columns)
             outside.check_unpacked(Path(data.files[0]), size)
             for row in batch.to_pylist():
-                yield {**row, **{column: names.get(row[column]) for column, names in named.items()}}
+                yield {**row, **{c: classes[c].get(row[c]) for c in chosen if c in classes}}
 
 
 @contextmanager

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(
-    r"<\|[A-Za-z0-9_]{1,40}\|>"  # <|im_end|>, <|endoftext|>, <|eot_id|>
+_TOKEN = (
+    r"(?:<\|[A-Za-z0-9_]{1,40}\|>"  # <|im_end|>, <|endoftext|>, <|eot_id|>
     r"|<\uff5c[^\uff5c<>\s]{1,40}\uff5c>"  # DeepSeek's, with wide bars
     r"|</?s>|<(?:eos|bos|pad|end_of_turn|start_of_turn|end_of_utterance)>"
-    r"|\[/?INST\]"
+    r"|\[/?INST\])"
 )
-_ROLE = re.compile(r"(?:assistant|model)\b[ \t]*:?")
-"""Who speaks, behind the token that begins a turn."""
+_BEFORE = re.compile(rf"\s*(?:{_TOKEN}(?:(?:assistant|model)\b[ \t]*:?)?\s*)+")
+"""Tokens at the begin, and who speaks behind one."""
+
+_RUN = re.compile(rf"(?:{_TOKEN}\s*)+")
 
 
 def without_template_tokens(text: str) -> str:
@@ -26,19 +28,6 @@ def without_template_tokens(text: str) -> str:
         >>> without_template_tokens("a <b>bold</b> claim, p <s> 5")
         'a <b>bold</b> claim, p <s> 5'
     """
-    tokens = list(_TOKEN.finditer(text))
-    if not tokens:
-        return text
-    start, end = 0, len(text)
-    for token in tokens:
-        if text[start : token.start()].strip():
-            break
-        start = token.end()
-        if role := _ROLE.match(text, start):
-            start = role.end()
-    for token in reversed(tokens):
-        if token.start() < start or text[token.end() : end].strip():
-            break
-        end = token.start()
-    cleaned = text[start:end].strip()
-    return cleaned if (start, end) != (0, len(text)) else text
+    start = match.end() if (match := _BEFORE.match(text)) else 0
+    ends = [run.start() for run in _RUN.finditer(text, start) if run.end() == len(text)]
+    return text[start : ends[0] if ends else None].strip() if match or ends else text

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.local_data import BuiltSet, HasImage, Images, ReadImage, listed, look_at_images
+from hedge_tasks.data.local_data import BuiltSet, HasImage, ReadImage, listed
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 from hedge_tasks.numbers import Cell, Table
 
@@ -21,13 +21,13 @@ class ReleasedPart:
 
     Attributes:
         items: each with the name of its image.
-        build: writes items below a folder, given what reads an image.
+        build: writes items below a folder, given what reads an image; no folder: looks at the images.
         faults: what is not as it should be, a line each.
         judged: answers that people judged, a row each, as `hedge judge --check` reads them.
     """
 
     items: Sequence[HasImage]
-    build: Callable[[ReadImage, Path], BuiltSet]
+    build: Callable[[ReadImage, Path | None], BuiltSet]
     faults: Sequence[str] = ()
     judged: Sequence[Mapping[str, Any]] = ()
 
@@ -59,9 +59,8 @@ def _import(read: Callable[[Path, Path], Release], arguments: argparse.Namespace
     lines: list[str] = []
     facts: dict[str, Any] = {}
     for name, part in parts.items():
-        images = look_at_images(part.items, read_image) if out is None else part.build(read_image, out)
-        usable = images.built if isinstance(images, BuiltSet) else len(images.usable)
-        rows.append({"part": name, "items": len(part.items), "with an image": usable})
+        images = part.build(read_image, out)
+        rows.append({"part": name, "items": len(part.items), "with an image": images.built})
         facts[name] = {**rows[-1], **asdict(images), "faults": part.faults}
         lines += [f"{name}: {line}" for line in (*_unseen(images), *part.faults)]
     if out is not None:
@@ -73,7 +72,7 @@ def _import(read: Callable[[Path, Path], Release], arguments: argparse.Namespace
     return PROBLEMS_FOUND if not complete or any(part.faults for part in parts.values()) else 0
 
 
-def _unseen(images: BuiltSet | Images[Any]) -> list[str]:
+def _unseen(images: BuiltSet) -> list[str]:
     by_kind = {"images missing": images.missing, "images unreadable": images.unreadable}
     return [f"{kind}: {listed(names)}" for kind, names in by_kind.items() if names]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from hedge_tasks.io import outside
 FORM = "inspect_ai"
 
 _LABELS = {"C": 0, "I": 1, "1": 0, "0": 1, "1.0": 0, "0.0": 1, "True": 0, "False": 1}
+
+Sample = Mapping[str, Any]
 
 
 def is_log(file: Path) -> bool:
@@ -32,14 +34,16 @@ def read(file: Path) -> ForeignFile:
         DataError: it cannot be read.
     """
     header, *samples = _archive(file) if file.suffix == ".eval" else _json_log(file)
-    epochs: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for sample in samples:
-        epochs[str(sample.get("id"))].append(sample)
-    scorers = _scorers(epochs.values())
+    epochs: dict[str, list[tuple[Sample, list[Any]]]] = defaultdict(list)
+    n_failed = 0
+    for sample in sorted(samples, key=lambda sample: sample.get("epoch") or 0):
+        answers = list(_answers(sample))
+        n_failed += not answers
+        if answers:
+            epochs[str(sample.get("id"))].append((sample, answers))
+    scorers = sorted({name for sample in samples for name in sample.get("scores") or {}})
     scorer = scorers[0] if len(scorers) == 1 else ""
-    answered = {id: [(s, list(_answers(s))) for s in sorted(of_id, key=_epoch)] for id, of_id in epochs.items()}
-    rows = [(f"{file}: {id}", row) for id, of_id in answered.items() if (row := _row(id, of_id, scorer))]
-    n_failed = sum(not answers for of_id in answered.values() for _, answers in of_id)
+    rows = [(f"{file}: {id}", _row(id, of_id, scorer)) for id, of_id in epochs.items()]
     notes = [f"lost: {n_failed} samples without an answer"] if n_failed else []
     if len(scorers) > 1:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
@@ -47,31 +51,23 @@ def read(file: Path) -> ForeignFile:
     return ForeignFile(FORM, rows, str((header.get("eval") or {}).get("model") or ""), judge, tuple(notes))
 
 
-def _scorers(epochs: Iterable[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """The names of all scorers of samples."""
-    return sorted({name for samples in epochs for sample in samples for name in sample.get("scores") or {}})
-
-
-def _epoch(sample: Mapping[str, Any]) -> int:
-    return sample.get("epoch") or 0
-
-
-def _row(id: str, epochs: Sequence[tuple[Mapping[str, Any], Sequence[Any]]], scorer: str) -> dict[str, Any]:
-    """The fields of a document: its first epoch that has an answer is the baseline; empty without any."""
-    answered = [(sample, answers) for sample, answers in epochs if answers]
-    if not answered:
-        return {}
-    first = answered[0][0]
+def _row(id: str, epochs: Sequence[tuple[Sample, list[Any]]], scorer: str) -> dict[str, Any]:
+    """The fields of a document: its first epoch that has an answer is the baseline."""
+    first = epochs[0][0]
+    question = first.get("input")
+    if not isinstance(question, str):
+        turns = [turn.get("content") for turn in question or () if turn.get("role") == "user"]
+        question = _content(turns[-1])[0] if turns else ""
     return {
         "id": id,
-        "question": _question(first),
+        "question": question,
         "reference": reference_text(first.get("target")),
         "label": _LABELS.get(str(((first.get("scores") or {}).get(scorer) or {}).get("value"))),
-        "answers": [answer for _, answers in answered for answer in answers],
+        "answers": [answer for _, answers in epochs for answer in answers],
     }
 
 
-def _archive(file: Path) -> Iterator[Mapping[str, Any]]:
+def _archive(file: Path) -> Iterator[Sample]:
     """The header of an archive and its samples, as far as Python unpacks them."""
     try:
         outside.check_archive(file)
@@ -84,22 +80,18 @@ def _archive(file: Path) -> Iterator[Mapping[str, Any]]:
         raise DataError(f"{file}: not readable ({type(error).__name__}: {error}); `{convert}` may do it") from None
 
 
-def _json_log(file: Path) -> Iterator[Mapping[str, Any]]:
+def _json_log(file: Path) -> Iterator[Sample]:
     log = outside.read_json(file)
     if not isinstance(log, Mapping) or not isinstance(log.get("samples"), list):
         raise DataError(f"{file}: a log of inspect_ai without samples")
     return iter([log, *log["samples"]])
 
 
-def _answers(sample: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _answers(sample: Sample) -> Iterator[Sample]:
     for choice in (sample.get("output") or {}).get("choices") or ():
         text, reasoning = _content((choice.get("message") or {}).get("content"))
-        yield {
-            **choice_answer(choice),
-            "text": text,
-            "finish_reason": choice.get("stop_reason"),
-            "reasoning": reasoning,
-        }
+        finish = choice.get("stop_reason")
+        yield {**choice_answer(choice), "text": text, "finish_reason": finish, "reasoning": reasoning}
 
 
 def _content(content: Any) -> tuple[str, str]:
@@ -107,11 +99,3 @@ def _content(content: Any) -> tuple[str, str]:
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
     texts = [str(part.get("text") or "") for part in parts if part.get("type") == "text"]
     return "\n".join(texts), "".join(str(part.get("reasoning") or "") for part in parts)
-
-
-def _question(sample: Mapping[str, Any]) -> str:
-    messages = sample.get("input")
-    if isinstance(messages, str):
-        return messages
-    turns = [message.get("content") for message in messages or () if message.get("role") == "user"]
-    return _content(turns[-1])[0] if turns else ""

@@ -15,28 +15,30 @@ from hedge_tasks.io import outside
 
 FORM = "lm-polygraph"
 
-_COLUMNS = ("input_texts", "target_texts", "greedy_log_likelihoods", "sample_texts", "sample_log_likelihoods")
+_COLUMNS = (
+    *("greedy_texts", "input_texts", "target_texts", "greedy_log_likelihoods", "sample_texts"),
+    "sample_log_likelihoods",
+)
 
 
 def read(file: Path) -> ForeignFile:
     """The answers of a manager: its greedy texts and its samples.
 
     Raises:
-        DataError: it cannot be read without running code, or holds no texts.
+        DataError: it cannot be read without running code, or holds no texts, or more of one thing than of another.
     """
     stats = _load(file).get("stats")
     if not isinstance(stats, Mapping) or "greedy_texts" not in stats:
         raise DataError(f"{file}: no manager of lm-polygraph with greedy_texts")
-    greedy = _as_list(stats["greedy_texts"])
-    columns = {name: _as_list(stats[name]) if name in stats else [None] * len(greedy) for name in _COLUMNS}
-    if short := [name for name, values in columns.items() if len(values) != len(greedy)]:
-        raise DataError(f"{file}: {short[0]}: {len(columns[short[0]])} values for {len(greedy)} greedy_texts")
+    n = len(stats["greedy_texts"])
+    columns = [_as_list(stats.get(name)) or [None] * n for name in _COLUMNS]
+    if any(len(values) != n for values in columns):
+        raise DataError(f"{file}: not as many {', '.join(_COLUMNS[1:])} as greedy_texts")
     rows = []
-    for i, (text, question, target, tokens, samples, of_samples) in enumerate(
-        zip(greedy, *columns.values(), strict=True)
-    ):
-        draws = [_answer(t, p) for t, p in zip_longest(_as_list(samples), _as_list(of_samples)[: len(samples or ())])]
+    for i, (text, question, target, tokens, samples, of_samples) in enumerate(zip(*columns, strict=True)):
+        pairs = zip_longest(_as_list(samples), _as_list(of_samples)[: len(samples or ())])
         fields = {"id": str(i), "question": str(question or ""), "reference": reference_text(target)}
+        draws = [_answer(*pair) for pair in pairs]
         rows.append((f"{file}: {i}", {**fields, "baseline": _answer(text, tokens), "answers": draws}))
     notes = ["ids: the number of the row, from 0"]
     if "sample_texts" not in stats:

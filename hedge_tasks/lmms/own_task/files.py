@@ -117,7 +117,7 @@ def judge_of(roles: Roles) -> str | dict[str, str]:
 
 def prompt_of(roles: Roles) -> str:
     """Return the prompt that is asked with where the user names none."""
-    return "plain/options" if roles.choices and not roles.choices.in_text else "plain/question"
+    return "plain/options" if roles.choices else "plain/question"
 
 
 def _metrics(roles: Roles) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def released(folder: Path, images: Path) -> Release:
 
 
 def _part(part: str, items: Sequence[MedHallMarkItem]) -> ReleasedPart:
-    def build(read_image: ReadImage, out: Path) -> BuiltSet:
+    def build(read_image: ReadImage, out: Path | None) -> BuiltSet:
         return build_items({part: items}, read_image, out)[part]
 
     judged = [

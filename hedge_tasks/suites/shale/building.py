@@ -23,7 +23,7 @@ PARTS = {f"{'discriminative' if task in DISCRIMINATIVE else 'generative'}-{task}
 def build(
     items: Sequence[ShaleItem],
     read_image: ReadImage,
-    out: Path,
+    out: Path | None,
     columns: Mapping[str, Callable[[ShaleItem], str]] = {},
 ) -> BuiltSet:
     """Write `OUT/BeiiiY__SHALE/<PARTS>.parquet`; see `local_data.build`.

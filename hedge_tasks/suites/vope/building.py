@@ -64,13 +64,13 @@ def image_reader(folder: Path) -> ReadImage:
     return read
 
 
-def build(items: Sequence[VopeImage], read_image: ReadImage, out: Path) -> BuiltSet:
+def build(items: Sequence[VopeImage], read_image: ReadImage, out: Path | None) -> BuiltSet:
     """Write `OUT/qqwsad5__VOPE/test.parquet` with the columns of `tsunghanwu/mscoco_chair`; see `local_data.build`."""
 
     def rows(usable: Sequence[VopeImage]) -> dict[str, list[dict[str, Any]]]:
         return {"test": [{"question_id": i.id, "image": i.image, "gt_object": list(i.objects)} for i in usable]}
 
-    return local_data.build(DATASET, items, rows, read_image, out, {"gt_object": "texts"})
+    return local_data.build(DATASET, items, rows, read_image, out)
 
 
 def released(file: Path, images: Path) -> Release:
