@@ -232,6 +232,6 @@ def test_one_s_own_answers_and_one_s_own_questions(tmp_path: Path, monkeypatch: 
         *runnable("hedge report mine"),
     ]
     assert len(own) == 3
-    said = [shell(command, tmp_path) for command in own]
-    assert "Next: hedge report mine --trust-run --out report.html" in said[1]
+    for command in own:
+        shell(command, tmp_path)
     assert (tmp_path / "mine.html").read_text("utf-8").count("data:image/jpeg") == 4

@@ -26,15 +26,15 @@ PLAIN = (
 )
 RULES = {
     "gsm8k_cot_zeroshot": "judge=exact_match",  # its references are solutions, and no answers
-    "textvqa_val": "judge=exact_match:at_least=0.5",
-    "ok_vqa_val2014": "judge=exact_match:at_least=0.3",
+    "textvqa_val": "judge=exact_match:threshold=0.5",
+    "ok_vqa_val2014": "judge=exact_match:threshold=0.3",
 }
 BESIDE = ("mmmu_val", *PLAIN, *RULES)
 """Tasks that run in one command both as they are and behind `hedge:`."""
 
 REFUSED = {
     "hedge:mmmu_test": "judge=submission.*judge=none",
-    "hedge:docvqa_val": r"anls: 0.*1.*judge=anls, with :at_least=0\.5",
+    "hedge:docvqa_val": r"anls: 0.*1.*judge=anls, with :threshold=0\.5",
     "hedge:seedbench_ppl": "multiple_choice",
     "hedge:asks_a_model": "connects to 127.0.0.1.*judge=METRIC.*right",
     "hedge:asks_nobody": "does not call the reference itself right",
@@ -170,7 +170,12 @@ class Evaluated:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
     """One command: every task as it is and behind `hedge:`, with tasks that are refused in between."""
-    hedged = ["hedge:mmmu", *(f"hedge:{name}" for name in PLAIN), *(f"hedge:{n}:{rule}" for n, rule in RULES.items())]
+    columns = {"pope": ":id=question_id:question_type=category"}
+    hedged = [
+        "hedge:mmmu",
+        *(f"hedge:{name}{columns.get(name, '')}" for name in PLAIN),
+        *(f"hedge:{n}:{rule}" for n, rule in RULES.items()),
+    ]
     refused = [name for name in REFUSED if name not in ("hedge:mmmu_test", "hedge:asks_nobody")]
     more = ["hedge:asks_nobody:judge=right", "hedge:asks_too_long:judge=right", "hedge:raises:n=1"]
     tasks = [*refused, *BESIDE, *hedged, *more]
@@ -241,7 +246,7 @@ def test_the_judge_is_the_tasks_own_metric(both: Evaluated) -> None:
     assert settings["hedge:mme"]["metric"] == "each document's own"
     assert settings["hedge:mmmu_val"] | {"read": "aggregation"} == settings["hedge:mmmu_val"]
     assert settings["hedge:gsm8k_cot_zeroshot"]["filter"] == "strict-match"
-    assert settings["hedge:ok_vqa_val2014"]["at_least"] == 0.3
+    assert settings["hedge:ok_vqa_val2014"]["threshold"] == 0.3
     assert both.files["hedge:pope"].verdicts[OFFSET_ID]["reason"].startswith("pope_accuracy (score): ")
 
 
@@ -264,7 +269,11 @@ def test_why_a_task_is_refused(own_tasks: Path) -> None:
     with pytest.raises(Exception, match="did you mean 'pope'"):
         manager(own_tasks).match_tasks(["hedge:popee"])
     with pytest.raises(Exception, match="did you mean 'anls'"):
-        load("hedge:docvqa_val:judge=anl:at_least=1", own_tasks)
+        load("hedge:docvqa_val:judge=anl:threshold=1", own_tasks)
+    with pytest.raises(Exception, match="did you mean 'category'"):
+        load("hedge:mme:group=categori", own_tasks)
+    with pytest.raises(Exception, match="documents share values of 'question_id'"):
+        load("hedge:mme:id=question_id", own_tasks)
     with pytest.raises(Exception, match="hedge:mmmu_test: no metric"):
         manager(own_tasks).load_task_or_group(["hedge:mmmu_test", "hedge:seedbench_ppl"])
     with pytest.raises(Exception, match="asked for 2 times"):
@@ -312,11 +321,9 @@ def test_documents_keep_their_ids_types_and_groups(both: Evaluated) -> None:
         return [getattr(answers, field) for answers in both.files[f"hedge:{name}"].answer_sets]
 
     rows = [str(row) for row in range(OFFSET, OFFSET + LIMIT)]
-    assert of("pope", "id") == rows  # its column question_id
-    assert of("mme", "id") == rows  # two questions share a question_id: the row
-    assert of("mmmu_val", "id")[0] == "validation_Biology_2"
-    assert of("mme", "question_type")[:2] == ["code_reasoning"] * 2
-    assert set(of("scienceqa_img", "question_type")) == {"natural science", "social science"}
+    assert of("mme", "id") == rows
+    assert of("pope", "id")[:2] == ["2", "3"]  # its column question_id
+    assert of("pope", "question_type")[:2] == ["random", "popular"]
     assert set(of("countbench", "question_type")) == {None}
     assert len(set(of("pope", "group"))) > 1
     # Without a picture the words are what is shown.

@@ -25,7 +25,6 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.entry import Entry, questions_digest, read_entry
 from hedge_tasks.leaderboard.replay import Replay, read_replay
 from hedge_tasks.leaderboard.repository import ENTRIES, REPLAYS, merged_in
-from hedge_tasks.lmms.editions import edition_of_task
 from hedge_tasks.lmms.measured import TaskDocuments
 from hedge_tasks.measures.headline import headline
 from hedge_tasks.measures.measure import Measure, Rate
@@ -164,10 +163,12 @@ class Board:
 
 @dataclass
 class Rules:
-    """Editions and documents of a board's tasks, loaded on first use."""
+    """Documents and editions of a board's tasks, loaded on first use."""
 
-    edition: Callable[[str], Edition] = field(default_factory=lambda: cache(edition_of_task))
     documents: Callable[[str], TaskDocuments] = field(default_factory=lambda: cache(TaskDocuments))
+
+    def edition(self, task: str) -> Edition:
+        return self.documents(task).edition
 
 
 def faults(entry: Entry, rules: Rules) -> list[str]:

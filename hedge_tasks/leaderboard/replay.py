@@ -111,12 +111,14 @@ def replay_entry(
     plan = SamplingPlan.from_generation_kwargs(dict(entry.settings["sampling"]))
     chance = random.Random(seed)
     picked = chance.sample(list(entry.documents), min(documents, len(entry.documents)))
-    requests = task.sample_requests(plan, [answers.id for answers in picked])
+    requests = {request.id: (row, request) for row, request in enumerate(task.documents(plan))}
     gaps: list[float] = []
     excess: list[float] = []
     for answers in progress(picked):
-        request, row = requests[answers.id]
-        fetch = partial(_row, task, row)
+        index, request = requests[answers.id]
+        request = replace(request, store=None, forced=())
+        split = task.config.test_split
+        fetch, row = partial(_row, task, split, index), (task.config.task, split, index)
         draws = [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
         stated = [answers.baseline, *answers.clean, *answers.noisy] if task.answers_are_free else [answers.baseline]
         readings = _readings(model, draws, stated)
@@ -184,7 +186,6 @@ def _answers_to(model: Any, draws: Sequence[DrawRequest]) -> list[Answer]:
     return [answer for answer in drawn if isinstance(answer, Answer)]
 
 
-def _row(task: HedgeTask, row: tuple[str, str, int]) -> Mapping[str, Any]:
-    _, split, index = row
+def _row(task: HedgeTask, split: str, index: int) -> Mapping[str, Any]:
     document: Mapping[str, Any] = task.dataset[split][index]
     return document

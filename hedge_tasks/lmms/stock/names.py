@@ -76,10 +76,10 @@ class StockOptions(Settings):
         judge: metric of the task that says which answers are right; None takes the first that tells right from wrong;
             "none" labels nothing. A metric that is named may ask a language model, or whatever else it connects to.
         record_key: key of that metric's records that holds the number (`field=`); None tries them all.
-        at_least, at_most: from where, or up to where, on a graded metric means right.
-        question_type: column with the kind of question; None looks for one, "none" takes none.
+        threshold: from where on a graded metric means right; up to where, for one of which lower is better.
+        question_type: column with the kind of question; None for none.
         group: column that says which documents belong together; None takes their pictures.
-        id: column with the document's id; None looks for a unique one, "none" takes the row.
+        id: column with the document's id; None takes the row.
         model: name by which the task's model-specific prompts and limits are looked up (`as=`); None takes `--model`.
         plan: settings of `SamplingPlan`.
     """
@@ -88,8 +88,7 @@ class StockOptions(Settings):
 
     judge: Name | None = None
     record_key: Name | None = Field(default=None, alias="field")
-    at_least: Annotated[float, _written] | None = None
-    at_most: Annotated[float, _written] | None = None
+    threshold: Annotated[float, _written] | None = None
     question_type: Name | None = None
     group: Name | None = None
     id: Name | None = None
@@ -110,8 +109,6 @@ class StockOptions(Settings):
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         SamplingPlan.from_generation_kwargs(self.plan)
-        if self.at_least is not None and self.at_most is not None:
-            raise ConfigError("give at_least or at_most, not both")
-        if (self.judge or NONE) == NONE and (self.at_least, self.at_most, self.record_key) != (None, None, None):
-            raise ConfigError("at_least, at_most and field need judge=METRIC beside them")
+        if (self.judge or NONE) == NONE and (self.threshold, self.record_key) != (None, None):
+            raise ConfigError("threshold and field need judge=METRIC beside them")
         return self
