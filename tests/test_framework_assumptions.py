@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import subprocess
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,11 +26,6 @@ def tasks() -> Any:
     return lmms_eval.tasks
 
 
-def test_the_entry_point_is_installed() -> None:
-    [ours] = entry_points(group="lmms_eval.models", name="hedge_tasks")
-    assert ours.value == "hedge_tasks.lmms.plugin:entry_point"
-
-
 def test_the_registry_loads_the_entry_point(tasks: Any) -> None:
     from lmms_eval.models import list_available_models
 
@@ -43,12 +37,7 @@ def test_a_task_manager_finds_our_tasks_without_being_told(tasks: Any) -> None:
     manager = tasks.TaskManager()
     assert {"hedge_demo", "hedge_vqarad", "pope"} <= set(manager.all_tasks)
     assert manager.task_index["hedge_vqarad"]["type"] == "python_task"
-
-
-@pytest.mark.slow
-def test_no_template_is_registered_as_a_task(tasks: Any) -> None:
-    ours = tasks.TaskManager(include_defaults=False).all_tasks
-    assert all(name.startswith("hedge_") for name in ours), ours
+    assert not [name for name in manager.all_tasks if "template" in name]
 
 
 @pytest.mark.slow
@@ -171,13 +160,6 @@ def test_an_aggregation_may_bring_its_standard_error(tasks: Any) -> None:
     metric = Aggregation(detector_auroc("se"))
     assert evaluator_utils.stderr_for_metric(metric, 100) == metric.stderr
     assert evaluator_utils.stderr_for_metric(metric, 0) is None
-
-
-def test_stock_standard_errors_still_work(tasks: Any) -> None:
-    from lmms_eval import evaluator_utils
-    from lmms_eval.api.metrics import mean
-
-    assert evaluator_utils.stderr_for_metric(mean, 100)([0.0, 1.0]) == pytest.approx(0.5)
 
 
 def test_a_stock_aggregation_keeps_its_standard_error_behind_our_name(tasks: Any) -> None:

@@ -97,7 +97,6 @@ class HedgeTask(TaskResults):
         """Set what a task knows before lmms-eval's part of it is built."""
         self._settings, self._known, self.judge, self._prompt = settings, measures, judge, prompt
         self._results = Results()
-        self._warned = False
 
     def _configure_filters(self) -> None:
         """Tell each pipeline which detectors score: those of the table's rows, and those that the environment names."""
@@ -154,6 +153,11 @@ class HedgeTask(TaskResults):
     def build_all_requests(self, **options: Any) -> None:
         if options.get("system_instruction") and not self.takes_system_instruction:
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
+        if is_first() and store_folder(self._args) is None:
+            text = (
+                "{}: nothing will be kept, so that no report, rescoring or second start can use it; give --output_path"
+            )
+            logger.warning(text, self.config.task)
         self._prepare()
         super().build_all_requests(**options)
 
@@ -199,12 +203,6 @@ class HedgeTask(TaskResults):
         request = self._request(split, doc_id, ctx)
         if self.plan.noisy_count:
             check_noise(self.config.task, self.plan, request)
-        if request.store is None and not self._warned and is_first():
-            self._warned = True
-            logger.warning(
-                "{}: nothing will be kept, so that no report, rescoring or second start can use it. Give --output_path",
-                self.config.task,
-            )
         # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.io.records import Name, Objects, Settings
-from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.io.records import Name, Settings
 
 PREFIX = "hedge:"
 NONE = "none"
 
 _WILD = "*?["
-_PLAN = tuple(SamplingPlan.model_fields)
-
 _written = BeforeValidator(lambda value: yaml.safe_load(value) if isinstance(value, str) else value)
 
 
@@ -81,7 +78,6 @@ class StockOptions(Settings):
         group: column that says which documents belong together; None takes their pictures.
         id: column with the document's id; None takes the row.
         model: name by which the task's model-specific prompts and limits are looked up (`as=`); None takes `--model`.
-        plan: settings of `SamplingPlan`.
     """
 
     model_config = ConfigDict(validate_by_name=False)
@@ -93,7 +89,6 @@ class StockOptions(Settings):
     group: Name | None = None
     id: Name | None = None
     model: Name | None = Field(default=None, alias="as")
-    plan: Objects[Annotated[Any, _written]] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, name: StockName) -> StockOptions:
@@ -102,13 +97,10 @@ class StockOptions(Settings):
         Raises:
             ConfigError: one is unknown (names the nearest) or makes no sense.
         """
-        own = {key: value for key, value in name.options.items() if key not in _PLAN}
-        plan = {key: value for key, value in name.options.items() if key in _PLAN}
-        return cls.read({**own, "plan": plan}, name.title)
+        return cls.read(dict(name.options), name.title)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        SamplingPlan.from_generation_kwargs(self.plan)
         if (self.judge or NONE) == NONE and (self.threshold, self.record_key) != (None, None):
             raise ConfigError("threshold and field need judge=METRIC beside them")
         return self

@@ -37,9 +37,6 @@ _LENGTHS = ("max_new_tokens", "max_gen_toks", "max_tokens")
 _SAMPLING = ("temperature", "do_sample", "num_beams", "top_p", "top_k")
 """Settings of a stock task that a sampling plan has its own of."""
 
-_THOUGHTS = [["<think>", "</think>"], ["<thinking>", "</thinking>"]]
-"""Text that lmms-eval strips for tasks with `auto_strip_thinking`."""
-
 _WORKERS = 4
 
 
@@ -151,10 +148,10 @@ class StockTask(HedgeTask):
             "dataset_name": self._source[1],
             "test_split": self._split,
             "num_fewshot": stock.num_fewshot,
-            "generation_kwargs": {**sampling, **self._options.plan},
+            "generation_kwargs": sampling,
             "metric_list": metrics,
             "filter_list": chosen_filters(template["filter_list"]),
-            "reasoning_tags": stock.reasoning_tags or (_THOUGHTS if stock.auto_strip_thinking else None),
+            "reasoning_tags": stock.reasoning_tags,
             "cluster_key": stock.cluster_key,
             "score_key": stock.score_key,
             "metadata": stock.metadata if isinstance(stock.metadata, dict) else None,
