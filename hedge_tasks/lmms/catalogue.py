@@ -71,7 +71,9 @@ def list_tasks() -> tuple[ListedTask, ...]:
 
     def listed(name: str, path: Path) -> ListedTask:
         config, entry, tasks = configs[path], _entry(path.parent, name), members(name)
-        counts = [_entry(paths[task].parent, task).get("documents") if task in paths else None for task in tasks]
+        counts: list[Any] = [
+            _entry(paths[task].parent, task).get("documents") if task in paths else None for task in tasks
+        ]
         first = configs[paths[tasks[0]]] if tasks[0] in paths else {}
         prompt = (config.get("hedge_overrides") or {}).get("prompt")
         return ListedTask(

@@ -227,7 +227,8 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if not is_first():
             return
         task, outcome, folder = self.config.task, self._results.outcome, output_folder(self._args, FOLDER)
-        settings = {**self._hedge_settings(), **{key: outcome[key] for key in ("sampled", "failed") if key in outcome}}
+        settings = self._hedge_settings()
+        settings |= {key: outcome[key] for key in ("sampled", "failed") if key in outcome}
         run = run_of(task, display_name(self._args) or "", everything, settings)
         if folder is not None:
             kept = replace(run, evidence=evidence, columns=columns)
