@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -112,13 +112,14 @@ def replay_entry(
     chance = random.Random(seed)
     picked = chance.sample(list(entry.documents), min(documents, len(entry.documents)))
     requests = {request.id: (row, request) for row, request in enumerate(task.documents(plan))}
+    split = task.config.test_split
+    rows = task.dataset[split]
     gaps: list[float] = []
     excess: list[float] = []
     for answers in progress(picked):
         index, request = requests[answers.id]
         request = replace(request, store=None, forced=())
-        split = task.config.test_split
-        fetch, row = partial(_row, task, split, index), (task.config.task, split, index)
+        fetch, row = partial(rows.__getitem__, index), (task.config.task, split, index)
         draws = [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
         stated = [answers.baseline, *answers.clean, *answers.noisy] if task.answers_are_free else [answers.baseline]
         readings = _readings(model, draws, stated)
@@ -184,8 +185,3 @@ def _answers_to(model: Any, draws: Sequence[DrawRequest]) -> list[Answer]:
     if failed is not None:
         raise DataError(f"document {draws[0].request.id[:80]!r}: a draw failed: {failed[:300]}")
     return [answer for answer in drawn if isinstance(answer, Answer)]
-
-
-def _row(task: HedgeTask, split: str, index: int) -> Mapping[str, Any]:
-    document: Mapping[str, Any] = task.dataset[split][index]
-    return document

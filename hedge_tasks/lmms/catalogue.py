@@ -59,45 +59,55 @@ def task_folder() -> Path:
 @cache
 def list_tasks() -> tuple[ListedTask, ...]:
     """Return every task and group, those of an evaluation together, its main ones first."""
-    files = [path for folder in task_folders() for path in sorted(folder.rglob("*.yaml"))]
-    configs = {path: read_task(path) for path in files}
-    paths = {str(config.get("group") or config["task"]): path for path, config in configs.items()}
-
-    def members(name: str) -> list[str]:
-        """Tasks of a group, those of the groups in it included; of a task itself."""
-        config = configs[paths[name]] if name in paths else {}
-        inner = config.get("task") if "group" in config else None
-        return [name] if inner is None else [task for member in inner for task in members(str(member))]
-
-    def listed(name: str, path: Path) -> ListedTask:
-        config, entry, tasks = configs[path], _entry(path.parent, name), members(name)
-        counts: list[Any] = [
-            _entry(paths[task].parent, task).get("documents") if task in paths else None for task in tasks
-        ]
-        first = configs[paths[tasks[0]]] if tasks[0] in paths else {}
-        prompt = (config.get("hedge_overrides") or {}).get("prompt")
-        return ListedTask(
-            name,
-            _title(path.parent),
-            entry.get("about") or (f"prompt {prompt}" if prompt else ""),
-            entry["variant"],
-            "group" in config,
-            None if None in counts else sum(counts),
-            "image" if (first.get("hedge") or {}).get("images") else "text",
-            entry.get("licence"),
-            entry.get("data"),
-            str(path),
-        )
-
-    found_first = {path.parent: i for i, path in reversed(list(enumerate(files)))}
-    rows = [listed(name, path) for name, path in paths.items()]
-    return tuple(sorted(rows, key=lambda task: (found_first[Path(task.yaml).parent], task.variant, not task.group)))
+    tasks = list(map(_listed, _files()))
+    places = {task.yaml: i for i, task in enumerate(tasks)}
+    first = {folder: places[task.yaml] for task in reversed(tasks) for folder in [Path(task.yaml).parent]}
+    return tuple(sorted(tasks, key=lambda task: (first[Path(task.yaml).parent], task.variant, not task.group)))
 
 
 @cache
 def titles() -> dict[str, str]:
     """Title of every task and group by its name."""
     return {task.task: f"group: {task.title}" if task.group else task.title for task in list_tasks()}
+
+
+@cache
+def _files() -> dict[str, tuple[Path, dict[str, Any]]]:
+    """YAML and configuration of every task and group by its name, ours first."""
+    files = [path for folder in task_folders() for path in sorted(folder.rglob("*.yaml"))]
+    configs = [(path, read_task(path)) for path in files]
+    return {str(config.get("group") or config["task"]): (path, config) for path, config in configs}
+
+
+def _listed(name: str) -> ListedTask:
+    (path, config), tasks = _files()[name], _members(name)
+    entry = _entry(path.parent, name)
+    members = [_files().get(task, (Path(), {})) for task in tasks]
+    counts: list[Any] = [
+        _entry(file.parent, task).get("documents") for task, (file, _) in zip(tasks, members, strict=True)
+    ]
+    shown = members[0][1]
+    prompt = (config.get("hedge_overrides") or {}).get("prompt")
+    return ListedTask(
+        name,
+        _title(path.parent),
+        entry.get("about") or (f"prompt {prompt}" if prompt else ""),
+        entry["variant"],
+        "group" in config,
+        None if None in counts else sum(counts),
+        "image" if (shown.get("hedge") or {}).get("images") else "text",
+        entry.get("licence"),
+        entry.get("data"),
+        str(path),
+    )
+
+
+def _members(name: str) -> list[str]:
+    """Tasks of a group, those of the groups in it included; of a task itself."""
+    _, config = _files().get(name, (None, {}))
+    if "group" not in config:
+        return [name]
+    return [task for member in config["task"] for task in _members(str(member))]
 
 
 def _entry(folder: Path, name: str) -> dict[str, Any]:
