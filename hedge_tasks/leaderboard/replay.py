@@ -118,7 +118,6 @@ def replay_entry(
     excess: list[float] = []
     for answers in progress(picked):
         index, request = requests[answers.id]
-        request = replace(request, store=None, forced=())
         fetch, row = partial(rows.__getitem__, index), (task.config.task, split, index)
         draws = [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
         stated = [answers.baseline, *answers.clean, *answers.noisy] if task.answers_are_free else [answers.baseline]

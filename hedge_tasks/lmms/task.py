@@ -8,6 +8,7 @@ the only one that knows lmms-eval's internals. Each assumption about them has a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from lmms_eval.api.instance import Instance
@@ -218,7 +219,8 @@ class HedgeTask(TaskResults):
             self._prepare()
         else:
             self.plan, self._second_stage = plan, None
-        return [self._request(self.config.test_split, i, "") for i in range(len(self._data.texts))]
+        requests = [self._request(self.config.test_split, i, "") for i in range(len(self._data.texts))]
+        return requests if plan is None else [replace(request, store=None, forced=()) for request in requests]
 
     def measure(self, answer_sets: Sequence[AnswerSet]) -> None:
         """Judge, cluster and score answers of a finished run, whose draws are read already, and write its run file.
