@@ -45,7 +45,7 @@ class QuestionsOfRun:
         self.requests = {
             a.id: SimpleNamespace(plan=plan, **{name: getattr(a, name) for name in about}) for a in run.answer_sets
         }
-        self.run = run
+        self.run, self.edition = run, edition_of(run.task, run.settings)
 
     def run_of(self, model: str, words: Sequence[AnswerSet]) -> Run:
         by_id, about = {a.id: a for a in words}, ("question", "reference", "group", "question_type")
@@ -60,7 +60,7 @@ class QuestionsOfRun:
 def rules_of(run: Run) -> Rules:
     """The rules of a board whose only task is that of a run."""
     questions: Any = QuestionsOfRun(run)
-    return Rules(lambda task: edition_of(run.task, run.settings), lambda task: questions)
+    return Rules(lambda task: questions)
 
 
 def entry(seed: int = 0, **options: Any) -> Entry:

@@ -105,28 +105,14 @@ def _scienceqa() -> DatasetDict:
 
 
 def _annotated() -> DatasetDict:
-    """Ten annotators, who do not always agree: textvqa and ok_vqa grade by how many gave an answer."""
+    """Ten annotators, who do not always agree: textvqa grades by how many gave an answer."""
     rows = [
         {"question_id": i, "image_id": str(i), "question": row["question"], "image": row["image"], "ocr_tokens": ["a"]}
         | {"answer": row["answer"], "answers": [row["answer"]] * (10 if i % 3 else 3) + ["other"] * (0 if i % 3 else 7)}
         for i, row in enumerate(_drawings()[1])
     ]
-    made = _split(
-        "validation",
-        rows,
-        **dict.fromkeys(("image_id", "question", "answer"), _S),
-        **{"image": _I, "question_id": _N, "answers": List(_S), "ocr_tokens": List(_S)},
-    )
-    return DatasetDict({**made, "val2014": made["validation"]})
-
-
-def _realworldqa() -> DatasetDict:
-    rows = []
-    for row in _drawings()[1]:
-        options = "\n".join(f"{letter}. {o}" for letter, o in zip(LETTERS, row["options"], strict=False))
-        asked = f"{row['question']}\n{options}\nPlease answer directly with only the letter of the correct option."
-        rows.append({"image": row["image"], "image_path": "x", "question": asked, "answer": LETTERS[row["right"]]})
-    return _split("test", rows, **dict.fromkeys(("image_path", "question", "answer"), _S), image=_I)
+    texts = dict.fromkeys(("image_id", "question", "answer"), _S)
+    return _split("validation", rows, **texts, image=_I, question_id=_N, answers=List(_S), ocr_tokens=List(_S))
 
 
 def _ai2d() -> DatasetDict:
@@ -137,18 +123,6 @@ def _ai2d() -> DatasetDict:
         for row in _drawings()[1]
     ]
     return _split("test", rows, question=_S, options=List(_S), answer=_S, image=_I)
-
-
-def _blink() -> DatasetDict:
-    others = _drawings()[1]
-    rows = [
-        {"idx": f"val_Jigsaw_{i}", "sub_task": "Jigsaw", "question": "Which?", "choices": ["first", "second"]}
-        | {"prompt": "Which shows it? (A) first (B) second", "answer": f"({'AB'[i % 2]})", "image_1": row["image"]}
-        | {"image_2": others[i - 1]["image"], "image_3": None, "image_4": None}
-        for i, row in enumerate(others)
-    ]
-    texts = dict.fromkeys(("idx", "sub_task", "question", "prompt", "answer"), _S)
-    return _split("val", rows, **texts, choices=List(_S), **{f"image_{k}": _I for k in range(1, 5)})
 
 
 def _gsm8k() -> DatasetDict:
@@ -179,36 +153,6 @@ def _chartqa() -> DatasetDict:
     return _split("test", rows, type=_S, question=_S, answer=_S, image=_I)
 
 
-def _mmstar() -> DatasetDict:
-    rows = [
-        {"index": i, "question": row["question"] + ONE, "image": row["image"], "answer": LETTERS[row["right"]]}
-        | {"category": ("math", "instance reasoning")[i % 2], "l2_category": f"l2 {i % 3}"}
-        for i, row in enumerate(_drawings()[1])
-    ]
-    texts = dict.fromkeys(("question", "answer", "category", "l2_category"), _S)
-    return _split("val", rows, **texts, index=_N, image=_I)
-
-
-def _seedbench() -> DatasetDict:
-    rows = [
-        {"question": row["question"], "answer": LETTERS[row["right"]], "data_type": "image", "question_id": str(i)}
-        | {"image": [row["image"]], **dict.fromkeys(("choice_c", "choice_d"), "none"), **_choices(row)}
-        for i, row in enumerate(_drawings()[1])
-    ]
-    texts = [*(f"choice_{letter}" for letter in "abcd"), "question", "answer", "data_type", "question_id"]
-    return _split("test", rows, **dict.fromkeys(texts, _S), image=List(_I))
-
-
-def _vstar() -> DatasetDict:
-    rows = []
-    for i, row in enumerate(_drawings()[1]):
-        options = " ".join(f"({letter}) {option}" for letter, option in zip(LETTERS, row["options"], strict=False))
-        category = ("direct_attributes", "relative_position")[i % 2]
-        about = {"question_id": str(i), "category": category, "text": f"Look: {row['question']} {options}"}
-        rows.append({**about, "label": LETTERS[row["right"]], "image": row["image"]})
-    return _split("test", rows, **dict.fromkeys(("question_id", "category", "text", "label"), _S), image=_I)
-
-
 def _countbench() -> DatasetDict:
     rows = [{"question": "How many?", "number": i % 4, "image": row["image"]} for i, row in enumerate(_drawings()[1])]
     return _split("test", rows, question=_S, number=_N, image=_I)
@@ -226,42 +170,17 @@ def _vocalsound() -> DatasetDict:
     return _split("test", rows, audio=sound, answer=_S, age_group=_N, spk_id=_S)
 
 
-def _mathvista() -> DatasetDict:
-    rows = [
-        {
-            "question": row["question"],
-            "answer": row["answer"],
-            "pid": str(i),
-            "image": "x",
-            "decoded_image": row["image"],
-        }
-        | {"query": row["question"], "question_type": "free_form", "answer_type": "text", "unit": "", "precision": 0.0}
-        | {"choices": row["options"], "metadata": {"category": "x"}}
-        for i, row in enumerate(_drawings()[1])
-    ]
-    texts = ("question", "answer", "pid", "image", "query", "question_type", "answer_type", "unit")
-    more = {"precision": Value("float64"), "decoded_image": _I, "choices": List(_S), "metadata": {"category": _S}}
-    return _split("testmini", rows, **dict.fromkeys(texts, _S), **more)
-
-
 _TABLES = {
     ("lmms-lab-encoder/MMMU", None): _mmmu,
     ("lmms-lab-encoder/POPE", None): _pope,
     ("lmms-lab-encoder/MME", None): _mme,
     ("lmms-lab-encoder/ScienceQA", "ScienceQA-IMG"): _scienceqa,
     ("lmms-lab-encoder/textvqa", None): _annotated,
-    ("lmms-lab-encoder/OK-VQA", None): _annotated,
-    ("lmms-lab-encoder/RealWorldQA", None): _realworldqa,
     ("lmms-lab-encoder/ai2d", None): _ai2d,
-    ("BLINK-Benchmark/BLINK", "Jigsaw"): _blink,
     ("gsm8k", "main"): _gsm8k,
     ("openai/gsm8k", "main"): _gsm8k,
     ("lmms-lab-encoder/DocVQA", "DocVQA"): _docvqa,
     ("lmms-lab-encoder/ChartQA", None): _chartqa,
-    ("Lin-Chen/MMStar", None): _mmstar,
-    ("lmms-lab-encoder/SEED-Bench", None): _seedbench,
-    ("lmms-lab-encoder/vstar-bench", None): _vstar,
     ("vikhyatk/CountBenchQA", None): _countbench,
     ("lmms-lab-audio/vocalsound", None): _vocalsound,
-    ("AI4Math/MathVista", None): _mathvista,
 }

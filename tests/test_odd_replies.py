@@ -14,7 +14,6 @@ from openai_server import Response, completion, error, serve, texts_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END
-from hedge_tasks.lmms.results import Results
 from hedge_tasks.runs.run_files import load_run
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
@@ -109,35 +108,3 @@ def test_a_script(task: Path) -> None:
     (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
     arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
     assert len(run(task, *arguments, "--gen_kwargs", MAXIMUM).answer_sets) == len(QUESTIONS) + 1
-
-
-def test_a_fact_that_fails_or_no_file_can_hold_is_named_and_costs_no_run(
-    task: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hedge_tasks.lmms.results.report_outcome", lambda *_: {"health": {("a", 1): 1}})
-    script = {str(i): "left" for i in range(len(QUESTIONS) + 1)}
-    (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
-    arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
-    finished = run(task, *arguments, "--gen_kwargs", MAXIMUM)
-    assert "TypeError" in finished.settings["outcome"]["missing"]["health"]
-    results = Results()
-    results.note("odd", "other", lambda: {"other": [1]})
-    assert results.outcome == {"other": [1]}
-
-
-def test_a_killed_evaluation_can_be_checked(task: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    script = {str(i): "left" for i in range(len(QUESTIONS) + 1)}
-    (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
-    arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
-    run(task, *arguments, "--gen_kwargs", MAXIMUM)
-    [file] = (task.parent / "out").rglob("run-*.jsonl")
-    capsys.readouterr()
-    assert main(["health", str(task.parent / "out")]) in (0, 1)
-    finished = capsys.readouterr().out
-    file.unlink()
-    assert main(["health", str(task.parent / "out"), "--task", "odd"]) in (0, 1)
-    checked = capsys.readouterr().out
-    for line in ("documents", "draws"):
-        assert next(x for x in checked.splitlines() if x.startswith(line)) in finished.splitlines()
-    assert main(["health", str(task)]) == 2
-    assert "no answer store" in capsys.readouterr().err

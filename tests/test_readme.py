@@ -84,7 +84,7 @@ def test_every_command_is_run_or_says_what_it_needs() -> None:
 def test_make_does_what_it_is_said_to_do() -> None:
     said = [command for command, _ in every_command() if command.startswith("make ")]
     assert said == ["make demo", "make test"]
-    [demo] = [command for command in runnable("lmms-eval") if "hedge_demo" in command]
+    [demo] = [command for command in runnable("hedge run") if "hedge_demo" in command]
     for command in said:
         call = [*command.split(), "--dry-run", "--always-make"]
         done = subprocess.run(call, cwd=REPOSITORY, capture_output=True, text=True, check=True)
@@ -157,7 +157,7 @@ def shell(command: str, folder: Path) -> str:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder where the README's demo was run, and what that printed."""
     folder = tmp_path_factory.mktemp("readme")
-    [command] = [command for command in runnable("lmms-eval") if "hedge_demo" in command]
+    [command] = [command for command in runnable("hedge run") if "hedge_demo" in command]
     return folder, shell(command, folder)
 
 
@@ -176,13 +176,13 @@ def cells(text: str) -> dict[tuple[str, str], tuple[float, float | None]]:
 @pytest.mark.framework
 def test_the_demo_prints_the_table_that_is_shown(demo: tuple[Path, str]) -> None:
     shown, printed = cells(README), cells(demo[1])
-    assert len(shown) == 18
+    assert shown.keys() == printed.keys()
+    assert len(shown) == 8
     for key, (value, error) in shown.items():
         assert printed[key][0] == pytest.approx(value, abs=0.002), key
         assert (printed[key][1] is None) == (error is None)
         assert error is None or printed[key][1] == pytest.approx(error, abs=0.002), key
-    [said] = re.findall(r"^Next: .*$", README, re.MULTILINE)
-    assert said in demo[1].splitlines()
+    assert "report: results/report.html" in demo[1].splitlines()
     finding = " ".join(re.findall(r"^> (.*)$", PAGES["README.md"], re.MULTILINE))
     assert f"Finding: {finding}" in demo[1].splitlines()
 
@@ -232,6 +232,6 @@ def test_one_s_own_answers_and_one_s_own_questions(tmp_path: Path, monkeypatch: 
         *runnable("hedge report mine"),
     ]
     assert len(own) == 3
-    said = [shell(command, tmp_path) for command in own]
-    assert "Next: hedge report mine --trust-run --out report.html" in said[1]
+    for command in own:
+        shell(command, tmp_path)
     assert (tmp_path / "mine.html").read_text("utf-8").count("data:image/jpeg") == 4

@@ -45,7 +45,7 @@ def test_the_table_has_the_rows_about_the_model_alone(run: Run) -> None:
     values = run.values("hedge_demo")
     names = {name.partition(",")[0].removesuffix("_stderr") for name in values}
     shares = {"supported_share", "declined_share"}
-    assert names == {"hallucination_rate", "unlabelled_rate", "auroc_documents", *shares}
+    assert names == {"hallucination_rate", "unlabelled_rate", "auroc_documents", "baseline_nll_auroc", *shares}
     assert {name.partition(",")[2] for name in values} == {"nli"}  # every clustering of one answer is the same
     left_out = run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["left_out_rows"]
     assert left_out["rows"] == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -20,21 +19,17 @@ from hedge_tasks.runs.run_files import load_runs
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
 
-PLAIN = (
-    *("pope", "mme", "scienceqa_img", "realworldqa", "ai2d", "blink_jigsaw", "chartqa"),
-    *("mmstar", "seedbench", "vstar_bench", "countbench", "vocalsound_test"),
-)
+PLAIN = ("pope", "mme", "scienceqa_img", "ai2d", "chartqa", "countbench", "vocalsound_test")
 RULES = {
     "gsm8k_cot_zeroshot": "judge=exact_match",  # its references are solutions, and no answers
-    "textvqa_val": "judge=exact_match:at_least=0.5",
-    "ok_vqa_val2014": "judge=exact_match:at_least=0.3",
+    "textvqa_val": "judge=exact_match:threshold=0.5",
 }
 BESIDE = ("mmmu_val", *PLAIN, *RULES)
 """Tasks that run in one command both as they are and behind `hedge:`."""
 
 REFUSED = {
     "hedge:mmmu_test": "judge=submission.*judge=none",
-    "hedge:docvqa_val": r"anls: 0.*1.*judge=anls, with :at_least=0\.5",
+    "hedge:docvqa_val": r"anls: 0.*1.*judge=anls, with :threshold=0\.5",
     "hedge:seedbench_ppl": "multiple_choice",
     "hedge:asks_a_model": "connects to 127.0.0.1.*judge=METRIC.*right",
     "hedge:asks_nobody": "does not call the reference itself right",
@@ -42,8 +37,8 @@ REFUSED = {
 }
 LIMIT, OFFSET, N = 8, 2, 3
 FOLDERS = (
-    *("mmmu", "pope", "mme", "scienceqa", "textvqa", "ok_vqa", "realworldqa", "ai2d", "blink", "gsm8k", "docvqa"),
-    *("chartqa", "mmstar", "seedbench", "vstar_bench", "countbench", "vocalsound"),
+    *("mmmu", "pope", "mme", "scienceqa", "textvqa", "ai2d", "gsm8k", "docvqa", "chartqa", "seedbench", "countbench"),
+    "vocalsound",
 )
 
 _OWN_TASK = """
@@ -170,9 +165,14 @@ class Evaluated:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
     """One command: every task as it is and behind `hedge:`, with tasks that are refused in between."""
-    hedged = ["hedge:mmmu", *(f"hedge:{name}" for name in PLAIN), *(f"hedge:{n}:{rule}" for n, rule in RULES.items())]
+    columns = {"pope": ":id=question_id:question_type=category"}
+    hedged = [
+        "hedge:mmmu",
+        *(f"hedge:{name}{columns.get(name, '')}" for name in PLAIN),
+        *(f"hedge:{n}:{rule}" for n, rule in RULES.items()),
+    ]
     refused = [name for name in REFUSED if name not in ("hedge:mmmu_test", "hedge:asks_nobody")]
-    more = ["hedge:asks_nobody:judge=right", "hedge:asks_too_long:judge=right", "hedge:raises:n=1"]
+    more = ["hedge:asks_nobody:judge=right", "hedge:asks_too_long:judge=right", "hedge:raises"]
     tasks = [*refused, *BESIDE, *hedged, *more]
     return Evaluated(
         tmp_path_factory.mktemp("both"),
@@ -193,7 +193,7 @@ def test_the_stock_tasks_metrics_stand_beside_ours_once_and_equal(both: Evaluate
             assert hedged[key] == (pytest.approx(value) if isinstance(value, float) else value), (name, key)
             compared += 1
         assert {"se_auroc,nli", "radflag_auroc,nli", "hallucination_rate,nli"} <= hedged.keys(), name
-    assert compared > 60
+    assert compared > 30
 
 
 def test_filters_get_the_documents_that_were_asked_for(both: Evaluated) -> None:
@@ -228,7 +228,6 @@ def test_the_judge_is_the_tasks_own_metric(both: Evaluated) -> None:
     for name, metric, right in (
         ("pope", "pope_accuracy", lambda value: value["score"] == 1),
         ("countbench", "acc", lambda value: value == 1),
-        ("mmstar", "average", lambda value: value["score"] == 1),
         ("textvqa_val", "exact_match", lambda value: value >= 0.5),
         ("vocalsound_test", "accuracy", lambda value: value["overall"] == 1),
     ):
@@ -241,7 +240,7 @@ def test_the_judge_is_the_tasks_own_metric(both: Evaluated) -> None:
     assert settings["hedge:mme"]["metric"] == "each document's own"
     assert settings["hedge:mmmu_val"] | {"read": "aggregation"} == settings["hedge:mmmu_val"]
     assert settings["hedge:gsm8k_cot_zeroshot"]["filter"] == "strict-match"
-    assert settings["hedge:ok_vqa_val2014"]["at_least"] == 0.3
+    assert settings["hedge:textvqa_val"]["threshold"] == 0.5
     assert both.files["hedge:pope"].verdicts[OFFSET_ID]["reason"].startswith("pope_accuracy (score): ")
 
 
@@ -264,11 +263,15 @@ def test_why_a_task_is_refused(own_tasks: Path) -> None:
     with pytest.raises(Exception, match="did you mean 'pope'"):
         manager(own_tasks).match_tasks(["hedge:popee"])
     with pytest.raises(Exception, match="did you mean 'anls'"):
-        load("hedge:docvqa_val:judge=anl:at_least=1", own_tasks)
+        load("hedge:docvqa_val:judge=anl:threshold=1", own_tasks)
+    with pytest.raises(Exception, match="did you mean 'category'"):
+        load("hedge:mme:group=categori", own_tasks)
+    with pytest.raises(Exception, match="documents share values of 'question_id'"):
+        load("hedge:mme:id=question_id", own_tasks)
     with pytest.raises(Exception, match="hedge:mmmu_test: no metric"):
         manager(own_tasks).load_task_or_group(["hedge:mmmu_test", "hedge:seedbench_ppl"])
     with pytest.raises(Exception, match="asked for 2 times"):
-        manager(own_tasks).load_task_or_group(["hedge:pope", "hedge:pope:n=2"])
+        manager(own_tasks).load_task_or_group(["hedge:pope", "hedge:pope:judge=none"])
 
 
 def test_a_verdict_that_is_missing_is_no_label(both: Evaluated) -> None:
@@ -312,11 +315,9 @@ def test_documents_keep_their_ids_types_and_groups(both: Evaluated) -> None:
         return [getattr(answers, field) for answers in both.files[f"hedge:{name}"].answer_sets]
 
     rows = [str(row) for row in range(OFFSET, OFFSET + LIMIT)]
-    assert of("pope", "id") == rows  # its column question_id
-    assert of("mme", "id") == rows  # two questions share a question_id: the row
-    assert of("mmmu_val", "id")[0] == "validation_Biology_2"
-    assert of("mme", "question_type")[:2] == ["code_reasoning"] * 2
-    assert set(of("scienceqa_img", "question_type")) == {"natural science", "social science"}
+    assert of("mme", "id") == rows
+    assert of("pope", "id")[:2] == ["2", "3"]  # its column question_id
+    assert of("pope", "question_type")[:2] == ["random", "popular"]
     assert set(of("countbench", "question_type")) == {None}
     assert len(set(of("pope", "group"))) > 1
     # Without a picture the words are what is shown.
@@ -327,9 +328,9 @@ def test_documents_keep_their_ids_types_and_groups(both: Evaluated) -> None:
 def test_the_index_of_tasks_stays_as_it_is(own_tasks: Path) -> None:
     found = manager(own_tasks)
     assert not any(name.startswith("hedge:") for name in found.all_tasks)
-    assert found.match_tasks(["pope", "hedge:seedbench*:n=2", "hedge:pope"]) == [
+    assert found.match_tasks(["pope", "hedge:seedbench*:judge=none", "hedge:pope"]) == [
         "pope",
-        *(f"hedge:{name}:n=2" for name in sorted(found.all_subtasks) if name.startswith("seedbench")),
+        *(f"hedge:{name}:judge=none" for name in sorted(found.all_subtasks) if name.startswith("seedbench")),
         "hedge:pope",
     ]
 
@@ -356,9 +357,8 @@ def test_a_judge_of_this_package_can_take_the_metrics_place(own_tasks: Path, mon
 
 def test_a_tag_is_all_its_tasks(own_tasks: Path) -> None:
     found = manager(own_tasks)
-    loaded = found.load_task_or_group(["hedge:math_word_problems:judge=none:n=3"], "simple")
+    loaded = found.load_task_or_group(["hedge:math_word_problems:judge=none"], "simple")
     assert set(loaded) == {f"hedge:{name}" for name in found.task_index["math_word_problems"]["task"]}
-    assert {task.config.generation_kwargs["n"] for task in loaded.values()} == {3}
 
 
 def test_several_processes_must_agree_on_their_tasks(own_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,9 +377,9 @@ def test_model_specific_prompts_can_be_another_models(own_tasks: Path) -> None:
 
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
-    names = ("mmmu_val", "blink_jigsaw", "pope", "gsm8k_cot")
+    names = ("mmmu_val", "pope", "gsm8k_cot")
     hedged = [f"hedge:{name}" + (":judge=exact_match" if "gsm8k" in name else "") for name in names]
-    tasks = ",".join([*names, *hedged, "hedge:counts:judge=none:n=2"])
+    tasks = ",".join([*names, *hedged, "hedge:counts:judge=none"])
     return Evaluated(
         tmp_path_factory.mktemp("chat"),
         *("--model", "scripted_chat", "--tasks", tasks, "--limit", "4", "--gen_kwargs", "n=1"),
@@ -388,7 +388,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated
 
 
 def test_chat_models_get_the_stock_tasks_messages(chat: Evaluated) -> None:
-    for name in ("mmmu_val", "blink_jigsaw", "pope", "gsm8k_cot"):
+    for name in ("mmmu_val", "pope", "gsm8k_cot"):
         [stock, hedged] = [
             {a.row: a for a in chat.asked if a.task == task and a.settings.get("temperature", 0) < 1}
             for task in (name, f"hedge:{name}")
@@ -397,7 +397,7 @@ def test_chat_models_get_the_stock_tasks_messages(chat: Evaluated) -> None:
         assert all((a.text, a.shown) == (hedged[row].text, hedged[row].shown) for row, a in stock.items()), name
         for key, value in chat.values(name).items():
             assert chat.values(f"hedge:{name}")[key] == value, (name, key)
-    # Nothing is labelled, and the task's own rows are there all the same. --gen_kwargs goes before the name's n.
+    # Nothing is labelled, and the task's own rows are there all the same.
     [unlabelled] = [file for name, file in chat.files.items() if name == "hedge:countbench"]
     assert {(answers.label, len(answers.clean)) for answers in unlabelled.answer_sets} == {(None, 1)}
     assert 0 <= chat.values("hedge:countbench")["acc,none"] <= 1
@@ -411,16 +411,12 @@ def test_chat_models_get_the_stock_tasks_messages(chat: Evaluated) -> None:
     assert examples.text.count("Q:") > 5
 
 
-def test_the_embedded_model_answers_them_all(tmp_path: Path) -> None:
-    names = ["mmmu_val", *(name for name in PLAIN if name != "vocalsound_test")]
-    tasks = ",".join([*(f"hedge:{name}" for name in names), *(f"hedge:{n}:{rule}" for n, rule in RULES.items())])
-    run = evaluate(
-        tmp_path, *("--model", "hedge_tiny", "--tasks", tasks, "--limit", "1", "--gen_kwargs", "n=1,max_new_tokens=4")
-    )
-    for name in (*names, *RULES):
-        assert run.values(f"hedge:{name}")["unlabelled_rate,nli"] == 0, name
-        [answers] = {file.task: file for file in load_runs(tmp_path)}[f"hedge:{name}"].answer_sets
+def test_the_embedded_model_answers_with_log_probabilities(tmp_path: Path) -> None:
+    tasks = ["hedge:mmmu_val", "hedge:gsm8k_cot_zeroshot:judge=exact_match"]
+    settings = ("--limit", "1", "--gen_kwargs", "n=1,max_new_tokens=4")
+    run = evaluate(tmp_path, "--model", "hedge_tiny", "--tasks", ",".join(tasks), *settings)
+    for file in load_runs(tmp_path):
+        assert run.values(file.task)["unlabelled_rate,nli"] == 0, file.task
+        [answers] = file.answer_sets
         assert answers.has_logprobs
         assert len(answers.clean) == len(answers.noisy) == 1
-    kept = [json.loads(line) for file in tmp_path.rglob("hedge_answers/*.jsonl") for line in file.open()]
-    assert len(kept) >= 3 * len(names)

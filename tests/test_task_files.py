@@ -17,12 +17,11 @@ from PIL import Image
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.manifests import Data
-from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import included_file
 from hedge_tasks.lmms.documents import Documents, load_documents
 from hedge_tasks.lmms.settings import DocumentSettings
-from hedge_tasks.runs.trust import DocumentSource, read_task
+from hedge_tasks.runs.trust import read_task
 
 COLOURS = ((250, 0, 0), (0, 250, 0), (250, 0, 0))
 """Of three documents; the first and the last show the same."""
@@ -143,22 +142,6 @@ def test_files_that_are_not_there(files: object, told: str) -> None:
         load_documents("mine", Data("csv", None, "test"), settings, options={"data_files": files})
 
 
-def test_a_picture_in_a_field() -> None:
-    content = png(COLOURS[1])
-    for value in (content, bytearray(content), {"bytes": content, "path": "gone.png"}, Image.open(io.BytesIO(content))):
-        assert picture_of(value).size == (8, 6)
-    for value in (None, "", {"bytes": None, "path": None}, {}):
-        with pytest.raises(DataError, match="no picture"):
-            picture_of(value)
-    with pytest.raises(DataError, match=r"bytes or the name of an image file, or {bytes, path}\), got list"):
-        picture_of([content])
-
-
-def test_an_error_names_the_column() -> None:
-    with pytest.raises(DataError, match="column 'scan': expected a picture"):
-        DocumentSettings(prompt="plain/question", images=("scan",)).load_images({"scan": 3})
-
-
 # --- includes ---------------------------------------------------------------------------------------------------------
 
 ADDRESS = "package://hedge_tasks.tasks/_hedge_template_yaml"
@@ -204,16 +187,6 @@ def test_an_include_that_no_package_has(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match="no such file in an installed package"):
             included_file(f"{tmp_path}/{address}")
-
-
-def test_files_are_part_of_where_a_run_s_documents_are() -> None:
-    config = {"dataset_path": "parquet", "test_split": "test", "dataset_kwargs": {"data_files": {"test": "/x.parquet"}}}
-    source = DocumentSource.of(config)
-    assert source is not None
-    assert (source.files, source.trusted) == ({"test": "/x.parquet"}, False)
-    hub = DocumentSource.of({**config, "dataset_path": "org/name"})
-    assert hub is not None
-    assert hub.files is None
 
 
 @pytest.mark.slow

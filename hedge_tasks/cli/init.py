@@ -109,12 +109,11 @@ def init(
         write_files(building, own)
         previews = previewed(building, own)
         shutil.move(building, folder)
-    first = [[shown.text, ", ".join(shown.pictures), shown.reference] for shown in previews]
     return {
         **{"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)},
         "folder": folder,
         "left_out": [row + 1 for row in left_out],
-        "first": Table.of(("text", "pictures", "reference"), first, title="what a model is shown"),
+        "first": Table.of(("text", "pictures", "reference"), previews, title="what a model is shown"),
         "notes": [
             *("Run it with:", *commands(task, str(folder))),
         ],

@@ -107,7 +107,7 @@ def replay(
     from hedge_tasks.leaderboard.replay import replay_entry
     from hedge_tasks.leaderboard.repository import REPLAYS
     from hedge_tasks.lmms.identity import display_name
-    from hedge_tasks.lmms.manifests import load_task
+    from hedge_tasks.lmms.measured import load_task
     from hedge_tasks.models import adapter_class
 
     options.count("documents", documents, at_least=1)

@@ -25,7 +25,6 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.entry import Entry, questions_digest, read_entry
 from hedge_tasks.leaderboard.replay import Replay, read_replay
 from hedge_tasks.leaderboard.repository import ENTRIES, REPLAYS, merged_in
-from hedge_tasks.lmms.editions import edition_of_task
 from hedge_tasks.lmms.measured import TaskDocuments
 from hedge_tasks.measures.headline import headline
 from hedge_tasks.measures.measure import Measure, Rate
@@ -41,7 +40,7 @@ from hedge_tasks.measures.run_measures import (
 )
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.editions import Edition, differences
+from hedge_tasks.runs.editions import differences
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison
@@ -164,9 +163,8 @@ class Board:
 
 @dataclass
 class Rules:
-    """Editions and documents of a board's tasks, loaded on first use."""
+    """Documents and editions of a board's tasks, loaded on first use."""
 
-    edition: Callable[[str], Edition] = field(default_factory=lambda: cache(edition_of_task))
     documents: Callable[[str], TaskDocuments] = field(default_factory=lambda: cache(TaskDocuments))
 
 
@@ -176,7 +174,7 @@ def faults(entry: Entry, rules: Rules) -> list[str]:
     Raises:
         HedgeError: there is no such task, or its data cannot be had here.
     """
-    edition = rules.edition(entry.task)
+    edition = rules.documents(entry.task).edition
     otherwise = differences(edition.answers, entry.settings)
     if otherwise or entry.edition != edition.hash:
         why = "; ".join(otherwise) or f"its hash is {entry.edition}"
@@ -368,7 +366,7 @@ def _measured(file: Path, entry: Entry, folder: Path, rules: Rules) -> Measured:
     Raises:
         DataError: it has no place on the board.
     """
-    edition = rules.edition(entry.task)
+    edition = rules.documents(entry.task).edition
     identity = [hashlib.sha256(file.read_bytes()).hexdigest(), edition.hash, edition.measures_hash, __version__]
     keep = folder / f"{hashlib.sha256(' '.join(identity).encode()).hexdigest()[:32]}.json"
     if keep.is_file():

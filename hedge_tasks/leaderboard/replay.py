@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -111,12 +111,14 @@ def replay_entry(
     plan = SamplingPlan.from_generation_kwargs(dict(entry.settings["sampling"]))
     chance = random.Random(seed)
     picked = chance.sample(list(entry.documents), min(documents, len(entry.documents)))
-    requests = task.sample_requests(plan, [answers.id for answers in picked])
+    requests = {request.id: (row, request) for row, request in enumerate(task.documents(plan))}
+    split = task.config.test_split
+    rows = task.dataset[split]
     gaps: list[float] = []
     excess: list[float] = []
     for answers in progress(picked):
-        request, row = requests[answers.id]
-        fetch = partial(_row, task, row)
+        index, request = requests[answers.id]
+        fetch, row = partial(rows.__getitem__, index), (task.config.task, split, index)
         draws = [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
         stated = [answers.baseline, *answers.clean, *answers.noisy] if task.answers_are_free else [answers.baseline]
         readings = _readings(model, draws, stated)
@@ -182,9 +184,3 @@ def _answers_to(model: Any, draws: Sequence[DrawRequest]) -> list[Answer]:
     if failed is not None:
         raise DataError(f"document {draws[0].request.id[:80]!r}: a draw failed: {failed[:300]}")
     return [answer for answer in drawn if isinstance(answer, Answer)]
-
-
-def _row(task: HedgeTask, row: tuple[str, str, int]) -> Mapping[str, Any]:
-    _, split, index = row
-    document: Mapping[str, Any] = task.dataset[split][index]
-    return document

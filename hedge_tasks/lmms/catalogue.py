@@ -9,13 +9,10 @@ builds it), and under `tasks` and `variants` the number of documents of each and
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from hedge_tasks.evaluation import own_folder, task_folders
 from hedge_tasks.runs.trust import read_task
@@ -62,12 +59,10 @@ def task_folder() -> Path:
 @cache
 def list_tasks() -> tuple[ListedTask, ...]:
     """Return every task and group, those of an evaluation together, its main ones first."""
-    listed = [_listed(path) for path in task_files()]
-    by_name = {task.task: task for task in listed}
-    listed = [replace(task, documents=_documents(task, by_name)) for task in listed]
-    places = {task.yaml: i for i, task in enumerate(listed)}
-    first = {folder: places[task.yaml] for task in reversed(listed) for folder in [Path(task.yaml).parent]}
-    return tuple(sorted(listed, key=lambda task: (first[Path(task.yaml).parent], task.variant, not task.group)))
+    tasks = list(map(_listed, _files()))
+    places = {task.yaml: i for i, task in enumerate(tasks)}
+    first = {folder: places[task.yaml] for task in reversed(tasks) for folder in [Path(task.yaml).parent]}
+    return tuple(sorted(tasks, key=lambda task: (first[Path(task.yaml).parent], task.variant, not task.group)))
 
 
 @cache
@@ -76,39 +71,51 @@ def titles() -> dict[str, str]:
     return {task.task: f"group: {task.title}" if task.group else task.title for task in list_tasks()}
 
 
-def task_files() -> list[Path]:
-    """Every YAML of a task or group, ours first."""
-    return [path for folder in task_folders() for path in sorted(folder.rglob("*.yaml"))]
+@cache
+def _files() -> dict[str, tuple[Path, dict[str, Any]]]:
+    """YAML and configuration of every task and group by its name, ours first."""
+    files = [path for folder in task_folders() for path in sorted(folder.rglob("*.yaml"))]
+    configs = [(path, read_task(path)) for path in files]
+    return {str(config.get("group") or config["task"]): (path, config) for path, config in configs}
 
 
-def _listed(path: Path) -> ListedTask:
-    own = _read(path)
-    group = isinstance(own.get("task"), list)
-    name = str(own["group"] if group else own["task"])
-    catalogue = _catalogue(path.parent)
-    main, variants = catalogue.get("tasks", {}), catalogue.get("variants", {})
-    entry: dict[str, Any] = main.get(name) or variants.get(name) or {}
-    prompt = (own.get("hedge_overrides") or {}).get("prompt")
+def _listed(name: str) -> ListedTask:
+    (path, config), tasks = _files()[name], _members(name)
+    entry = _entry(path.parent, name)
+    members = [_files().get(task, (Path(), {})) for task in tasks]
+    counts: list[Any] = [
+        _entry(file.parent, task).get("documents") for task, (file, _) in zip(tasks, members, strict=True)
+    ]
+    shown = members[0][1]
+    prompt = (config.get("hedge_overrides") or {}).get("prompt")
     return ListedTask(
         name,
         _title(path.parent),
         entry.get("about") or (f"prompt {prompt}" if prompt else ""),
-        name in variants,
-        group,
-        None if group else entry.get("documents"),
-        _modality(path.parent) if group else _modality_of(read_task(path)),
-        entry.get("licence", catalogue.get("licence")),
-        entry.get("data", catalogue.get("data")),
+        entry["variant"],
+        "group" in config,
+        None if None in counts else sum(counts),
+        "image" if (shown.get("hedge") or {}).get("images") else "text",
+        entry.get("licence"),
+        entry.get("data"),
         str(path),
     )
 
 
-def _documents(task: ListedTask, by_name: Mapping[str, ListedTask]) -> int | None:
-    if not task.group:
-        return task.documents
-    members = [by_name.get(str(name)) for name in _read(Path(task.yaml))["task"]]
-    counts = [_documents(member, by_name) if member else None for member in members]
-    return sum(n for n in counts if n is not None) if None not in counts else None
+def _members(name: str) -> list[str]:
+    """Tasks of a group, those of the groups in it included; of a task itself."""
+    _, config = _files().get(name, (None, {}))
+    if "group" not in config:
+        return [name]
+    return [task for member in config["task"] for task in _members(str(member))]
+
+
+def _entry(folder: Path, name: str) -> dict[str, Any]:
+    """Return what the catalogue of a folder says of a task, and whether it is a variant."""
+    catalogue = _catalogue(folder)
+    variants = catalogue.get("variants", {})
+    shared = {key: catalogue.get(key) for key in ("licence", "data")}
+    return {**shared, **{**catalogue.get("tasks", {}), **variants}.get(name, {}), "variant": name in variants}
 
 
 @cache
@@ -118,31 +125,6 @@ def _catalogue(folder: Path) -> dict[str, Any]:
     return catalogue
 
 
-def _modality(folder: Path) -> str:
-    """Modality of a folder's tasks, for its groups."""
-    tasks = [path for path in sorted(folder.glob("*.yaml")) if not isinstance(_read(path).get("task"), list)]
-    return _modality_of(read_task(tasks[0])) if tasks else "image"
-
-
-def _modality_of(config: dict[str, Any]) -> str:
-    return "image" if (config.get("hedge") or {}).get("images") else "text"
-
-
-@cache
-def _read(path: Path) -> dict[str, Any]:
-    config: dict[str, Any] = yaml.load(path.read_text("utf-8"), Loader=_Loader)
-    return config
-
-
 def _title(folder: Path) -> str:
     readme = folder / "README.md"
-    if not readme.is_file():
-        return ""
-    return readme.read_text("utf-8").lstrip().splitlines()[0].lstrip("# ")
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads task YAML without running its !function tags."""
-
-
-_Loader.add_constructor("!function", lambda loader, node: None)
+    return readme.read_text("utf-8").lstrip().splitlines()[0].lstrip("# ") if readme.is_file() else ""

@@ -188,5 +188,11 @@ class ScoreFilter:
         return [ScoredAnswers(*pair) for pair in zip(resps, scores, strict=True)]
 
 
+def settings_of(steps: Iterable[Any]) -> dict[str, Any]:
+    """Return what of a pipeline's steps can change a result."""
+    own = [step.settings() for step in steps if isinstance(step, (ClusterFilter, ScoreFilter))]
+    return {key: value for settings in own for key, value in settings.items()}
+
+
 FILTERS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}
 """Names under which the YAML asks for them."""

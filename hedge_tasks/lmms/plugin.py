@@ -15,7 +15,6 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.evaluation import included_file, task_folders
-from hedge_tasks.lmms.findings import add_to_results, under_table
 from hedge_tasks.models import MODELS
 
 TESTED = "0.7."
@@ -98,25 +97,16 @@ def add_includes() -> None:
     _wrap(utils, "load_yaml_config", load_yaml_config)
 
 
-def add_next_step() -> None:
-    """Print the next command under the table of an evaluation that kept a run."""
+def add_short_table() -> None:
+    """Print the main rows of our tasks alone; see `rows.printed`."""
     from lmms_eval import utils
 
-    def make_table(original: Any, result_dict: Any, column: str = "results", *args: Any, **options: Any) -> str:
-        return under_table(original(result_dict, column, *args, **options), result_dict, column)
+    def make_table(original: Any, result_dict: Any, column: str = "results", *args: Any, **options: Any) -> Any:
+        from hedge_tasks.lmms.rows import printed  # on first use: it loads detectors
+
+        return original(printed(result_dict, column), column, *args, **options)
 
     _wrap(utils, "make_table", make_table)
-
-
-def add_findings_to_results() -> None:
-    """The findings of the runs in lmms-eval's result file, before it is written and sent."""
-    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
-
-    def save_results_aggregated(original: Any, self: Any, results: Any, *args: Any, **options: Any) -> None:
-        add_to_results(results)
-        original(self, results, *args, **options)
-
-    _wrap(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
 
 
 def add_request_type() -> None:
@@ -167,25 +157,16 @@ def add_stock_tasks() -> None:
 
         return loading.match(self, task_list, original)
 
-    def load_task_or_group(original: Any, self: Any, task_list: Any = None, task_type: str = "simple") -> Any:
+    def load_task_or_group(original: Any, self: Any, task_list: Any = None, *args: Any, **options: Any) -> Any:
         from hedge_tasks.lmms.stock import loading
 
-        return loading.load_all(self, task_list, lambda: original(self, task_list, task_type=task_type))
+        return loading.load_all(self, task_list, lambda: original(self, task_list, *args, **options))
 
-    def load_individual(
-        original: Any,
-        self: Any,
-        name_or_config: Any = None,
-        task_type: str = "simple",
-        parent_name: Any = None,
-        update_config: Any = None,
-    ) -> Any:
+    def load_individual(original: Any, self: Any, name_or_config: Any = None, **options: Any) -> Any:
         from hedge_tasks.lmms.stock import loading
 
-        ours = loading.load_one(self, name_or_config, task_type, parent_name, update_config)
-        if ours is not None:
-            return ours
-        return original(self, name_or_config, task_type=task_type, parent_name=parent_name, update_config=update_config)
+        ours = loading.load_one(self, name_or_config, **options)
+        return original(self, name_or_config, **options) if ours is None else ours
 
     _wrap(TaskManager, "match_tasks", match_tasks)
     _wrap(TaskManager, "load_task_or_group", load_task_or_group)
@@ -195,8 +176,7 @@ def add_stock_tasks() -> None:
 _ADDITIONS = (
     add_task_folder,
     add_includes,
-    add_next_step,
-    add_findings_to_results,
+    add_short_table,
     add_request_type,
     add_filters,
     add_standard_errors,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
-from hedge_tasks.measures.standard_measures import known_measures
+from hedge_tasks.measures.standard_measures import FAILED_RATE, known_measures
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import quantile_of
 
@@ -16,6 +18,45 @@ NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
 
 NOT_AVAILABLE = "N/A"
 """Cell of lmms-eval's table that has no number."""
+
+
+ROWS_VARIABLE = "HEDGE_ROWS"
+"""Environment variable: `all` prints every row of our tasks, not only those of `ROWS` and what leads an evaluation."""
+
+ROWS = ("hallucination_rate", "se_auroc", "radflag_auroc", "vase_auroc", "baseline_nll_auroc", FAILED_RATE.name)
+"""Metrics that are printed of every task: the rate, three detectors that sample, and one that is free."""
+
+
+def printed(results: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """lmms-eval's results with the rows that its table prints; its result file keeps all of them.
+
+    Clusterings with the question are left out, and so is a row that the first clustering has alike. Rows of a stock
+    task's own are all printed.
+
+    Args:
+        column: "results" or "groups".
+    """
+    if os.environ.get(ROWS_VARIABLE) == "all":
+        return dict(results)
+    settings = {task: (config or {}).get("hedge") for task, config in results.get("configs", {}).items()}
+    rows = {task: _printed(task, cells, settings.get(task)) for task, cells in results[column].items()}
+    return {**results, column: rows}
+
+
+def _printed(task: str, cells: Mapping[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    if settings is None:
+        return dict(cells)
+    filters, known = settings["filters"], measures_for(settings["documents"]["evaluation"], task)
+    first = next(iter(filters), None)
+
+    def is_printed(cell: str) -> bool:
+        metric, _, name = cell.partition(",")
+        if metric in known and metric not in ROWS and not known[metric].leads:
+            return False
+        repeated = name != first and cells[cell] == cells.get(f"{metric},{first}")
+        return name not in filters or not (repeated or filters[name].get("with_question"))
+
+    return {cell: value for cell, value in cells.items() if is_printed(cell)}
 
 
 class Aggregation:

@@ -7,8 +7,7 @@ the only one that knows lmms-eval's internals. Each assumption about them has a 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -99,8 +98,6 @@ class HedgeTask(TaskResults):
         """Set what a task knows before lmms-eval's part of it is built."""
         self._settings, self._known, self.judge, self._prompt = settings, measures, judge, prompt
         self._results = Results()
-        self._warned = False
-        self._asked_at: float | None = None
 
     def _configure_filters(self) -> None:
         """Tell each pipeline which detectors score: those of the table's rows, and those that the environment names."""
@@ -157,24 +154,13 @@ class HedgeTask(TaskResults):
     def build_all_requests(self, **options: Any) -> None:
         if options.get("system_instruction") and not self.takes_system_instruction:
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
+        if is_first() and store_folder(self._args) is None:
+            text = (
+                "{}: nothing will be kept, so that no report, rescoring or second start can use it; give --output_path"
+            )
+            logger.warning(text, self.config.task)
         self._prepare()
         super().build_all_requests(**options)
-        self._announce(options.get("world_size") or 1)
-        # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
-        self._asked_at = time.perf_counter()
-
-    def _announce(self, processes: int) -> None:
-        """Log how many requests there will be: a task of a thousand documents is tens of thousands of them."""
-        if not is_first():
-            return
-        n, noisy, documents = self.plan.n, self.plan.noisy_count, len(self._instances)
-        samples = f" (1 baseline + {n} clean + {noisy} noisy)" if n else ""
-        logger.info(
-            "{}: {} documents x {} draws{} = {} requests{}{}",
-            *(self.config.task, documents, 1 + n + noisy, samples, documents * (1 + n + noisy)),
-            f" in this one of {processes} processes" if processes > 1 else "",
-            ", and those of the second stage" if self._second_stage is not None else "",
-        )
 
     def _prepare(self) -> None:
         """Read the plan, and check whatever can be checked before the first draw."""
@@ -201,12 +187,12 @@ class HedgeTask(TaskResults):
 
     def _leave_out_samples(self) -> None:
         """Leave out filters and rows that are about samples, where none are drawn."""
-        gone = [name for name, measure in self._row_measures().items() if looks_at_samples(measure)]
+        gone = [name for name, measure in self._measures.items() if looks_at_samples(measure)]
         # Every clustering of a single answer is the same one.
         del self._filters[1:]
         for name in gone:
-            del self._metric_fn_list[name]
-        if not any(measure.unit_detectors for measure in self._row_measures().values()):
+            del self._metric_fn_list[name], self._measures[name]
+        if not any(measure.unit_detectors for measure in self._measures.values()):
             self._claims = None
         if gone:
             self._results.outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}
@@ -218,37 +204,23 @@ class HedgeTask(TaskResults):
         request = self._request(split, doc_id, ctx)
         if self.plan.noisy_count:
             check_noise(self.config.task, self.plan, request)
-        if request.store is None and not self._warned and is_first():
-            self._warned = True
-            logger.warning(
-                "{}: nothing of this run will be kept, neither answers nor labels: a killed run starts anew, and no "
-                "report, rescoring or larger n can use it. Give --output_path, or set HEDGE_STORE, to keep them",
-                self.config.task,
-            )
         # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
 
-    def sample_requests(
-        self, plan: SamplingPlan, ids: Collection[str]
-    ) -> dict[str, tuple[SampleRequest, tuple[str, str, int]]]:
-        """Return what is asked about some documents, each with its row, for whoever asks again after a run.
+    def documents(self, plan: SamplingPlan | None = None) -> list[SampleRequest]:
+        """Return what is asked about every document, for whoever has answers from elsewhere or asks again.
 
         Args:
-            plan: of the run.
-            ids: of the documents; those that the task does not have are left out.
+            plan: in place of the task's own.
         """
-        self.plan, self._second_stage = plan, None
-        task, split, data = self.config.task, self.config.test_split, self._data
-        rows = [i for i, document in enumerate(data.texts) if data.id(i, document) in ids]
-        requests = {i: replace(self._request(split, i, ""), store=None, forced=()) for i in rows}
-        return {request.id: (request, (task, split, i)) for i, request in requests.items()}
-
-    def documents(self) -> list[SampleRequest]:
-        """Return what is asked about every document, for whoever brings answers from elsewhere."""
-        self._prepare()
-        return [self._request(self.config.test_split, i, "") for i in range(len(self._data.texts))]
+        if plan is None:
+            self._prepare()
+        else:
+            self.plan, self._second_stage = plan, None
+        requests = [self._request(self.config.test_split, i, "") for i in range(len(self._data.texts))]
+        return requests if plan is None else [replace(request, store=None, forced=()) for request in requests]
 
     def measure(self, answer_sets: Sequence[AnswerSet]) -> None:
         """Judge, cluster and score answers of a finished run, whose draws are read already, and write its run file.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from hedge_tasks import __version__
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.placeholders import without_placeholders
-from hedge_tasks.data.splits import FILE_KINDS
+from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.detectors.scorer import InsideSource
 from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, unknown
@@ -27,33 +27,26 @@ from hedge_tasks.judging import (
 )
 from hedge_tasks.judging.config import LABELS
 from hedge_tasks.judging.reply_judge import ReplyJudge
-from hedge_tasks.llm.account import asked
 from hedge_tasks.lmms.documents import Documents
-from hedge_tasks.lmms.filters import (
-    ScoredAnswers,
-    ScoreFilter,
-    steps_of,
-)
-from hedge_tasks.lmms.findings import note_kept
+from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter, settings_of, steps_of
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import changed, spoken, without_reasoning
-from hedge_tasks.lmms.results import Results, declared_settings, keep_outputs
+from hedge_tasks.lmms.results import Everything, Results, run_of
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.measures.blind import CLAIM_TEXT
-from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_measures import METRICS, answer_columns, sums_of
 from hedge_tasks.measures.standard_measures import FAILED_RATE
 from hedge_tasks.measures.unit_numbers import units_by_answer
 from hedge_tasks.runs.claim_files import SETTING as CLAIMS
+from hedge_tasks.runs.claim_labels import CLAIMS as CLAIM_LABELS
 from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
-from hedge_tasks.runs.run_files import FOLDER
+from hedge_tasks.runs.run_files import FOLDER, save_run
 from hedge_tasks.runs.task_claims import TaskClaimResults, TaskClaims, switched_off
 from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
@@ -75,7 +68,6 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     _prompt: Prompt
     _results: Results
     _measures: dict[str, Measure]
-    _asked_at: float | None
     _draws_are_read: bool = False
     _claims: TaskClaims | None = None
     _found_claims: TaskClaimResults | None = None
@@ -101,18 +93,11 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         instances = [instance for instance, _ in answered]
         own = [without_reasoning(answers, tags) for _, answers in answered]
         answer_sets = without_placeholders(own, gather(own))
-        cost = results.cost
-        if self._asked_at is not None:
-            cost["answers"] = {"seconds": round(time.perf_counter() - self._asked_at, 3)}
-        with measured() as judging:
-            labelled = self._read(instances, self._adjudicate(instances, answer_sets))
-            self._judge_claims(instances, labelled)
-        cost["labels"] = {**judging.to_dict(), **asked(self.judge)[0]}
+        labelled = self._read(instances, self._adjudicate(instances, answer_sets))
+        self._judge_claims(instances, labelled)
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
-        everything = results.gather(task, self.judge, instances, labelled)
-        if passes := sum(answers.n_forced for _, answers, _ in everything):
-            cost["forced"] = {"passes": passes}
+        everything = results.gather(instances, labelled)
         columns: Mapping[str, Any] = {}
         evidence = KeptEvidence()
         try:
@@ -130,9 +115,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     def _run_pipelines(self, instances: list[Instance], failed: Mapping[int, FailedDocument]) -> None:
         """Cluster and score; a document that failed stands as it is under the name of every pipeline."""
         for ensemble in self._filters:
-            with measured() as scoring:
-                ensemble.apply(instances, None)
-            self._results.cost[f"filter {ensemble.name}"] = scoring.to_dict()
+            ensemble.apply(instances, None)
             for instance in self._instances:
                 if id(instance) in failed:
                     instance.filtered_resps[ensemble.name] = failed[id(instance)]
@@ -152,11 +135,12 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             step.look_inside(source)
 
     def _keep_outputs(self) -> ModelOutputs:
-        """Return what models say of the answers from here on, where the run is kept."""
-        if output_folder(self._args, FOLDER) is None:
-            return ModelOutputs()
-        outputs = keep_outputs(self._filters)
-        self._configure_filters()
+        """Let filters keep what models say of the answers, where the run is kept, and return where they keep it."""
+        outputs = ModelOutputs()
+        if output_folder(self._args, FOLDER) is not None:
+            for _, step in steps_of(self._filters, ClusterFilter):
+                step.keep(outputs)
+            self._configure_filters()
         return outputs
 
     def _adjudicate(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
@@ -165,7 +149,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         judged = self.judge_cases(cases, answer_sets)
         if self.plan.self_reading and isinstance(self.judge, ReplyJudge):
             judged, counts = self_read(self.judge, cases, answer_sets, judged)
-            self._results.note_self_readings(self.config.task, counts)
+            self._results.note_self_readings(counts)
         self._results.note_verdicts(cases, judged)
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 
@@ -174,20 +158,19 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if self._claims is not None:
             cases = {a.id: self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)}
             judged = self._claims.judged(answer_sets, cases, output_folder(self._args, LABELS))
-            self._results.note_claims(judged)
+            for id, spans in judged.items():
+                self._results.verdicts[id][CLAIM_LABELS] = spans
 
     def _find_claims(self, answer_sets: Sequence[AnswerSet], everything: Everything) -> None:
         """Find how far the draws support the claims, for rows and filters."""
         if self._claims is None:
             return
-        detectors = dict.fromkeys(name for measure in self._row_measures().values() for name in measure.unit_detectors)
+        detectors = dict.fromkeys(name for measure in self._measures.values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
-        with measured() as asking:
-            scored_claims = self._claims.score(answer_sets, run, [name for name in detectors if name != CLAIM_TEXT])
-            labels: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
-            self._parts = units_by_answer(scored_claims.scored, text=CLAIM_TEXT in detectors, **labels)
+        scored_claims = self._claims.score(answer_sets, run, [name for name in detectors if name != CLAIM_TEXT])
+        labels: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
+        self._parts = units_by_answer(scored_claims.scored, text=CLAIM_TEXT in detectors, **labels)
         self._found_claims = scored_claims
-        self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
         for _, step in steps_of(self._filters, ScoreFilter):
             step.use_claims(scored_claims.evidence)
 
@@ -237,22 +220,25 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
                 document = {**document, **self.facts(document, answers)}
                 columns |= {name: document[name] for name in names if name in document}
             columns_of_documents.append((answers.id, columns))
-        everything = {id: columns for id, columns in gather(columns_of_documents) if columns}
-        # The answers are there by now: a number less is no reason to end the run.
-        lacking = sorted(set(names).difference(*everything.values())) if everything else []
-        if lacking and is_first():
-            text = "{}: documents have no {}, so numbers of the suite cannot be computed from the run file"
-            logger.warning(text, self.config.task, ", ".join(lacking))
-        return everything
+        return {id: columns for id, columns in gather(columns_of_documents) if columns}
 
     def _save_run(self, everything: Everything, evidence: KeptEvidence, columns: Mapping[str, Any]) -> None:
-        model, folder = display_name(self._args) or "", output_folder(self._args, FOLDER)
-        settings = {**self._hedge_settings(), "metadata": dict(self.config.metadata or {})}
-        run = self._results.save(folder, self.config.task, model, everything, evidence, columns, settings)
-        if run is not None and self._claims is not None and self._found_claims is not None:
-            self._claims.keep(run, self._found_claims)
+        """Keep answers, labels and what models said of the answers as a run file, and say what they rest on."""
+        if not is_first():
+            return
+        task, outcome, folder = self.config.task, self._results.outcome, output_folder(self._args, FOLDER)
+        settings = self._hedge_settings()
+        settings |= {key: outcome[key] for key in ("sampled", "failed") if key in outcome}
+        run = run_of(task, display_name(self._args) or "", everything, settings)
         if folder is not None:
-            note_kept(folder.parent, own_data=self.config.dataset_path in FILE_KINDS, run=run)
+            kept = replace(run, evidence=evidence, columns=columns)
+            kept = replace(kept, path=save_run(kept, folder))
+            if self._claims is not None and self._found_claims is not None:
+                self._claims.keep(kept, self._found_claims)
+            trust = " --trust-run" if self.config.dataset_path in FILE_KINDS else ""
+            out, place = shlex.quote(str(folder.parent)), kept.path
+            logger.info("{}: all is in {}. Next: hedge report {}{} --out report.html", task, place, out, trust)
+        self._results.report(run)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
         """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""
@@ -266,7 +252,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if self._parts is not None:
             scores = replace(scores, parts=self._parts[scores.id])
         document = {**answer_columns(scored.answers), **doc, **self.facts(doc, scored.answers)}
-        records = {name: measure.record(scores, verdict, document) for name, measure in self._row_measures().items()}
+        records = {name: measure.record(scores, verdict, document) for name, measure in self._measures.items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.
         return {**records, FAILED_RATE.name: {"value": 0, "group": None}} if self._results.failed else records
 
@@ -291,37 +277,31 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         self._aggregation_list: dict[str, Any] = {name: Aggregation(measure) for name, measure in rows.items()}
         self._higher_is_better = {name: measure.higher_is_better for name, measure in rows.items()}
 
-    def _row_measures(self) -> dict[str, Measure]:
-        """Return the measures of the table's rows; fewer than those of the YAML where there are no samples."""
-        return {name: measure for name, measure in self._measures.items() if name in self._metric_fn_list}
-
     def dump_config(self) -> dict[str, Any]:
         return {**super().dump_config(), "hedge": self._hedge_settings()}
 
     def _hedge_settings(self) -> dict[str, Any]:
+        """Return the settings as runs record them and editions follow from them; the outcome among them."""
         plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
-        declared = declared_settings(
-            self._settings,
-            self.judge,
-            self.config.dataset_kwargs,
-            self._prompt,
-            plan,
-            {ensemble.name: ensemble.filters for ensemble in self._filters},
-            revision=self._data.revision,
-            grouping=self._data.grouping.settings(),
-        )
+        data, own, options = self._data, self._settings.model_dump(), self.config.dataset_kwargs or {}
+        circumstances = self.circumstances()
         return {
             "version": __version__,
-            **declared,
+            "metadata": dict(self.config.metadata or {}),
+            "documents": {
+                **own,
+                "judge": self.judge.settings(),
+                "revision": data.revision,
+                "grouping": data.grouping.settings(),
+                "options": {key: value for key, value in options.items() if key != DATA_FILES},
+            },
+            "prompt": asdict(self._prompt),
+            "sampling": plan.settings(),
+            "filters": {ensemble.name: settings_of(ensemble.filters) for ensemble in self._filters},
             "outcome": self._results.outcome,
             **({CLAIMS: self._claims.settings()} if self._claims is not None else {}),
-            **({"evaluation": dict(circumstances)} if (circumstances := self.circumstances()) else {}),
+            **({"evaluation": dict(circumstances)} if circumstances else {}),
             METRICS: list(self._metric_fn_list),
-            **({"read_by": _name_of(type(self))} if not self.answers_are_free else {}),
-            "cost": self._results.cost,
+            **({} if self.answers_are_free else {"read_by": f"{type(self).__module__}:{type(self).__qualname__}"}),
             **({MODEL: model_key(model_identity(self._args))} if plan.inside else {}),
         }
-
-
-def _name_of(kind: type) -> str:
-    return f"{kind.__module__}:{kind.__qualname__}"

@@ -13,7 +13,7 @@ priced_scores      scores with what they cost, under a budget; sweep: AUROC agai
 blind              baselines that see neither image nor draws; folds: their cross-fitting
 fitted             fitted detectors of answers and of sentences
 threshold_report   ways of choosing the threshold of embedding clustering
-curves, cost       curves behind figures; seconds and memory
+curves             curves behind figures
 
 Runs:
 comparisons        two scores, or two runs on the same questions

@@ -1,4 +1,4 @@
-"""The files of a task of one's own: YAML, README, a test, and the data."""
+"""The files of a task of one's own: YAML, README and the data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SPLIT = "test"
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _WITHIN = ("se_auroc_within", "radflag_auroc_within", "vase_auroc_within")
-_METRICS = ("se_auroc", "radflag_auroc", "vase_auroc")
+_METRICS = ("se_auroc", "radflag_auroc", "vase_auroc", "baseline_nll_auroc")
 _OPTIONS_CLASS = _Function("hedge_tasks.lmms.own_task.task.OptionTask")
 _COUNTS = ("hallucination_rate", "unlabelled_rate", "auroc_documents")
 
@@ -128,35 +128,22 @@ def _metrics(roles: Roles) -> tuple[str, ...]:
 
 
 def write_files(folder: Path, task: OwnTask) -> None:
-    """Write YAML, README and test into a folder that is there."""
+    """Write YAML and README into a folder that is there."""
     values = {
         "name": task.name,
         "source": task.source,
         "folder": folder.name,
         "facts": "\n".join(f"- {fact}" for fact in task.facts),
         "n_documents": task.n_documents,
-        "test": test_name(task.name),
-        "n_images": _n_images(task.roles),
-        "answered": "assert task.doc_to_target(document).strip()" if task.roles.answer else "",
         "commands": "\n".join(commands(task.name, folder.name)),
     }
     text = yaml.dump(yaml_of(task), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     write_whole(folder / f"{task.name}.yaml", _filled("task.yaml.txt", values) + text)
     write_whole(folder / "README.md", _filled("README.md.txt", values))
-    write_whole(folder / test_name(task.name), _filled("test.py.txt", values))
 
 
-@dataclass(frozen=True)
-class DocumentPreview:
-    """One document as a model sees it."""
-
-    text: str
-    pictures: tuple[str, ...]
-    reference: str
-
-
-def previewed(folder: Path, task: OwnTask, n: int = 3) -> list[DocumentPreview]:
-    """Return the first documents out of the data that was written, as the prompt and the pictures' sizes show them.
+def previewed(folder: Path, task: OwnTask, n: int = 3) -> list[tuple[str, str, str]]:
+    """Return text, sizes of pictures and reference of the first documents, as the prompt shows what was written.
 
     Raises:
         HedgeError: they cannot be read.
@@ -166,19 +153,9 @@ def previewed(folder: Path, task: OwnTask, n: int = 3) -> list[DocumentPreview]:
         cells = [row[column] for column in picture_columns(roles)]
         pictures = [picture_of(p) for cell in cells for p in (cell if isinstance(cell, list) else [cell])]
         reference = " | ".join(references_of(str(row[roles.answer]))) if roles.answer else ""
-        sizes = tuple(f"{picture.width} x {picture.height}" for picture in pictures)
-        previews.append(DocumentPreview(prompt.text(Wording(str(row[roles.question]))), sizes, reference))
+        sizes = ", ".join(f"{picture.width} x {picture.height}" for picture in pictures)
+        previews.append((prompt.text(Wording(str(row[roles.question]))), sizes, reference))
     return previews
-
-
-def _n_images(roles: Roles) -> str:
-    """Return the condition of the test on the number of a document's pictures."""
-    return ">= 1" if roles.listed else f"== {len(roles.images)}"
-
-
-def test_name(name: str) -> str:
-    """Name of the test's file, which has to be one of a module."""
-    return f"test_{re.sub(r'[^A-Za-z0-9]+', '_', name)}.py"
 
 
 def commands(name: str, folder: str) -> list[str]:

@@ -30,20 +30,19 @@ class ReadingRule:
         metric: name of the metric; None takes the first that the document has.
         how: "value", "aggregation" (the metric's, of this document alone) or the key of its record.
         aggregation: of the metrics, by name.
-        at_least, at_most: what means right on a graded metric; without them 1 (or 100) is right and 0 is wrong.
-        higher_is_better: without a threshold, whether 1 is right rather than 0.
+        threshold: from where on, or up to where, a graded metric means right; without it 1 (or 100) is right, 0 wrong.
+        higher_is_better: whether what is higher is right.
     """
 
     metric: str | None
     how: str
     aggregation: Mapping[str, Any]
-    at_least: float | None = None
-    at_most: float | None = None
+    threshold: float | None = None
     higher_is_better: bool = True
 
     def __str__(self) -> str:
-        threshold = "" if self.at_least is None else f" >= {self.at_least:g}"
-        threshold += "" if self.at_most is None else f" <= {self.at_most:g}"
+        sign = ">=" if self.higher_is_better else "<="
+        threshold = "" if self.threshold is None else f" {sign} {self.threshold:g}"
         where = {"value": "", "aggregation": " of the document alone"}.get(self.how, f" ({self.how})")
         return f"{self.metric or 'the metric of each document'}{where}{threshold}"
 
@@ -61,13 +60,11 @@ class ReadingRule:
 
     def label(self, number: float) -> int | None:
         """1 = hallucinated, 0 = supported, None = the number says neither."""
-        if self.at_least is not None or self.at_most is not None:
-            low = -math.inf if self.at_least is None else self.at_least
-            high = math.inf if self.at_most is None else self.at_most
-            return SUPPORTED if low <= number <= high else HALLUCINATED
-        if number not in (0.0, 1.0, _PERCENT):
+        if self.threshold is None and number not in (0.0, 1.0, _PERCENT):
             return None
-        return SUPPORTED if (number != 0) == self.higher_is_better else HALLUCINATED
+        threshold = 0.5 if self.threshold is None else self.threshold
+        right = number >= threshold if self.higher_is_better else number <= threshold
+        return SUPPORTED if right else HALLUCINATED
 
 
 def _finite(value: Any) -> float | None:
@@ -95,11 +92,8 @@ class Probes:
         self._documents = documents.select(spread(len(documents)))
         self._targets = [target_text(stock, document) for document in self._documents]
         self._aggregations: Mapping[str, Any] = stock.aggregation()
-        self._right, self._wrong, self._between = (
-            self._outcomes(self._targets[:1]),
-            list[StockOutcome](),
-            list[StockOutcome](),
-        )
+        self._right, self._wrong = self._outcomes(self._targets[:1]), list[StockOutcome]()
+        self._between: list[StockOutcome] = []
         self.connects = next((outcome.connects for outcome in self._right if outcome.connects), None)
         if self.connects is None:
             # Nothing, and what shows the grades of a metric: half of a reference, and another one.
@@ -150,8 +144,8 @@ class Probes:
         return (
             f"{self._task}: no metric is 1 for its own references, 0 for nothing, and nothing in between. Of known "
             f"answers they say: {listing or 'nothing that is a number'}. Name the one that judges: {self._task}:judge="
-            f"{metric}, with :at_least=0.5 (or at_most=) where it is graded and :field=KEY for a key of its record; or "
-            "judge=none; or HEDGE_JUDGE names a judge of this package"
+            f"{metric}, with :threshold=0.5 where it is graded and :field=KEY for a key of its record; or judge=none; "
+            "or HEDGE_JUDGE names a judge of this package"
         )
 
     def _rules(self, outcomes: Sequence[StockOutcome]) -> Iterator[ReadingRule]:
@@ -165,7 +159,7 @@ class Probes:
             keys = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
             for how in [options.record_key] if options.record_key else ["value", *keys, "aggregation"]:
                 better = True if metric is None else bool(higher.get(metric, True))
-                rule = ReadingRule(metric, how, self._aggregations, options.at_least, options.at_most, better)
+                rule = ReadingRule(metric, how, self._aggregations, options.threshold, better)
                 if any(rule.number(outcome) is not None for outcome in outcomes):
                     yield rule
 
@@ -235,21 +229,19 @@ class StockJudge:
             names = ", ".join(outcome.metrics) or "nothing"
             return Verdict(None, f"process_results has no number for {self.rule}, but {names}", self.name, self.version)
         label = self.rule.label(number)
-        neither = "" if label is not None else ", which is neither 0 nor 1; at_least= says what is right"
+        neither = "" if label is not None else ", which is neither 0 nor 1; threshold= says what is right"
         return Verdict(label, f"{self.rule}: {number:g}{neither}", self.name, self.version)
 
     def settings(self) -> dict[str, Any]:
         rule = {"metric": self.rule.metric or "each document's own", "read": self.rule.how}
-        limits = {key: getattr(self.rule, key) for key in ("at_least", "at_most")}
-        thresholds = {key: value for key, value in limits.items() if value is not None}
-        return {"judge": self.name, "version": self.version, **rule, **thresholds, **self._facts}
+        threshold = {} if self.rule.threshold is None else {"threshold": self.rule.threshold}
+        return {"judge": self.name, "version": self.version, **rule, **threshold, **self._facts}
 
 
-def spread(n_documents: int, n: int = PROBED) -> list[int]:
-    """Up to n rows, spread evenly from the first to the last."""
-    if n_documents <= n:
-        return list(range(n_documents))
-    return [round(i * (n_documents - 1) / (n - 1)) for i in range(n)]
+def spread(n_documents: int) -> list[int]:
+    """Up to `PROBED` rows, spread evenly from the first to the last."""
+    n = min(n_documents, PROBED)
+    return [round(i * (n_documents - 1) / max(n - 1, 1)) for i in range(n)]
 
 
 def target_text(stock: Any, document: Mapping[str, Any]) -> str:

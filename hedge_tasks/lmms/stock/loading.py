@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from loguru import logger
@@ -74,28 +75,28 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
 
 
 def load_one(
-    manager: Any, name_or_config: Any, task_type: str, parent: Any, update: Mapping[str, Any] | None
+    manager: Any,
+    name_or_config: Any,
+    task_type: str = "simple",
+    parent_name: Any = None,
+    update_config: Mapping[str, Any] | None = None,
 ) -> _Tasks | None:
     """`TaskManager._load_individual_task_or_group`: the task, or all of a group or tag; None for what is not ours."""
     own = dict(name_or_config) if isinstance(name_or_config, Mapping) else {"task": name_or_config}
     if not is_ours(name := own.pop("task", None)):
         return None
-    stock, changes = StockName.parse(name), {**own, **(update or {})}
+    stock, changes = StockName.parse(name), {**own, **(update_config or {})}
     entry = manager.task_index.get(stock.task)
     if entry is None:
         raise unknown("task of lmms-eval", stock.task, manager.all_tasks)
+    load = partial(manager._load_individual_task_or_group, task_type=task_type)
     if entry["type"] == "tag":
-        members: _Tasks = {}
-        for task in entry["task"]:
-            members |= manager._load_individual_task_or_group(
-                stock.for_task(task), task_type=task_type, update_config=changes or None
-            )
-        return members
+        loaded = [load(stock.for_task(task), update_config=changes or None) for task in entry["task"]]
+        return dict(ChainMap(*loaded))
     if entry["type"] == "group":
         config = {**(manager._get_config(stock.task) or {"task": entry["task"]}), **changes}
         # lmms-eval itself fills the rows of a group.
-        group = {**config, "group": stock.title, "task": [_prefixed(member, stock) for member in config["task"]]}
-        return manager._load_individual_task_or_group(group, task_type=task_type)
+        return load({**config, "group": stock.title, "task": [_prefixed(member, stock) for member in config["task"]]})
     return _built(manager, stock, changes, task_type)
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.io.records import Name, Objects, Settings
-from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.io.records import Name, Settings
 
 PREFIX = "hedge:"
 NONE = "none"
 
 _WILD = "*?["
-_PLAN = tuple(SamplingPlan.model_fields)
-
 _written = BeforeValidator(lambda value: yaml.safe_load(value) if isinstance(value, str) else value)
 
 
@@ -76,25 +73,22 @@ class StockOptions(Settings):
         judge: metric of the task that says which answers are right; None takes the first that tells right from wrong;
             "none" labels nothing. A metric that is named may ask a language model, or whatever else it connects to.
         record_key: key of that metric's records that holds the number (`field=`); None tries them all.
-        at_least, at_most: from where, or up to where, on a graded metric means right.
-        question_type: column with the kind of question; None looks for one, "none" takes none.
+        threshold: from where on a graded metric means right; up to where, for one of which lower is better.
+        question_type: column with the kind of question; None for none.
         group: column that says which documents belong together; None takes their pictures.
-        id: column with the document's id; None looks for a unique one, "none" takes the row.
+        id: column with the document's id; None takes the row.
         model: name by which the task's model-specific prompts and limits are looked up (`as=`); None takes `--model`.
-        plan: settings of `SamplingPlan`.
     """
 
     model_config = ConfigDict(validate_by_name=False)
 
     judge: Name | None = None
     record_key: Name | None = Field(default=None, alias="field")
-    at_least: Annotated[float, _written] | None = None
-    at_most: Annotated[float, _written] | None = None
+    threshold: Annotated[float, _written] | None = None
     question_type: Name | None = None
     group: Name | None = None
     id: Name | None = None
     model: Name | None = Field(default=None, alias="as")
-    plan: Objects[Annotated[Any, _written]] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, name: StockName) -> StockOptions:
@@ -103,15 +97,10 @@ class StockOptions(Settings):
         Raises:
             ConfigError: one is unknown (names the nearest) or makes no sense.
         """
-        own = {key: value for key, value in name.options.items() if key not in _PLAN}
-        plan = {key: value for key, value in name.options.items() if key in _PLAN}
-        return cls.read({**own, "plan": plan}, name.title)
+        return cls.read(dict(name.options), name.title)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        SamplingPlan.from_generation_kwargs(self.plan)
-        if self.at_least is not None and self.at_most is not None:
-            raise ConfigError("give at_least or at_most, not both")
-        if (self.judge or NONE) == NONE and (self.at_least, self.at_most, self.record_key) != (None, None, None):
-            raise ConfigError("at_least, at_most and field need judge=METRIC beside them")
+        if (self.judge or NONE) == NONE and (self.threshold, self.record_key) != (None, None):
+            raise ConfigError("threshold and field need judge=METRIC beside them")
         return self

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from PIL import Image
@@ -15,8 +15,11 @@ from PIL import Image
 from hedge_tasks.data.pictures import PICTURE_FILES, picture_of, to_rgb8
 from hedge_tasks.sampling.conversations import Conversation
 
-Kind = Literal["pictures", "text", "other"]
-"""Kind of a document: it shows pictures, nothing but its text, or other media such as video and sound."""
+Kind = Literal["other", "pictures", "text"]
+"""Kind of a document: it shows media such as video and sound, nothing but pictures, or nothing but its text."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""The kind of several documents is the first of these that there is among them."""
 
 
 @dataclass(frozen=True)
@@ -47,42 +50,20 @@ class PresentedDocument:
         return _digest([turns, text, self.media_key()])[:32]
 
 
-class Presentation:
-    """How a stock task presents its documents to one kind of model.
+def present(stock: Any, document: Mapping[str, Any], *, chat: bool) -> PresentedDocument:
+    """Present a document to one kind of model.
 
     Only what that kind gets is called: some tasks' functions for one kind change what those for the other give later.
 
     Args:
         stock: lmms-eval's task.
+        document: of it.
         chat: whether the model takes messages.
     """
-
-    def __init__(self, stock: Any, *, chat: bool) -> None:
-        self._stock, self._chat = stock, chat
-
-    def present(self, document: Mapping[str, Any]) -> PresentedDocument:
-        if self._chat:
-            conversation, media = Conversation.of(self._stock.doc_to_messages(document))
-            return PresentedDocument(conversation, tuple(map(_opened, media)))
-        return PresentedDocument(None, tuple(map(_opened, self._stock.doc_to_visual(document) or ())))
-
-    def media(self, document: Mapping[str, Any]) -> list[Any]:
-        """Return what `SampleRequest.load_images` is: everything that the document shows."""
-        return list(self.present(document).media)
-
-    def texts(self, document: Mapping[str, Any]) -> list[str]:
-        """Return the texts that a document is asked with: of a chat model's messages one a part."""
-        if not self._chat:
-            text = self._stock.doc_to_text(document)
-            return [text] if isinstance(text, str) else []
-        conversation = self.present(document).conversation
-        turns = conversation.turns if conversation is not None else ()
-        return [part["text"] for turn in turns for part in turn["content"] if part["type"] == "text"]
-
-    def kind(self, documents: Iterable[Mapping[str, Any]]) -> Kind:
-        """Kind of the documents: "other" where one shows more than pictures, "text" where none shows anything."""
-        kinds = {self.present(document).kind for document in documents}
-        return "other" if "other" in kinds else "pictures" if "pictures" in kinds else "text"
+    if chat:
+        conversation, media = Conversation.of(stock.doc_to_messages(document))
+        return PresentedDocument(conversation, tuple(map(_opened, media)))
+    return PresentedDocument(None, tuple(map(_opened, stock.doc_to_visual(document) or ())))
 
 
 def _opened(media: Any) -> Any:

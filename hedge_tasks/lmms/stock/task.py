@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lmms_eval.api.task import ConfigurableMessagesTask, ConfigurableTask
@@ -15,8 +16,7 @@ from loguru import logger
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
-from hedge_tasks.data.option_order import options_in
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.evaluation import TEMPLATE_FILE, own_folder
 from hedge_tasks.judging import Case, Judge, Verdict, configured_judge
 from hedge_tasks.judging.config import ENVIRONMENT
@@ -24,25 +24,18 @@ from hedge_tasks.judging.references import NoJudge
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import chosen_filters
 from hedge_tasks.lmms.settings import TEXT_NOISE, DocumentSettings
-from hedge_tasks.lmms.stock.data import built, group_column, id_column, type_column, with_local_copy
 from hedge_tasks.lmms.stock.judge import Probes, StockJudge, spread, target_text
 from hedge_tasks.lmms.stock.names import NONE, StockOptions
-from hedge_tasks.lmms.stock.presentation import Presentation
+from hedge_tasks.lmms.stock.presentation import KINDS, present
 from hedge_tasks.lmms.stock.scoring import StockAnswer, StockScoring, copied
 from hedge_tasks.lmms.task import HedgeTask
-from hedge_tasks.measures.forced_options import FORCED_ROWS, forced_measures, offered_facts
-from hedge_tasks.measures.measure import by_name
 from hedge_tasks.measures.standard_measures import known_measures
-from hedge_tasks.replies import read_option
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 
 _LENGTHS = ("max_new_tokens", "max_gen_toks", "max_tokens")
 _SAMPLING = ("temperature", "do_sample", "num_beams", "top_p", "top_k")
 """Settings of a stock task that a sampling plan has its own of."""
-
-_THOUGHTS = [["<think>", "</think>"], ["<thinking>", "</thinking>"]]
-"""Text that lmms-eval strips for tasks with `auto_strip_thinking`."""
 
 _WORKERS = 4
 
@@ -78,30 +71,30 @@ class StockTask(HedgeTask):
             raise ConfigError(f"{name}: {config.get('task')} {kind}; hedge: samples answers (generate_until)")
         self._options = options
         self._source = (str(config.get("dataset_path")), config.get("dataset_name"))
+        kind = ConfigurableMessagesTask if chat else ConfigurableTask
         # A copy: lmms-eval changes what it gets.
-        own = with_local_copy(copied(config), name)
-        kinds = ConfigurableMessagesTask if chat else ConfigurableTask
-        self._stock = built(kinds, own, options.model or model_name, self._source)
+        self._stock = kind(config=copied(config), model_name=options.model or model_name)
         self._split = str(self._stock.config.test_split or self._stock.config.validation_split)
         self._documents = self._stock.dataset[self._split]
-        self._presentation = Presentation(self._stock, chat=chat)
-        self._kind = self._presentation.kind(self._sample())
+        self._present = partial(present, self._stock, chat=chat)
+        kinds = {self._present(self._documents[row]).kind for row in spread(len(self._documents))}
+        self._kind = next(kind for kind in KINDS if kind in {*kinds, "text"})
         self._scoring = StockScoring(self._stock)
+        self._check_columns(name)
         self._stock_answers: dict[tuple[str, int], StockAnswer] = {}
         self._rows: dict[str, int] = {}
         self._rows_by_key: dict[str, int] = {}
-        self._without_pictures = 0
         self._start(
             DocumentSettings(
                 prompt=name,
                 question="",
                 answer="",
                 images=(),
-                id=id_column(self._documents, options.id, name),
-                group=group_column(self._documents, options.group, name),
-                question_type=type_column(self._documents, options.question_type, name),
+                id=options.id,
+                group=options.group,
+                question_type=options.question_type,
             ),
-            measures={**known_measures(), **by_name(forced_measures())},
+            measures=known_measures(),
             judge=self._build_judge(name),
             prompt=Prompt(name=name, user="{question}"),
         )
@@ -111,8 +104,14 @@ class StockTask(HedgeTask):
 
     # --- building -----------------------------------------------------------------------------------------------------
 
-    def _sample(self) -> list[Mapping[str, Any]]:
-        return [self._documents[row] for row in spread(len(self._documents))]
+    def _check_columns(self, name: str) -> None:
+        """Refuse columns that are not there, and ids that documents share."""
+        columns, ids = self._documents.column_names, self._options.id
+        for column in (ids, self._options.group, self._options.question_type):
+            if column is not None and column not in columns:
+                raise unknown(f"column of {name}", column, columns)
+        if ids is not None and len(set(map(str, self._documents[ids]))) < len(self._documents):
+            raise ConfigError(f"{name}: documents share values of {ids!r}; leave out id= to number them")
 
     def _build_judge(self, name: str) -> Judge:
         self._probes: Probes | None = None
@@ -134,23 +133,14 @@ class StockTask(HedgeTask):
         stock = self._stock.config
         template = load_yaml_config(str(own_folder(TEMPLATE_FILE)))
         del template["class"]
-        sampling, metrics = (
-            {**template["generation_kwargs"], **_limits(stock.generation_kwargs, name)},
-            template["metric_list"],
-        )
+        sampling = {**template["generation_kwargs"], **_limits(stock.generation_kwargs, name)}
+        metrics = template["metric_list"]
         if self._kind == "text":
-            logger.info("{}: a text task; its noisy answers are to another wording ({})", name, TEXT_NOISE)
             sampling["perturbation"] = TEXT_NOISE
         if self._kind == "other":
-            logger.warning(
-                "{}: it shows more than pictures (video, sound), and there is no noise for that: n_noisy is 0, and "
-                "VASE is left out",
-                name,
-            )
+            logger.warning("{}: there is no noise for video and sound: n_noisy is 0, and VASE is left out", name)
             sampling["n_noisy"] = 0
             metrics = [entry for entry in metrics if entry["metric"] != "vase_auroc"]
-        if any(map(self.choices, self._sample())):
-            metrics = [*metrics, *({"metric": row} for row in (*FORCED_ROWS, "option_entropy_auroc"))]
         return {
             **template,
             "task": name,
@@ -158,10 +148,10 @@ class StockTask(HedgeTask):
             "dataset_name": self._source[1],
             "test_split": self._split,
             "num_fewshot": stock.num_fewshot,
-            "generation_kwargs": {**sampling, **self._options.plan},
+            "generation_kwargs": sampling,
             "metric_list": metrics,
             "filter_list": chosen_filters(template["filter_list"]),
-            "reasoning_tags": stock.reasoning_tags or (_THOUGHTS if stock.auto_strip_thinking else None),
+            "reasoning_tags": stock.reasoning_tags,
             "cluster_key": stock.cluster_key,
             "score_key": stock.score_key,
             "metadata": stock.metadata if isinstance(stock.metadata, dict) else None,
@@ -195,26 +185,6 @@ class StockTask(HedgeTask):
     def doc_to_visual(self, doc: Mapping[str, Any]) -> Any:
         return self._stock.doc_to_visual(doc)
 
-    def choices(self, document: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """Return the letters of the question's options, where it has some and one of them is the right answer."""
-        letters = {tuple(option.letter for option in options_in(text)) for text in self._presentation.texts(document)}
-        offered = letters - {()}
-        only = offered.pop() if len(offered) == 1 else ()
-        return only if self._right_letter(document) in only else None
-
-    def _right_letter(self, document: Mapping[str, Any]) -> str:
-        return target_text(self._stock, document).strip().strip("().: ").upper()
-
-    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
-        options = {option.letter: option.text for option in options_in(answers.question or "")}
-        cut = answers.baseline.finish == "length"
-        reading = read_option(answers.baseline.text, options, cut=cut) if options else None
-        firm = reading is not None and not reading.soft
-        return {
-            **offered_facts(answers, self._right_letter(document)),
-            "option_said": reading.value if reading is not None and firm else None,
-        }
-
     def fewshot_context(self, *args: Any, **kwargs: Any) -> Any:
         return self._stock.fewshot_context(*args, **kwargs)
 
@@ -229,32 +199,14 @@ class StockTask(HedgeTask):
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        if self._kind == "other" and (self.plan.noisy_count or self.plan.image_check):
-            raise ConfigError(
-                f"{self.config.task}: it shows more than pictures, which nothing here perturbs; leave n_noisy and "
-                "image_check at 0"
-            )
-
-    def _announce(self, processes: int) -> None:
-        super()._announce(processes)
-        perturbs_pictures = self.plan.noise.settings().get("kind", "image") == "image"
-        if self._without_pictures and self.plan.noisy_count and perturbs_pictures:
-            logger.warning(
-                "{}: {} of {} documents show no picture, and noise on pictures changes nothing of them: their noisy "
-                "answers are further clean ones",
-                *(self.config.task, self._without_pictures, len(self._instances)),
-            )
-
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
         doc = self._documents[doc_id]
-        presented, settings = self._presentation.present(doc), self._settings
-        if presented.kind == "other" and self.plan.noisy_count:
+        presented, settings = self._present(doc), self._settings
+        if presented.kind == "other" and (self.plan.noisy_count or self.plan.image_check):
             raise ConfigError(
-                f"{self.config.task}: document {doc_id} shows more than pictures, which nothing perturbs: n_noisy=0"
+                f"{self.config.task}: document {doc_id} shows more than pictures, which nothing perturbs; n_noisy and "
+                "image_check have to be 0"
             )
-        self._without_pictures += not presented.media
         self._data.image_keys[doc_id] = media = presented.media_key()
         id_ = self._data.id(doc_id, doc)
         self._rows[id_] = doc_id
@@ -266,7 +218,7 @@ class StockTask(HedgeTask):
             # The row tells apart those that ask and show the same.
             key=key if self._rows_by_key.setdefault(key, doc_id) == doc_id else f"{key}.{doc_id}",
             question=ctx,
-            load_images=self._presentation.media,
+            load_images=lambda document: list(self._present(document).media),
             reference=target_text(self._stock, doc),
             group=group or None,
             conversation=presented.conversation,
@@ -345,6 +297,6 @@ def _limits(generation_kwargs: Mapping[str, Any] | None, task: str) -> dict[str,
     if "until" in settings:
         until = settings["until"]
         limits["until"] = [text for text in ([until] if isinstance(until, str) else until) if text]
-    for key in settings.keys() - {*_LENGTHS, *_SAMPLING, "until"}:
-        logger.warning("{}: its generation setting {}={!r} is not handed on", task, key, settings[key])
+    if left := settings.keys() - {*_LENGTHS, *_SAMPLING, "until"}:
+        logger.warning("{}: its generation settings {} are not handed on", task, ", ".join(sorted(left)))
     return limits
