@@ -72,6 +72,7 @@ def data(
         for example in _judged(path, asked_with, images, options)
         if not _refused(example, reasons)
     ]
+    controls = made.check_labels(judged, asked_with)
     tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
     pairs = made.pairs_of(judged, asked_with, _twin_outcome(twin_outcome, asked_with), sentences=sentences)
     verifiers = [model_from(spec) for spec in verifier]
@@ -79,6 +80,7 @@ def data(
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
         "seed": seed,
         "refused": dict(sorted(reasons.items())),
+        "label_controls": controls,
         "verifiers": [dict(model.identity) for model in verifiers],
     }
     if verifiers and pairs:
@@ -91,6 +93,8 @@ def data(
     notes = []
     if pairs and not verifiers:
         notes.append(f"Warning: nobody checked that the {len(pairs)} made wrong answers are wrong; name a --verifier")
+    if not controls:
+        notes.append("Warning: no answer is its reference or the contrary: whoever labelled them passed no control")
     notes.append(f"Next: {typed('judge', 'train', out, '--base', 'Qwen/Qwen2.5-VL-3B-Instruct', '--out', 'judge')}")
     return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": notes}
 

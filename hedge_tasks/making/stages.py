@@ -121,7 +121,7 @@ class Asking:
         seed: Of the whole making.
         stop: Ends pauses between retries once it is set.
         steps: What happened, in its order: counted in the report.
-        controls: (verifier, kind, question with a known answer) -> whether it was answered right.
+        controls: (model, kind, text with a known answer) -> whether it was answered right.
     """
 
     row: str
@@ -133,6 +133,11 @@ class Asking:
     stop: threading.Event = field(default_factory=threading.Event)
     steps: list[str] = field(default_factory=list)
     controls: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+
+    def control(self, model: Model, kind: str, text: str, right: bool) -> bool:
+        """Note whether a model answered a question with a known answer right; returns it."""
+        self.controls[model.name, kind, text] = right
+        return right
 
     def ask(
         self,
@@ -191,7 +196,7 @@ class Made:
         steps: How often each step happened, over all source rows.
         rejected: Why rows came to nothing, with how many each.
         unfinished: Ids of source rows whose requests failed, with the reason; run again to finish them.
-        controls: (verifier, kind) -> controls answered right, and all.
+        controls: (model, kind) -> controls answered right, and all.
         account: What the asking cost.
         total, accepted: Source rows, and those that something was made of.
     """

@@ -18,11 +18,13 @@ from hedge_tasks.judging.prompt import JudgePrompt
 from hedge_tasks.llm.models import Model
 from hedge_tasks.making.digests import digest_number
 from hedge_tasks.making.gate.attack import Attack, AttackedItem, check_floors, floors_by_stratum
+from hedge_tasks.making.gate.refuse import folded
 from hedge_tasks.making.gate.twins import reworded, wrong_twin
 from hedge_tasks.making.gate.verify import (
     CONTRADICTED,
     VERIFIER,
     OpenBook,
+    check_controls,
     checked,
     evidence_verdicts,
     outcome,
@@ -152,6 +154,28 @@ class _Pair(NamedTuple):
     @property
     def id(self) -> str:
         return self.wrong.case.id
+
+
+def check_labels(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> int:
+    """Refuse labels of somebody who does not know a reference, or its contrary, where it is the answer that was judged.
+
+    Returns:
+        The number of such answers.
+
+    Raises:
+        DataError: Too many of either have the wrong label, as `check_controls`.
+    """
+    labels = {outcome.key: outcome.label for outcome in prompt.outcomes}
+    controls: dict[tuple[str, str], tuple[int, int]] = {}
+    for example in examples:
+        answer, truth = folded(example.case.answer), example.case.reference
+        for kind, text, label in (("reference itself", truth, 0), ("reference wrong by a word", wrong_twin(truth), 1)):
+            if text and answer == folded(text):
+                right, n = controls.get(("whoever labelled the answers", kind), (0, 0))
+                right += labels[str(example.outcome)] == label
+                controls["whoever labelled the answers", kind] = right, n + 1
+    check_controls(controls)
+    return sum(n for _, n in controls.values())
 
 
 def attacked_examples(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[AttackedItem]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hedge_tasks.making.gate.attack import AttackedItem
 from hedge_tasks.making.shale.pictures import ScenePictures, picture_scenario, seed_of
-from hedge_tasks.making.shale.records import Scene, templates
+from hedge_tasks.making.shale.scenes import Scene, templates
 from hedge_tasks.perturb import Noise, Wording, build_noise
 from hedge_tasks.suites.shale.items import (
     CLEAN,
