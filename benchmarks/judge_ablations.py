@@ -172,10 +172,10 @@ def train(folder: Path, base: Path, one: Configuration, steps: int) -> Mapping[s
         "trained": one.part,
         "learning_rate": RATES[one.part],
         "lora_dropout": 0,
-        "accumulate": 1,
-        "batch_size": 16,
-        "epochs": 1000,
-        "save_every": steps,
+        "gradient_accumulation_steps": 1,
+        "per_device_train_batch_size": 16,
+        "num_train_epochs": 1000,
+        "save_steps": steps,
     }
     changes = [part for key, value in recipe.items() for part in ("--set", f"{key}={value}")]
     facts: Mapping[str, Any] = {}

@@ -27,8 +27,7 @@ from hedge_tasks.making.shale.construction import ShaleMaking
 from hedge_tasks.making.shale.drawing import draw
 from hedge_tasks.making.shale.drawn import DrawnGenerator
 from hedge_tasks.making.shale.pictures import PictureMaking
-from hedge_tasks.making.shale.records import Scene, pools
-from hedge_tasks.making.shale.scenes import drawn_scenes
+from hedge_tasks.making.shale.scenes import Scene, pools, scenes_of
 from hedge_tasks.perturb.induction import PRESETS
 from hedge_tasks.perturb.induction_image import draw_style
 from hedge_tasks.suites.shale.items import ASPECTS, ShaleItem, options_of
@@ -88,7 +87,7 @@ def grey(image: Image.Image) -> bool:
 
 
 def about_styles(per_aspect: int, seed: int) -> None:
-    made = [scene for aspect in ASPECTS for scene in drawn_scenes(aspect, per_aspect, seed=seed)]
+    made = [scene for aspect in ASPECTS for scene in scenes_of(aspect, per_aspect, seed=seed, drawn=True)]
     pictures = {scene.id: shown(scene) for scene in made}
     print("| style | pictures told | of flags | colours named | grey pictures |\n|---|---|---|---|---|")
     for style in PRESETS["shale_sty"].styles:

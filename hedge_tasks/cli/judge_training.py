@@ -226,6 +226,6 @@ def train(
     changed = dict(key_and_value("--set", text, empty=True) for text in set)
     used = read_recipe(recipe, {key: yaml.safe_load(value) for key, value in changed.items()})
     done = train_judge(data, base, out, used, revision=revision, max_steps=max_steps, kinds=kinds_of(kinds))
-    model = f"{base},peft={done.weights}" if used.trained == ADAPTERS else str(done.weights)
+    model = f"{base},peft={done.weights}" if used["trained"] == ADAPTERS else str(done.weights)
     check = typed("judge", "--check", "LABELS", "--judge", f"hf:model={model},prompt=...")
-    return {**vars(done), "trained": used.trained, "notes": [f"Next: {check}"]}
+    return {**vars(done), "trained": used["trained"], "notes": [f"Next: {check}"]}

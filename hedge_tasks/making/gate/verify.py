@@ -8,8 +8,7 @@ first or the second; who goes by the frames alone says the same of both.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import DataError
@@ -67,9 +66,6 @@ class EvidenceVerdict:
     verifier: str
     verdict: str
     quote: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def evidence_verdicts(evidence: OpenBook, candidate: str, asking: Asking) -> tuple[EvidenceVerdict, ...]:

@@ -14,7 +14,6 @@ from hedge_tasks.making.commands import MakingOptions, check_counts, cost_facts,
 if TYPE_CHECKING:
     from hedge_tasks.data.local_data import ReadImage
     from hedge_tasks.judging.review import ReviewItem
-    from hedge_tasks.making.gate.accept import AcceptedSet
     from hedge_tasks.making.gate.attack import AttackedItem
     from hedge_tasks.making.gate.refuse import Written
     from hedge_tasks.making.medhallmark.construction import MadeItem
@@ -30,8 +29,6 @@ _SUMMARY = (
     "their own."
 )
 _CLOSED = re.compile(r"\s*(yes|no)\b", re.IGNORECASE)
-_PUBLISHED = {"conventional": 2871, "confidence": 1350, "counterfactual": 1320, "irg": 1800}
-"""Items of the paper's set (section 3.4)."""
 
 _CLAIM = "Does the question, or the answer, say something that is not so?"
 
@@ -101,7 +98,7 @@ def _rows(
 ) -> tuple[list[VqaRow | ReportRow], dict[str, int]]:
     """Rows whose image can be shown, and how many were left out, by reason."""
     from hedge_tasks.data.pictures import image_file_fault
-    from hedge_tasks.making.medhallmark.sources import check_ids, read_reports, read_vqa
+    from hedge_tasks.making.medhallmark.sources import read_reports, read_vqa
 
     def fault(name: str) -> str | None:
         content = read_image(name)
@@ -110,7 +107,6 @@ def _rows(
 
     vqa, reports = read_vqa(vqa_files), read_reports(report_files)
     rows: list[VqaRow | ReportRow] = [*vqa.rows[:limit], *reports.rows]
-    check_ids(rows)
     faults = {name: fault(name) for name in dict.fromkeys(row.image for row in rows)}
     left_out = Counter(why for row in rows if (why := faults[row.image]) is not None)
     left_out["an empty cell in the source"] = len(vqa.left_out) + len(reports.left_out)
@@ -141,9 +137,8 @@ def _set(
     levels = sum(entry.item.answer is not None and entry.item.category is None for entry in items)
     warnings = [f"{levels} wrong answers have no level: give --judge, or let people say it"] if levels else []
     settings, writers = run.settings(models, sources=sources, looked_at=len(labels)), models["writer"]
-    title, tables = "Med-HallMark, made again", _tables(accepted)
     names = [model.name for model in writers]
-    card = CardText(title, run.licence, _SUMMARY, settings, accepted.attacks, warnings, tables, names)
+    card = CardText("Med-HallMark, made again", run.licence, _SUMMARY, settings, accepted.attacks, warnings, names)
     describe_set(out, accepted.made, card, files)
     return result_facts(accepted.made, "rows", list(files.values()), warnings)
 
@@ -186,19 +181,3 @@ def _reviewed(items: Sequence[MadeItem]) -> list[ReviewItem]:
             texts = {"Question": entry.origin, "Evidence": entry.truth, "To judge": str(text)}
             reviewed.append(ReviewItem(item.id, texts, _CLAIM))
     return reviewed
-
-
-def _tables(accepted: AcceptedSet) -> dict[str, tuple[Sequence[str], list[list[str]]]]:
-    """The contents of the set: header and rows by title."""
-    items: Sequence[MadeItem] = accepted.made.rows
-    parts = Counter((entry.part, entry.dimension) for entry in items)
-    levels = Counter(entry.item.category or "left to people" for entry in items if entry.item.answer is not None)
-
-    rows = [
-        [part, dimension or "not told", str(n), f"{_PUBLISHED[part]:,}"]
-        for (part, dimension), n in sorted(parts.items())
-    ]
-    return {
-        "Items by part and dimension": (("part", "dimension", "items", "part in the paper"), rows),
-        "Answers of the model by level": (("level", "answers"), [[name, str(n)] for name, n in sorted(levels.items())]),
-    }

@@ -68,7 +68,7 @@ def medhallu(
     judges, verifiers = ([model_from(spec) for spec in specs] for specs in (judge, verifier))
     models = construction.models_of(model_from(generator), judges, model_from(critic) if critic else None, verifiers)
     read = read_questions(source, split=split, licence=run.licence)
-    questions = read.questions[:limit]
+    questions = read.rows[:limit]
     if candidates is None:
         stages = construction.stages_of(len(judges), len(models["verifier"]), attempts)
     else:

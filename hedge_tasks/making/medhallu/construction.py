@@ -392,7 +392,7 @@ def _row(
         "Refined": checked.candidate.refined,
         "Error": checked.candidate.error,
         "Entailment": {"hallucinated_to_true": forth, "true_to_hallucinated": back},
-        "Findings": [verdict.to_dict() for verdict in checked.verdicts],
+        "Findings": [asdict(verdict) for verdict in checked.verdicts],
         "Votes": [asdict(vote) for vote in checked.votes],
         "Generator": asking.models["generator"][0].name,
     }

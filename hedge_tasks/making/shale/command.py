@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +87,8 @@ def _set(run: MakingOptions, out: Path, making: ShaleMaking, result: MadeScenes)
     if doubtful:
         warnings.append(f"{len(doubtful)} pictures wait for people (review.html); they are not in the set")
     licence = run.licence or ("apache-2.0" if making.draws else None)  # drawings and pools are ours
-    settings, tables = run.settings({}, **making.settings()), distributions(result)
-    card = CardText("SHALE, made again", licence, _SUMMARY, settings, accepted.attacks, warnings, tables)
+    settings = run.settings({}, **making.settings())
+    card = CardText("SHALE, made again", licence, _SUMMARY, settings, accepted.attacks, warnings)
     describe_set(out, accepted.made, card, built.files)
     return result_facts(accepted.made, "scenes", list(built.files.values()), warnings)
 
@@ -107,18 +106,3 @@ def reviewed(scenes: Iterable[ScenePictures], outcome: str) -> Iterable[ReviewIt
                 texts = {"Has to show": statement, **({"In doubt because": verdict.reason} if verdict.reason else {})}
                 picture = result.pictures[scenario].open()
                 yield ReviewItem(picture_id(scene, scenario), texts, _CLAIM, [picture])
-
-
-def distributions(result: MadeScenes) -> dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]]:
-    """The contents of the set, as the paper's Figure 1 draws it: header and rows by title."""
-    from hedge_tasks.suites.shale.items import CLEAN, TASKS
-
-    def counted(name: str, pairs: Sequence[tuple[str, str]]) -> tuple[Sequence[str], list[list[str]]]:
-        counts, rows = Counter(pairs), dict.fromkeys(row for row, _ in pairs)
-        return (name, *TASKS), [[row, *(str(counts[row, task]) for task in TASKS)] for row in rows]
-
-    clean = [item for item in result.items if item.scenario == CLEAN]
-    return {
-        "Items by aspect (clean)": counted("aspect", [(item.aspect, item.task) for item in clean]),
-        "Items by scenario": counted("scenario", [(item.scenario, item.task) for item in result.items]),
-    }
