@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import judge_from
 from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.prompt import load_judge_prompt
@@ -23,6 +23,7 @@ from hedge_tasks.making.judging.examples import (
     TWIN,
     TrainingExample,
     attacked_examples,
+    check_labels,
     conversation,
     kind_of,
     pairs_of,
@@ -85,6 +86,26 @@ def test_every_reference_has_a_twin_that_is_wrong_and_nothing_tells_them_apart()
     assert "heart" in first[0].case.answer
     assert "right lung" in second[1].case.answer
     assert pairs_of([TrainingExample(case(1), "critical", "g")], prompt, "attribute") == []  # "a dog" has no contrary
+
+
+@pytest.mark.parametrize(
+    ("labels", "complaint"),
+    [((0, 1), None), ((1, 1), "12 of 12 controls .reference itself"), ((0, 0), "12 of 12 .*wrong by a word")],
+)
+def test_labels_of_who_does_not_know_the_reference_are_refused(labels: tuple[int, int], complaint: str | None) -> None:
+    prompt = load_judge_prompt("hedge_binary")
+    texts = [(f"The mass {n} is in the left lung.", f"The mass {n} is in the right lung.") for n in range(12)]
+    keys = {outcome.label: outcome.key for outcome in prompt.outcomes}
+    examples = [
+        TrainingExample(case(n, answer, pair[0]), keys[label], f"picture {n}")
+        for n, pair in enumerate(texts)
+        for answer, label in zip(pair, labels, strict=True)
+    ]
+    if complaint is None:
+        assert check_labels(examples, prompt) == 24
+    else:
+        with pytest.raises(DataError, match=complaint):
+            check_labels(examples, prompt)
 
 
 def test_no_picture_stands_on_both_sides() -> None:
@@ -325,7 +346,7 @@ def test_kinds_of_conversations_and_the_papers_recipe_are_known() -> None:
     ]
     with pytest.raises(ConfigError, match="did you mean 'task'"):
         kinds_of("tasks")
-    with pytest.raises(ConfigError, match="trained"):
+    with pytest.raises(ConfigError, match="part to train"):
         read_recipe(None, {"trained": "conector"})
     paper = read_recipe(Path("paper"))
     assert (paper["trained"], paper["learning_rate"], paper["num_train_epochs"]) == ("language_model", 2e-5, 2)

@@ -136,6 +136,16 @@ def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path,
 # --- adversaries ------------------------------------------------------------------------------------------------------
 
 
+def test_a_judge_of_levels_that_does_not_know_the_truth_has_no_say(tmp_path: Path, images: Path) -> None:
+    def one_level(body: dict[str, Any]) -> str:
+        return '{"reason": "", "category": "critical"}' if body["model"] == "judge" else play(body)
+
+    made = made_by(one_level, tmp_path, images, vqa_rows(12), {**ROLES, "answerer": ["answerer"], "judge": ["judge"]})
+    assert {entry.item.category for entry in made.rows if entry.item.answer} == {"correct", None}
+    with pytest.raises(DataError, match=r"judge takes 3 of 3 controls \(truth in other words\)"):
+        accepted(made)
+
+
 def test_verifiers_that_take_everything_for_the_same_end_the_making(tmp_path: Path, images: Path) -> None:
     def gullible(body: dict[str, Any]) -> str:
         text = "\n".join(texts_of(body))

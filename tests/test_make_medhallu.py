@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from scripted_making import Script, Scripted, killed_at, models_by
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.making.gate.verify import check_controls
 from hedge_tasks.making.medhallu.construction import (
     OFF_TOPIC,
     MedHallu,
@@ -143,6 +145,26 @@ def test_a_judge_that_goes_by_the_place_is_not_deceived(tmp_path: Path) -> None:
     made = made_by(lambda body: '{"more_accurate": 2}' if "answer_1" in asked_of(body) else play(body), tmp_path, 1)
     assert made.rows[0]["Fallback"]
     assert {vote["fooled"] for vote in made.rows[0]["Votes"]} == {False}
+
+
+def test_judges_by_chance_or_by_looks_are_no_judges(tmp_path: Path) -> None:
+    coin = random.Random(0)
+
+    def looks(body: dict[str, Any]) -> str:
+        fields = asked_of(body)
+        shorter = len(fields["answer_1"]) < len(fields["answer_2"])
+        return json.dumps({"more_accurate": 1 if shorter else 2})
+
+    for name, judge in {
+        "coin": lambda body: json.dumps({"more_accurate": coin.choice((1, 2))}),
+        "looks": looks,
+    }.items():
+        made = made_by(
+            lambda body, judge=judge: (judge if "answer_1" in asked_of(body) else play)(body), tmp_path / name
+        )
+        with pytest.raises(DataError, match=r"judge-\d takes .* \(truth beside an answer to nothing\)"):
+            check_controls(made.controls)
+    assert all(row["Fallback"] for row in made.rows)  # nobody is believed to be deceived
 
 
 def test_difficulty_counts_the_judges_that_were_deceived() -> None:
