@@ -83,7 +83,7 @@ def named(scene: Scene, styled: Image.Image) -> bool:
 
 def grey(image: Image.Image) -> bool:
     pixels = np.asarray(image, int)
-    return bool((pixels.max(-1) - pixels.min(-1)).max() <= 8)
+    return (pixels.max(-1) - pixels.min(-1)).max() <= 8
 
 
 def about_styles(per_aspect: int, seed: int) -> None:

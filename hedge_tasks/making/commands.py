@@ -58,7 +58,7 @@ def check_counts(**counts: int | None) -> None:
 
 
 def cost_facts(stages: Mapping[str, MakingStage], models: Models, rows: Sequence[Any]) -> tuple[dict[str, Any], int]:
-    """What a making will cost, as the facts of a command."""
+    """The price of a making, as the facts of a command."""
     from hedge_tasks.making.stages import cost
 
     characters = sum(len(str(part)) for row in rows for part in astuple(row)) / max(1, len(rows))

@@ -30,7 +30,6 @@ def medhallu(
     judge: tuple[str, ...] = (),
     verifier: tuple[str, ...] = (),
     critic: str | None = None,
-    no_fallback: bool = False,
     attempts: int = 5,
     candidates: int | None = None,
     nli: str | None = None,
@@ -49,7 +48,6 @@ def medhallu(
         verifier: model=NAME,url=...: says with the knowledge before it whether an answer is wrong, the judges if not
             given; may be given again.
         critic: model=NAME,url=...: says what gives an answer away, the generator if not given.
-        no_fallback: Leave out answers that deceive no judge.
         attempts: Generations a question at most.
         candidates: In place of a set, write so many candidates a question, those that fail as well (the paper: 50),
             for `hedge paper candidates`.
@@ -79,7 +77,7 @@ def medhallu(
     if build is None:
         compares = construction.ModelComparison(nli, embedding)
         compares.load()
-        build = construction.MedHallu(compares, attempts, not no_fallback)
+        build = construction.MedHallu(compares, attempts)
     result = make(questions, build, stages, models, out, seed=run.seed, concurrency=concurrency)
     result = result.with_left_out({"no question or answer in the source": len(read.left_out)} if read.left_out else {})
     if candidates is not None:

@@ -282,12 +282,10 @@ class MedHallu:
     Attributes:
         compares: Texts.
         attempts: Generations a question at most.
-        fallback: Whether an answer that deceives nobody is taken where there is no better one.
     """
 
     compares: TextComparison
     attempts: int = 5
-    fallback: bool = True
 
     def __call__(self, question: SourceQuestion, asking: Asking) -> list[dict[str, Any]]:
         """Return the row of one question. Raises Rejected where there is none."""
@@ -323,7 +321,7 @@ class MedHallu:
 
     def _nearest(self, question: SourceQuestion, tried: Sequence[CheckedAnswer], asking: Asking) -> dict[str, Any]:
         usable = [checked for checked in tried if checked.votes]
-        if not usable or not self.fallback:
+        if not usable:
             raise Rejected(f"every candidate fails: {tried[-1].fault}" if tried else "nothing that could be read")
         similar = [self.compares.cosine(checked.candidate.answer, question.answer) for checked in usable]
         best = similar.index(max(similar))

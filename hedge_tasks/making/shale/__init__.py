@@ -6,6 +6,6 @@
     items         the questions of accepted scenes
     construction  all of it in its order; `command` writes the set
 
-`elements.json` has our own words by type, `templates.json` the templates and facts for image generators that take prompts, and
-`pools.json` those of what can be drawn by code.
+`elements.json` has our own words by type, `templates.json` the templates and facts for image generators that take
+prompts, and `pools.json` those of what can be drawn by code.
 """
