@@ -253,22 +253,21 @@ def all_alike(size: int, fooling: int, n: int) -> float:
 
 
 def _nearness(questions: Sequence[ClusteredQuestion], metric: str) -> Number:
-    """What deceives less what does not, of clusters in the mean of questions that have both.
-
-    A cluster deceives where more than half of its labelled candidates do.
-    """
-    differences = []
-    for question in questions:
-        sides: dict[bool, list[float]] = {True: [], False: []}
-        for places in question.members() if question.closeness[metric] else ():
-            fooling = sum(question.fooled[place] is True for place in places)
-            mean = _mean([question.closeness[metric][place] for place in places])
-            sides[2 * fooling > len(places)].append(mean)
-        if all(sides.values()):
-            differences.append(_mean(sides[True]) - _mean(sides[False]))
+    """Clusters that deceive less those that do not, in the mean of questions that have both."""
+    sides = [_sides(question, question.closeness[metric]) for question in questions if question.closeness[metric]]
+    differences = [_mean(deceiving) - _mean(others) for deceiving, others in sides if deceiving and others]
     if not differences:
         return Number.undefined("no question has both kinds, or rouge-score is not installed", unit="question")
     return estimate_mean(differences, range(len(differences)))
+
+
+def _sides(question: ClusteredQuestion, values: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Means of the clusters that deceive, as more than half of their labelled candidates do, and of the others."""
+    sides: tuple[list[float], list[float]] = ([], [])
+    for places in question.members():
+        fooling = sum(question.fooled[place] is True for place in places)
+        sides[2 * fooling <= len(places)].append(_mean([values[place] for place in places]))
+    return sides
 
 
 def _mean(values: Sequence[float]) -> float:

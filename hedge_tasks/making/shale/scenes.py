@@ -240,25 +240,33 @@ def _seen_scene(aspect: str, place: int, seed: int) -> Scene | None:
     elif "answers_of" in template:  # the larger of two things, either of which may be the larger elsewhere
         pool, subject = _elements(rng.choice(template["answers_of"])), entity.text
         answer = rng.choice([e for e in pool if not e.excludes(entity)])
-    if "relations_of" in template:
-        relation = rng.choice([e.text for e in _elements(template["relations_of"]) if e.text != subject])
-    else:
-        settings = "outdoors" if kind in template.get("outdoors", ()) else template["settings"]
-        relation = rng.choice(templates()["settings"][settings])
+    relation = _relation(template, kind, subject, rng)
     beside = f"{subject} {relation}".lower().split()
-    possible = [e for e in pool if not e.excludes(answer) and e.noun not in beside]
-    rng.shuffle(possible)
-    # What is right of other pictures comes first.
-    possible.sort(key=lambda e: e.text not in template.get("shown", [e.text]))
-    near = sorted(possible[WRONG_OPTIONS:], key=lambda e: e.family != answer.family)[:_MOST_NEAR]
-    wrong = [e.text for e in possible[:WRONG_OPTIONS]]
+    wrong, near = _wrong_answers(answer, [e for e in pool if e.noun not in beside], template.get("shown"), rng)
     if template.get("smaller_misleads"):
         wrong = [subject, *wrong[: WRONG_OPTIONS - 1]]
     if len(wrong) < WRONG_OPTIONS:
         return None
     values = {"entity": subject, "relation": relation}
-    options = [*wrong, *(e.text for e in near)]
-    return _scene(aspect, template, values, answer.text, options, entity=subject.lower().split()[-1])
+    return _scene(aspect, template, values, answer.text, [*wrong, *near], entity=subject.lower().split()[-1])
+
+
+def _relation(template: Mapping[str, Any], kind: str, subject: str, rng: random.Random) -> str:
+    if "relations_of" in template:
+        return rng.choice([e.text for e in _elements(template["relations_of"]) if e.text != subject])
+    settings = "outdoors" if kind in template.get("outdoors", ()) else template["settings"]
+    return str(rng.choice(templates()["settings"][settings]))
+
+
+def _wrong_answers(
+    answer: _Element, pool: Sequence[_Element], preferred: Sequence[str] | None, rng: random.Random
+) -> tuple[list[str], list[str]]:
+    """Three wrong answers, what is right of other pictures first, and the others, the answer's siblings first."""
+    possible = [e for e in pool if not e.excludes(answer)]
+    rng.shuffle(possible)
+    possible.sort(key=lambda e: preferred is not None and e.text not in preferred)
+    near = sorted(possible[WRONG_OPTIONS:], key=lambda e: e.family != answer.family)[:_MOST_NEAR]
+    return [e.text for e in possible[:WRONG_OPTIONS]], [e.text for e in near]
 
 
 def _known_scene(aspect: str, place: int, seed: int) -> Scene:
