@@ -122,7 +122,7 @@ def train_judge(
         ConfigError: PEFT is not installed, or the checkpoints in `out` are of something else.
         DataError: The folder holds no conversations.
     """
-    from transformers import Trainer, TrainingArguments
+    from transformers import Trainer
     from transformers.trainer_utils import get_last_checkpoint
 
     rows, held_out = _rows(data, TRAIN, kinds), _rows(data, EVAL, frozenset(KINDS))
@@ -141,13 +141,7 @@ def train_judge(
     part = recipe["trained"]
     model, processor = _load(base, revision, recipe["dtype"])
     model = _with_adapters(model, recipe) if part == ADAPTERS else freeze_all_but(model, part)
-    arguments = TrainingArguments(
-        str(out / "checkpoints"),
-        max_steps=max_steps or -1,
-        report_to="none",
-        remove_unused_columns=False,
-        **{key: value for key, value in recipe.items() if key not in ("trained", "dtype", *_LORA)},
-    )
+    arguments = _arguments(recipe, out / "checkpoints", max_steps)
     collate = collator(processor)
     trainer = Trainer(model, arguments, collate, train_dataset=rows, eval_dataset=held_out or None)
     last = get_last_checkpoint(arguments.output_dir) if Path(arguments.output_dir).is_dir() else None
@@ -165,6 +159,14 @@ def train_judge(
     _write_card(result, identity, data)
     write_whole(out / _DONE, json.dumps({**vars(result), "weights": weights.name}, indent=2) + "\n")
     return result
+
+
+def _arguments(recipe: Recipe, checkpoints: Path, max_steps: int | None) -> Any:
+    from transformers import TrainingArguments
+
+    own = {key: value for key, value in recipe.items() if key not in ("trained", "dtype", *_LORA)}
+    fixed = {"report_to": "none", "remove_unused_columns": False}
+    return TrainingArguments(str(checkpoints), max_steps=max_steps or -1, **fixed, **own)
 
 
 def collator(processor: Any) -> Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]]:
