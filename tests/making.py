@@ -60,6 +60,8 @@ def play(body: dict[str, Any]) -> str:
     """A reply of whatever part is asked for, by the prompt's words and the model's name."""
     fields = asked_of(body)
     if "answer_1" in fields:
+        if "raises" not in fields["answer_1"] + fields["answer_2"]:  # a control
+            return json.dumps({"more_accurate": 1 if "True answer" in fields["answer_1"] else 2})
         wrong = 1 if "raises" in fields["answer_1"] else 2
         text = fields[f"answer_{wrong}"]
         judge = int(body["model"].removeprefix("judge-"))

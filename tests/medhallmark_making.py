@@ -99,7 +99,8 @@ def play(body: dict[str, Any]) -> str:
     if "a sentence about the image" in text:
         return json.dumps({"answer": answer_of(number_of(text))})
     if "You grade answers" in text:
-        return json.dumps({"reason": "the side", "category": "attribute"})
+        wrong = "right" in json.loads(texts_of(body)[-1])["answer_to_judge"]
+        return json.dumps({"reason": "the side", "category": "attribute" if wrong else "correct"})
     fields = asked_of(body)
     if "other_question" in fields:
         one, other = (

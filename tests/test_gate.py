@@ -45,7 +45,6 @@ TRUTH = "The biopsy of the left lung showed a benign lesion of 5 mm, and no surg
         ("Here is a plausible answer: " + TRUTH.replace("left", "right"), "about itself"),
         (TRUTH, "same as the truth"),
         (TRUTH.upper().rstrip("."), "same as the truth"),
-        (TRUTH.replace("5 mm", "0.5 cm"), "same as the truth"),
         (TRUTH.replace("left", "l\u0435ft"), "same as the truth"),  # a Cyrillic letter
         (f"{TRUTH} {TRUTH}", "same as the truth"),
         (f"So it is: {TRUTH}", "repeats the truth"),
@@ -77,8 +76,6 @@ def test_words_of_the_truth_are_no_markers() -> None:
     truth = "The false lumen of the dissection is patent; the cause is not clear."
     assert refused("The false lumen of the dissection is occluded; the cause is not clear.", truth) is None
     assert refused("NO PARKING 18-8", "NO PARKING 8-18") is None
-    assert refused("A then B", "B then A") == "same as the truth"
-    assert refused("A before B", "B before A") is None
 
 
 def test_stock_phrases_and_frames_are_found_in_any_order() -> None:
@@ -157,7 +154,7 @@ def test_a_verifier_has_to_know_a_reworded_truth_and_a_small_error(
     if verdict_of is honest or not controlled:
         check_controls(made.controls)
     else:  # one control is enough
-        with pytest.raises(DataError, match="verifier v takes 1 of 1 controls"):
+        with pytest.raises(DataError, match="v takes 1 of 1 controls"):
             check_controls(made.controls)
 
 
@@ -167,7 +164,7 @@ def test_a_verifier_has_to_know_a_reworded_truth_and_a_small_error(
 def test_controls_count_at_any_number(right: int, n: int, fails: bool) -> None:
     controls = {("good", "a"): (40, 40), ("doubtful", "a"): (right, n)}
     if fails:
-        with pytest.raises(DataError, match=f"verifier doubtful takes {n - right} of {n}"):
+        with pytest.raises(DataError, match=f"doubtful takes {n - right} of {n}"):
             check_controls(controls)
     else:
         check_controls(controls)

@@ -12,8 +12,7 @@ import pytest
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.cli.choices import key_and_value
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import judge_from
 from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.prompt import load_judge_prompt
@@ -24,12 +23,12 @@ from hedge_tasks.making.judging.examples import (
     TWIN,
     TrainingExample,
     attacked_examples,
+    check_labels,
     conversation,
     kind_of,
     pairs_of,
     reply_of,
     split,
-    supported_outcome,
 )
 from hedge_tasks.making.judging.training import collator, kinds_of, language_layers, read_recipe
 from hedge_tasks.models.tiny import vlm_path
@@ -82,11 +81,27 @@ def test_every_reference_has_a_twin_that_is_wrong_and_nothing_tells_them_apart()
     assert result.chance == 0.5  # the six levels are right or wrong
     assert (result.scores["equals the reference"].value or 1) < 0.7
     assert (result.scores["length"].value or 1) < 0.75
-    whole = TrainingExample(case(1, reference="The heart is normal. No effusion in the left lung."), "critical", "g")
-    [first, second] = pairs_of([whole], prompt, "attribute", sentences=True)
-    assert "heart" in first[0].case.answer
-    assert "right lung" in second[1].case.answer
     assert pairs_of([TrainingExample(case(1), "critical", "g")], prompt, "attribute") == []  # "a dog" has no contrary
+
+
+@pytest.mark.parametrize(
+    ("labels", "complaint"),
+    [((0, 1), None), ((1, 1), "12 of 12 controls .reference itself"), ((0, 0), "12 of 12 .*wrong by a word")],
+)
+def test_labels_of_who_does_not_know_the_reference_are_refused(labels: tuple[int, int], complaint: str | None) -> None:
+    prompt = load_judge_prompt("hedge_binary")
+    texts = [(f"The mass {n} is in the left lung.", f"The mass {n} is in the right lung.") for n in range(12)]
+    keys = {outcome.label: outcome.key for outcome in prompt.outcomes}
+    examples = [
+        TrainingExample(case(n, answer, pair[0]), keys[label], f"picture {n}")
+        for n, pair in enumerate(texts)
+        for answer, label in zip(pair, labels, strict=True)
+    ]
+    if complaint is None:
+        check_labels(examples, prompt)
+    else:
+        with pytest.raises(DataError, match=complaint):
+            check_labels(examples, prompt)
 
 
 def test_no_picture_stands_on_both_sides() -> None:
@@ -103,28 +118,13 @@ def test_no_picture_stands_on_both_sides() -> None:
         split(examples[:1], 0.5)
 
 
-def test_a_prompt_without_a_right_outcome_cannot_be_balanced(tmp_path: Path) -> None:
-    prompt = load_judge_prompt("hedge")
-    assert supported_outcome(prompt) == "supported"
-
-
 def test_an_unknown_key_of_the_recipe_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="did you mean 'epochs'"):
-        read_recipe(None, {"epoch": 3})
-    with pytest.raises(ConfigError, match="learning_rate"):
-        read_recipe(None, {"learning_rate": 0})
+    with pytest.raises(ConfigError, match="did you mean 'num_train_epochs'"):
+        read_recipe(None, {"num_train_epoch": 3})
     file = tmp_path / "recipe.yaml"
-    file.write_text("epochs: 1\n")
-    assert read_recipe(file, {"lora_rank": 2}).epochs == 1
-
-
-def test_a_value_of_the_recipe_may_be_left_empty() -> None:
-    assert key_and_value("--set", "max_length=", empty=True) == ("max_length", "")
-    for option, text in (("--set", "max_length"), ("--set", "=1")):
-        with pytest.raises(ConfigError, match="expected KEY=VALUE"):
-            key_and_value(option, text, empty=True)
-    with pytest.raises(ConfigError, match="expected KEY=VALUE"):
-        key_and_value("--column", "answer=")
+    file.write_text("num_train_epochs: 1\n")
+    read = read_recipe(file, {"r": 2})
+    assert (read["num_train_epochs"], read["r"], read["lora_alpha"]) == (1, 2, 32)
 
 
 # --- with a tiny model ------------------------------------------------------------------------------------------------
@@ -212,10 +212,10 @@ def train(made: Path, base: Path, capsys: pytest.CaptureFixture[str], *more: str
     recipe = {
         "learning_rate": 0.01,
         "lora_dropout": 0,
-        "accumulate": 1,
-        "batch_size": 16,
-        "epochs": 100,
-        "save_every": 20,
+        "gradient_accumulation_steps": 1,
+        "per_device_train_batch_size": 16,
+        "num_train_epochs": 100,
+        "save_steps": 20,
     }
     changes = [part for key, value in recipe.items() for part in ("--set", f"{key}={value}")]
     command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(made / "out"), *changes, "--json"]
@@ -290,7 +290,14 @@ def changed_weights(base: Path, model: Path) -> set[str]:
 def in_stages(
     made: Path, base: Path, out: Path, capsys: pytest.CaptureFixture[str], *more: str, steps: int = 2
 ) -> dict[str, Any]:
-    recipe = {"learning_rate": 0.001, "accumulate": 1, "batch_size": 4, "epochs": 9, "save_every": 2, "lora_dropout": 0}
+    recipe = {
+        "learning_rate": 0.001,
+        "gradient_accumulation_steps": 1,
+        "per_device_train_batch_size": 4,
+        "num_train_epochs": 9,
+        "save_steps": 2,
+        "lora_dropout": 0,
+    }
     changes = [part for key, value in recipe.items() for part in ("--set", f"{key}={value}")]
     command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(out), *changes, "--json"]
     assert main([*command, "--max-steps", str(steps), *more]) == 0
@@ -299,9 +306,7 @@ def in_stages(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("part", "name", "count"), [("connector", "multi_modal_projector", 4), ("language_model", "language_model", None)]
-)
+@pytest.mark.parametrize(("part", "name", "count"), [("connector", "multi_modal_projector", 4)])
 def test_a_part_of_the_model_is_trained_and_the_rest_is_as_it_was(
     made: Path,
     base: Path,
@@ -312,7 +317,6 @@ def test_a_part_of_the_model_is_trained_and_the_rest_is_as_it_was(
     count: int | None,
 ) -> None:
     facts = in_stages(made, base, tmp_path, capsys, "--set", f"trained={part}")
-    assert facts["trained"] == part
     changed = changed_weights(base, tmp_path / "model")
     assert changed
     assert all(name in each for each in changed)
@@ -327,13 +331,7 @@ def test_a_part_of_the_model_is_trained_and_the_rest_is_as_it_was(
     assert verdict.raw is not None  # it can be asked
 
 
-@pytest.mark.slow
-def test_kinds_of_conversations_are_trained_on_alone(
-    made: Path, base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    alone = in_stages(made, base, tmp_path / "alone", capsys, "--kinds", "task")
-    both = in_stages(made, base, tmp_path / "both", capsys)
-    assert both["losses"][:2] != alone["losses"]
+def test_kinds_of_conversations_and_the_papers_recipe_are_known() -> None:
     assert kinds_of(None) == {"task", "benchmark", "instruction"}
     assert [kind_of(origin) for origin in ("task", "benchmark", "judged", "twin")] == [
         "task",
@@ -343,10 +341,10 @@ def test_kinds_of_conversations_are_trained_on_alone(
     ]
     with pytest.raises(ConfigError, match="did you mean 'task'"):
         kinds_of("tasks")
-    with pytest.raises(ConfigError, match="trained"):
+    with pytest.raises(ConfigError, match="part to train"):
         read_recipe(None, {"trained": "conector"})
     paper = read_recipe(Path("paper"))
-    assert (paper.trained, paper.learning_rate, paper.epochs) == ("language_model", 2e-5, 2)
+    assert (paper["trained"], paper["learning_rate"], paper["num_train_epochs"]) == ("language_model", 2e-5, 2)
 
 
 @pytest.mark.slow

@@ -105,21 +105,12 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path, ima
     assert all("incorrect" in item.reference for item in by_part["counterfactual"])
 
 
-@pytest.mark.parametrize("replies", [2, 5, 13])
-def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path, images: Path, replies: int) -> None:
+def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path, images: Path) -> None:
     whole = made_by(play, tmp_path / "whole", images, vqa_rows(3))
     models = models_by(play, ROLES)
     build, stages = MedHallMark(ImageFolder(images).read), stages_of(models)
-    killed = killed_at(replies, vqa_rows(3), build, stages, models, tmp_path / "killed")
+    killed = killed_at(5, vqa_rows(3), build, stages, models, tmp_path / "killed")
     assert (killed.rows, killed.steps, killed.controls) == (whole.rows, whole.steps, whole.controls)
-
-
-def test_another_dimension_is_left_out_and_none_is_asked_for(tmp_path: Path, images: Path) -> None:
-    sources = [VqaRow("a", "img0.png", "Which colour?", "Red.", "other"), VqaRow("b", "img1.png", "Is it CT?", "No.")]
-    made = made_by(play, tmp_path, images, sources, NOBODY)
-    assert made.rejected == {"about none of the dimensions": 1}
-    assert [entry.part for entry in made.rows] == ["conventional", "confidence"]
-    assert not made.account.stages  # no model, nothing asked
 
 
 def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path, images: Path) -> None:
@@ -143,6 +134,16 @@ def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path,
 
 
 # --- adversaries ------------------------------------------------------------------------------------------------------
+
+
+def test_a_judge_of_levels_that_does_not_know_the_truth_has_no_say(tmp_path: Path, images: Path) -> None:
+    def one_level(body: dict[str, Any]) -> str:
+        return '{"reason": "", "category": "critical"}' if body["model"] == "judge" else play(body)
+
+    made = made_by(one_level, tmp_path, images, vqa_rows(12), {**ROLES, "answerer": ["answerer"], "judge": ["judge"]})
+    assert {entry.item.category for entry in made.rows if entry.item.answer} == {"correct", None}
+    with pytest.raises(DataError, match=r"judge takes 3 of 3 controls \(truth in other words\)"):
+        accepted(made)
 
 
 def test_verifiers_that_take_everything_for_the_same_end_the_making(tmp_path: Path, images: Path) -> None:
@@ -250,18 +251,12 @@ def test_types_of_vqa_rad_and_slake_are_dimensions(tmp_path: Path) -> None:
     ("sentence", "why"),
     [
         ("Heart size is normal.", None),
-        ("There is no pleural effusion or pneumothorax.", None),
-        ("Lung volumes are low.", None),
         ("There is a 12 mm nodule in the right upper lobe.", None),
         ("Compared to the prior study, the effusion is larger.", "compares with the past"),
         ("The cardiac silhouette is unchanged.", "compares with the past"),
-        ("Interval removal of the tube.", "compares with the past"),
         ("Findings were discussed with Dr. Smith at 3:45 pm.", "names a person or a place"),
-        ("Notified by telephone.", "names a person or a place"),
         ("This is a 65-year-old man.", "tells of the patient or the visit"),
-        ("Patient is a 43 year old.", "tells of the patient or the visit"),
         ("Tube seen at ___ cm.", "has a mask, a date or a time"),
-        ("XXXX opacity in the left base.", "has a mask, a date or a time"),
         ("Study of 03/04/2012.", "has a mask, a date or a time"),
     ],
 )
@@ -358,9 +353,8 @@ def test_the_command_writes_a_set_that_the_tasks_read(
     assert report["question"] in WORDING["instructions"]
     assert report["image"].size == (40, 41)
     card = (out / "README.md").read_text()
-    assert "| conventional |" in card
     assert "yes/no, conventional" in card
-    assert "tells counterfactual questions from others" in card
+    assert "tells that its premise is false" in card
     assert url not in card + (out / "report.json").read_text()
     assert (out / "review.html").read_text().count("<article") == 14  # every premise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from scripted_making import Script, Scripted, killed_at, models_by
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.making.gate.verify import check_controls
 from hedge_tasks.making.medhallu.construction import (
+    OFF_TOPIC,
     MedHallu,
     Vote,
     allowed_length,
@@ -75,7 +78,8 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "accepted at attempt 1": 6,
         "fallback": 4,
     }
-    assert set(made.controls.values()) == {(10, 10)}
+    verified = {kind: right for (_, kind), right in made.controls.items() if "answer to nothing" not in kind}
+    assert set(verified.values()) == {(10, 10)}
     candidates = 6 + 4 * 10
     replies = {s: made.account.of("requests").get(s, 0) + made.account.of("cached").get(s, 0) for s in STAGES}
     assert replies == {
@@ -83,6 +87,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "verify": candidates * 3,
         "control": candidates * 3 * 2,
         "judge": candidates * 3 * 2,
+        "judge_control": 2 * (3 + 2 + 1) * 2,  # of who says that it is deceived, in both orders
         "critique": 20,
         "rewrite": 20,
     }
@@ -96,11 +101,10 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
     assert [row["Id"] for row in without_surplus(made).rows] == ["q0", "q1", "q2", "q3", "q5", "q6", "q7"]
 
 
-@pytest.mark.parametrize("replies", [3, 7, 40])
-def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path, replies: int) -> None:
+def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path) -> None:
     whole = made_by(play, tmp_path / "whole", 5)
     models = models_by(play, ROLES)
-    killed = killed_at(replies, questions(5), MedHallu(Comparison()), STAGES, models, tmp_path / "killed")
+    killed = killed_at(7, questions(5), MedHallu(Comparison()), STAGES, models, tmp_path / "killed")
     assert killed.rows == whole.rows
     assert (killed.steps, killed.controls, killed.rejected) == (whole.steps, whole.controls, whole.rejected)
     again = made_by(lambda body: pytest.fail("asked again"), tmp_path / "killed", 5)
@@ -141,6 +145,26 @@ def test_a_judge_that_goes_by_the_place_is_not_deceived(tmp_path: Path) -> None:
     made = made_by(lambda body: '{"more_accurate": 2}' if "answer_1" in asked_of(body) else play(body), tmp_path, 1)
     assert made.rows[0]["Fallback"]
     assert {vote["fooled"] for vote in made.rows[0]["Votes"]} == {False}
+
+
+def test_judges_by_chance_or_by_looks_are_no_judges(tmp_path: Path) -> None:
+    coin = random.Random(0)
+
+    def looks(body: dict[str, Any]) -> str:
+        fields = asked_of(body)
+        shorter = len(fields["answer_1"]) < len(fields["answer_2"])
+        return json.dumps({"more_accurate": 1 if shorter else 2})
+
+    for name, judge in {
+        "coin": lambda body: json.dumps({"more_accurate": coin.choice((1, 2))}),
+        "looks": looks,
+    }.items():
+        made = made_by(
+            lambda body, judge=judge: (judge if "answer_1" in asked_of(body) else play)(body), tmp_path / name
+        )
+        with pytest.raises(DataError, match=r"judge-\d takes .* \(truth beside an answer to nothing\)"):
+            check_controls(made.controls)
+    assert all(row["Fallback"] for row in made.rows)  # nobody is believed to be deceived
 
 
 def test_difficulty_counts_the_judges_that_were_deceived() -> None:
@@ -262,6 +286,8 @@ def play_candidates(body: dict[str, Any]) -> str:
     """Candidate k of a question, told by its temperature: one refuses, one equals the truth, odd ones deceive all."""
     fields = asked_of(body)
     if "answer_1" in fields:
+        if OFF_TOPIC in fields.values():
+            return json.dumps({"more_accurate": 1 if fields["answer_2"] == OFF_TOPIC else 2})
         place = 1 if "candidate" in fields["answer_1"] else 2
         deceives = int(fields[f"answer_{place}"].split()[1].rstrip(".")) % 2 if "candidate" in str(fields) else 0
         return json.dumps({"more_accurate": place if deceives else 3 - place})
@@ -299,7 +325,7 @@ def test_candidates_are_written_whether_they_pass_or_not(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("more", "requests"),
     [
-        (["--candidates", "50"], {"candidate": (500, 500), "judge": (60, 3000)}),
+        (["--candidates", "50"], {"candidate": (500, 500), "judge": (60, 3000), "judge_control": (0, 60)}),
         (
             [],
             {  # three judges in two orders; five generations, each of which may be rewritten; two controls a truth
@@ -307,6 +333,7 @@ def test_candidates_are_written_whether_they_pass_or_not(tmp_path: Path) -> None
                 "verify": (30, 300),
                 "control": (60, 60),
                 "judge": (60, 600),
+                "judge_control": (0, 60),
                 "critique": (0, 50),
                 "rewrite": (0, 50),
             },
@@ -327,11 +354,8 @@ def test_a_dry_run_asks_nothing(
     ("more", "complaint"),
     [
         (["--judge", "modle=a"], "did you mean 'model'"),
-        (["--judge", "model=a,url=ftp://x"], "url: expected"),
-        (["--attempts", "0"], "--attempts: expected an integer of at least 1"),
         (["--limit", "0"], "--limit: expected an integer of at least 1"),
-        (["--limit", "-1"], "--limit: expected an integer of at least 1"),
-        (["--concurrency", "0"], "--concurrency: expected an integer of at least 1"),
+        (["--review", "0"], "--review: expected an integer of at least 1"),
     ],
 )
 def test_a_wrong_option_is_named(
@@ -340,21 +364,6 @@ def test_a_wrong_option_is_named(
     source = write_source(tmp_path / "source.jsonl", 1)
     assert main(command("http://localhost:1/v1", source, tmp_path / "out", *more)) == 2
     assert complaint in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("row", "complaint"),
-    [
-        ({"question": "q?"}, "no text under long_answer or answer"),
-        ({"question": " ", "answer": "a"}, "no text under question"),
-        ({"question": "q?", "answer": "a", "knowledge": 7}, "knowledge is neither"),
-    ],
-)
-def test_a_source_row_that_lacks_something_is_named(tmp_path: Path, row: dict[str, Any], complaint: str) -> None:
-    path = tmp_path / "s.jsonl"
-    path.write_text(json.dumps(row) + "\n")
-    with pytest.raises(DataError, match=complaint):
-        read_questions(str(path))
 
 
 def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
@@ -369,6 +378,6 @@ def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(one) + "\n" for one in (row, {**row, "pubid": 9}, null)))
     read = read_questions(str(path), licence="mit")
     facts = ("q?", "yes, it does", ("a", "b"), "s.jsonl, mit", ("Heart", "Adult"))
-    assert read.questions == [SourceQuestion("7", *facts), SourceQuestion("9", *facts)]
+    assert read.rows == [SourceQuestion("7", *facts), SourceQuestion("9", *facts)]
     [why] = read.left_out
     assert "no text under long_answer or answer" in why

@@ -143,16 +143,14 @@ def by_hand(rows: Sequence[Mapping[str, Any]], threshold: float) -> dict[tuple[s
                 chance.append(dealt(known, len(mine)))
         for kind in METRICS:
             values = {text: metric_of(kind, text, one["truth"]) for text in labels}
-            units = {"candidates": [([text], bool(label)) for text, label in labels.items() if label is not None]}
-            units["clusters"] = [(m, sum(labels[t] is True for t in m) > len(m) / 2) for m in clusters if m]
-            for unit, members in units.items():
-                sides = [
-                    [statistics.fmean(values[text] for text in texts) for texts, fools in members if fools is side]
-                    for side in (True, False)
-                ]
-                if all(sides):
-                    difference = statistics.fmean(sides[0]) - statistics.fmean(sides[1])
-                    near.setdefault((unit, kind), []).append(difference)
+            members = [(m, sum(labels[t] is True for t in m) > len(m) / 2) for m in clusters if m]
+            sides = [
+                [statistics.fmean(values[text] for text in texts) for texts, fools in members if fools is side]
+                for side in (True, False)
+            ]
+            if all(sides):
+                difference = statistics.fmean(sides[0]) - statistics.fmean(sides[1])
+                near.setdefault(("clusters", kind), []).append(difference)
     means = {name: statistics.fmean(values) for name, values in near.items()}
     shares = {UNIFORM: uniform, CHANCE: chance}
     return {
@@ -162,7 +160,7 @@ def by_hand(rows: Sequence[Mapping[str, Any]], threshold: float) -> dict[tuple[s
     }
 
 
-@pytest.mark.parametrize("threshold", [0.4, 0.75, 1.0])
+@pytest.mark.parametrize("threshold", [0.4, 0.75])
 def test_every_number_is_that_of_a_brute_force(threshold: float) -> None:
     rows = [row(seed) for seed in range(12)]
     found, expected = numbers(rows, threshold), by_hand(rows, threshold)
@@ -209,11 +207,8 @@ def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"truth": " "}, "truth"),
-        ({"candidates": []}, "candidates"),
         ({"candidates": [{"answer": "x", "fooled": "yes"}]}, "candidates[0].fooled: expected"),
         ({"candidates": [{"answer": "x", "foled": True}]}, "did you mean 'fooled'"),
-        ({"question": None}, "question"),
     ],
 )
 def test_the_door_names_line_and_key(tmp_path: Path, change: dict[str, Any], said: str) -> None:
@@ -240,21 +235,13 @@ def test_ids_are_unique_and_files_are_there(tmp_path: Path) -> None:
 def test_the_command_prints_the_findings_beside_the_papers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hedge_tasks.llm.encoders.load_encoder", lambda *_: embedded)
+    monkeypatch.setattr("hedge_tasks.making.medhallu.candidates.load_encoder", lambda *_: embedded)
     path, out = tmp_path / "c.jsonl", tmp_path / "numbers.csv"
     path.write_text("\n".join(json.dumps(row(seed)) for seed in range(12)), "utf-8")
-    assert main(["paper", "medhallu", "candidates", str(path), "--out", str(out)]) == 0
+    assert main(["paper", "candidates", str(path), "--out", str(out)]) == 0
     shown = capsys.readouterr().out
     assert "near-uniform" in shown
     assert "rarely, if ever" in shown
     with out.open(encoding="utf-8", newline="") as lines:
         written = {r["what"]: r["value"] for r in csv.DictReader(lines) if r["part"] == "isolation"}
     assert float(written[ALONE]) == pytest.approx(by_hand([row(seed) for seed in range(12)], 0.75)["isolation", ALONE])
-
-
-def test_runs_and_candidates_have_commands_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["medhallu"], ["medhallu", "candidates"], ["medhallu", str(tmp_path), "--threshold", "0.5"]):
-        with pytest.raises(SystemExit) as exit:
-            main(["paper", *arguments])
-        assert exit.value.code == 2
-    assert "--threshold" in capsys.readouterr().err

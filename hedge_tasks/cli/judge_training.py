@@ -27,7 +27,6 @@ def data(
     images: Path | None = None,
     vqa: tuple[Path, ...] = (),
     benchmark: tuple[Path, ...] = (),
-    sentences: bool = False,
     twin_outcome: str | None = None,
     floor: float | None = None,
     verifier: tuple[str, ...] = (),
@@ -45,7 +44,6 @@ def data(
         images: Folder of the pictures that the column `image` names.
         vqa: Question, answer, image a row: tasks to learn besides; may be given again.
         benchmark: The same of the benchmark that the judge is for.
-        sentences: Sentences of references, such as reports, stand for them.
         twin_outcome: The prompt's word for an answer that is wrong by a word, such as attribute.
         floor: Share of the set that solvers without skill may get right, 1 for any; halfway from guessing to 1 if not
             given.
@@ -72,8 +70,9 @@ def data(
         for example in _judged(path, asked_with, images, options)
         if not _refused(example, reasons)
     ]
+    made.check_labels(judged, asked_with)
     tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
-    pairs = made.pairs_of(judged, asked_with, _twin_outcome(twin_outcome, asked_with), sentences=sentences)
+    pairs = made.pairs_of(judged, asked_with, _twin_outcome(twin_outcome, asked_with))
     verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
@@ -222,6 +221,6 @@ def train(
     changed = dict(key_and_value("--set", text, empty=True) for text in set)
     used = read_recipe(recipe, {key: yaml.safe_load(value) for key, value in changed.items()})
     done = train_judge(data, base, out, used, revision=revision, max_steps=max_steps, kinds=kinds_of(kinds))
-    model = f"{base},peft={done.weights}" if used.trained == ADAPTERS else str(done.weights)
+    model = f"{base},peft={done.weights}" if used["trained"] == ADAPTERS else done.weights
     check = typed("judge", "--check", "LABELS", "--judge", f"hf:model={model},prompt=...")
-    return {**vars(done), "trained": used.trained, "notes": [f"Next: {check}"]}
+    return {**vars(done), "notes": [f"Next: {check}"]}

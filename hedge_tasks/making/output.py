@@ -7,7 +7,7 @@ import json
 import random
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging.label_files import by_id, label_rows
 from hedge_tasks.judging.review import ReviewItem, ReviewKey, two_keys, write_review
-from hedge_tasks.making.gate.attack import FLOOR_TITLE, Attack, floor_rows, floors_by_stratum
+from hedge_tasks.making.gate.attack import Attack, floor_rows, floors_by_stratum
 from hedge_tasks.making.stages import Made
 
 DATA, REPORT, CARD, REVIEW = "data/train.parquet", "report.json", "README.md", "review.html"
@@ -35,7 +35,6 @@ class CardText:
         settings: Models, seeds and thresholds.
         attacks: What solvers without skill get right of it.
         warnings: What a reader has to know.
-        tables: What is in it, by title: header and rows.
         writers: Models that wrote texts of it.
     """
 
@@ -45,7 +44,6 @@ class CardText:
     settings: Mapping[str, Any]
     attacks: Sequence[Attack]
     warnings: Sequence[str] = ()
-    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=dict)
     writers: Sequence[str] = ()
 
 
@@ -116,31 +114,21 @@ def _card(
     data = DatasetCardData(
         license=texts.licence or "other",
         pretty_name=texts.title,
-        configs=[
-            {
-                "config_name": "default",
-                "data_files": [{"split": split, "path": file} for split, file in splits.items()],
-            }
-        ],
+        configs=[{"config_name": "default", "data_files": [{"split": k, "path": file} for k, file in splits.items()]}],
         tags=["hallucination", "synthetic"],
     )
     template = resources.files("hedge_tasks.making") / "templates" / "card.md.jinja"
-    tables = {FLOOR_TITLE: floor_rows(texts.attacks), **texts.tables}
     card = DatasetCard.from_template(
         data,
         template_str=template.read_text("utf-8"),
-        title=texts.title,
-        licence=texts.licence,
-        summary=texts.summary,
-        warnings=list(texts.warnings),
-        writers=", ".join(texts.writers),
+        texts=texts,
         settings=json.dumps(texts.settings, indent=2, ensure_ascii=False, default=str),
         report=report,
-        replies=dict(replies),
-        tables={title: [list(header), *map(list, rows)] for title, (header, rows) in tables.items()},
+        replies=replies,
+        floors=floor_rows(texts.attacks),
         # By this a model tells that it was trained on the set; it is the same in every making of it.
         canary=f"hedge_tasks canary {uuid.uuid5(uuid.NAMESPACE_URL, f'hedge_tasks/{texts.title}')}",
-        checksums=dict(checksums),
+        checksums=checksums,
         version=__version__,
     )
     return str(card)

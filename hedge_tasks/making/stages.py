@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from loguru import logger
 
@@ -27,7 +27,7 @@ from hedge_tasks.llm.log import Reply, ReplyLog
 from hedge_tasks.llm.models import Model
 from hedge_tasks.llm.reading import by_schema, read_object
 from hedge_tasks.llm.template import Template
-from hedge_tasks.numbers import Cell, Column, Table
+from hedge_tasks.numbers import Cell, Table
 
 LEDGER = "ledger"
 """Folder of a making with every reply."""
@@ -50,6 +50,19 @@ class SourceRow(Protocol):
 
 
 Source = TypeVar("Source", bound=SourceRow)
+
+
+@dataclass(frozen=True)
+class ReadRows(Generic[Source]):
+    """Rows of a source.
+
+    Attributes:
+        rows: Those that have all that is needed, in its order.
+        left_out: Why the others are none, naming them.
+    """
+
+    rows: Sequence[Source]
+    left_out: Sequence[str] = ()
 
 
 class Rejected(Exception):
@@ -121,7 +134,7 @@ class Asking:
         seed: Of the whole making.
         stop: Ends pauses between retries once it is set.
         steps: What happened, in its order: counted in the report.
-        controls: (verifier, kind, question with a known answer) -> whether it was answered right.
+        controls: (model, kind, text with a known answer) -> whether it was answered right.
     """
 
     row: str
@@ -133,6 +146,11 @@ class Asking:
     stop: threading.Event = field(default_factory=threading.Event)
     steps: list[str] = field(default_factory=list)
     controls: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+
+    def control(self, model: Model, kind: str, text: str, right: bool) -> bool:
+        """Note whether a model answered a question with a known answer right; returns it."""
+        self.controls[model.name, kind, text] = right
+        return right
 
     def ask(
         self,
@@ -191,7 +209,7 @@ class Made:
         steps: How often each step happened, over all source rows.
         rejected: Why rows came to nothing, with how many each.
         unfinished: Ids of source rows whose requests failed, with the reason; run again to finish them.
-        controls: (verifier, kind) -> controls answered right, and all.
+        controls: (model, kind) -> controls answered right, and all.
         account: What the asking cost.
         total, accepted: Source rows, and those that something was made of.
     """
@@ -207,8 +225,9 @@ class Made:
 
     def with_left_out(self, reasons: Mapping[str, int]) -> Made:
         """Return the result with source rows that were left out before."""
-        rejected = Counter(self.rejected) + Counter(reasons)
-        return replace(self, rejected=dict(rejected), total=self.total + sum(reasons.values()))
+        return replace(
+            self, rejected=Counter(self.rejected) + Counter(reasons), total=self.total + sum(reasons.values())
+        )
 
     def without(self, reasons: Mapping[int, str], *, alone: bool = False) -> Made:
         """Return the result without the rows at some places.
@@ -219,7 +238,7 @@ class Made:
         """
         rows = [row for place, row in enumerate(self.rows) if place not in reasons]
         rejected = Counter(self.rejected) + Counter(reasons.values())
-        return replace(self, rows=rows, rejected=dict(rejected), accepted=self.accepted - alone * len(reasons))
+        return replace(self, rows=rows, rejected=rejected, accepted=self.accepted - alone * len(reasons))
 
     def report(self) -> dict[str, Any]:
         """As JSON values, without the rows."""
@@ -292,21 +311,20 @@ def _collected(
     rows: Sequence[SourceRow], results: Sequence[tuple[Asking, Sequence[Any] | Exception]], account: Account
 ) -> Made:
     unfinished = {row.id: str(out) for row, (_, out) in zip(rows, results, strict=True) if isinstance(out, Unfinished)}
-    ended = [(asking, out) for asking, out in results if not isinstance(out, Unfinished)]
-    controls: dict[tuple[str, str], list[bool]] = {}
-    for asking, _ in ended:
-        for (verifier, kind, _), right in asking.controls.items():
-            controls.setdefault((verifier, kind), []).append(right)
     if unfinished:
         first = next(iter(unfinished.values()))
         logger.warning("{} of {} rows are unfinished ({}); run again", len(unfinished), len(rows), first)
+    ended = [(asking, out) for asking, out in results if not isinstance(out, Unfinished)]
+    controls = [(name, kind, right) for asking, _ in ended for (name, kind, _), right in asking.controls.items()]
+    asked_of = Counter((name, kind) for name, kind, _ in controls)
+    answered = Counter((name, kind) for name, kind, right in controls if right)
     lists = [out for _, out in ended if not isinstance(out, Exception)]
     return Made(
-        [row for made_rows in lists for row in made_rows],
-        dict(Counter(step for asking, _ in ended for step in asking.steps)),
-        dict(Counter(str(out) for _, out in ended if isinstance(out, Rejected))),
+        [row for rows_of_source in lists for row in rows_of_source],
+        Counter(step for asking, _ in ended for step in asking.steps),
+        Counter(str(out) for _, out in ended if isinstance(out, Rejected)),
         unfinished,
-        {key: (sum(right), len(right)) for key, right in controls.items()},
+        {key: (answered[key], n) for key, n in asked_of.items()},
         account,
         len(rows),
         len(lists),
@@ -321,16 +339,13 @@ def cost(stages: Mapping[str, MakingStage], models: Models, n: int, characters: 
         characters: Of a source row, in the mean; a prompt is taken to show all of them.
     """
     names = ("requests from", "to", "prompt tokens from", "prompt tokens to", "completion tokens to")
-    columns = [Column("stage"), *(Column(name) for name in names)]
-    rows: list[dict[str, Cell]] = []
+    rows: list[list[Cell]] = []
     for name, stage in stages.items():
-        if not models.get(stage.role) or not stage.times[1]:
-            continue
-        fewest, most = (count * n for count in stage.times)
-        words = sum(len(line) for part in stage.prompt.turns for line in part.text) or len(stage.prompt.system)
-        tokens = (words + characters) / _CHARACTERS_A_TOKEN
-        counts: list[Cell] = [fewest, most, round(fewest * tokens), round(most * tokens)]
-        counts += [round(most * stage.prompt.decoding.get("max_tokens", DEFAULT_TOKENS))]
-        rows.append({"stage": name, **dict(zip(names, counts, strict=True))})
+        if models.get(stage.role) and stage.times[1]:
+            fewest, most = (count * n for count in stage.times)
+            words = sum(len(line) for part in stage.prompt.turns for line in part.text) or len(stage.prompt.system)
+            tokens = (words + characters) / _CHARACTERS_A_TOKEN
+            reply = stage.prompt.decoding.get("max_tokens", DEFAULT_TOKENS)
+            rows.append([name, fewest, most, round(fewest * tokens), round(most * tokens), round(most * reply)])
     notes = [f"Of {n} rows; tokens at four characters each; replies are as long as they may be."]
-    return Table(columns, rows, notes=notes)
+    return Table.of(("stage", *names), rows, notes=notes)

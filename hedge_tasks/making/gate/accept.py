@@ -56,14 +56,19 @@ def accept(
     places = list(texts.values())
     reasons = {at: why for at, why in repeated(list(texts)).items() if frames or why == STOCK_PHRASE}
     passed = result.without({place: why for at, why in reasons.items() for place in places[at]}, alone=alone)
-    if not passed.rows:
-        raise DataError(f"nothing is accepted ({reasons_of(passed)}); nothing is written")
+    check_some(passed)
     attacks = attack(attacked(passed.rows), bound=bound, solvers=solvers)
     check_floors(attacks)
     return AcceptedSet(passed, attacks)
 
 
-def reasons_of(result: Made) -> str:
-    """Why rows of a making came to nothing, in a line."""
-    counts = {**result.rejected, **({"unfinished": len(result.unfinished)} if result.unfinished else {})}
-    return ", ".join(f"{count} × {reason}" for reason, count in sorted(counts.items())) or "there is no source row"
+def check_some(result: Made) -> None:
+    """Refuse a making that came to nothing.
+
+    Raises:
+        DataError: It did; says why, in a line.
+    """
+    if not result.rows:
+        counts = {**result.rejected, **({"unfinished": len(result.unfinished)} if result.unfinished else {})}
+        reasons = ", ".join(f"{count} × {reason}" for reason, count in sorted(counts.items()))
+        raise DataError(f"nothing is accepted ({reasons or 'there is no source row'}); nothing is written")

@@ -34,27 +34,6 @@ def any_of(kind: str) -> re.Pattern[str]:
 PLACEHOLDER, MARKER, DECLINES = any_of("placeholder"), any_of("marker"), any_of("declines")
 _ABOUT_ITSELF, _DECLINES_ABROAD, _EITHER = any_of("about_itself"), any_of("declines_abroad"), any_of("indefinite")
 NEGATION = re.compile(r"\b(?:no|not|never|none|neither|nor|without|cannot)\b|n't\b", re.IGNORECASE)
-_UNITS = {
-    **dict.fromkeys(("mm", "millimetre", "millimeter", "millimetres", "millimeters"), (1.0, "length")),
-    **dict.fromkeys(("cm", "centimetre", "centimeter", "centimetres", "centimeters"), (10.0, "length")),
-    **dict.fromkeys(("m", "metre", "meter", "metres", "meters"), (1000.0, "length")),
-    **dict.fromkeys(("mg", "milligram", "milligrams"), (1.0, "mass")),
-    **dict.fromkeys(("g", "gram", "grams"), (1e3, "mass")),
-    **dict.fromkeys(("kg", "kilogram", "kilograms"), (1e6, "mass")),
-    **dict.fromkeys(("ml", "millilitre", "millilitres"), (1.0, "volume")),
-    **dict.fromkeys(("l", "litre", "litres", "liter", "liters"), (1e3, "volume")),
-    **dict.fromkeys(("min", "minute", "minutes"), (1.0, "time")),
-    **dict.fromkeys(("h", "hour", "hours"), (60.0, "time")),
-    **dict.fromkeys(("day", "days"), (1440.0, "time")),
-    **dict.fromkeys(("week", "weeks"), (10080.0, "time")),
-    **dict.fromkeys(("month", "months"), (1.0, "months")),
-    **dict.fromkeys(("year", "years"), (12.0, "months")),
-}
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\b")
-_LITTLE = frozenset(("a", "an", "the", "of", "is", "are", "was", "were", "it", "that", "this", "and", "to", "in"))
-_DIRECTED = frozenset(
-    ("before", "after", "than", "to", "from", "by", "above", "below", "over", "under", "left", "right")
-)
 STOCK_PHRASE = "stock phrase"
 """Reason of a text that stands in several rows."""
 
@@ -66,11 +45,9 @@ _EXACT = 3
 def folded(text: str) -> str:
     """Lower-case words as a reader sees them: without invisible marks, look-alike letters, accents and labels in front.
 
-    Quantities are in one unit each.
-
     Example:
-        >>> folded("Answer: \\u200b“Ｌeft” lung, 0.5 cm"), folded("left lung 5 mm")
-        ('left lung 5 length', 'left lung 5 length')
+        >>> folded("Answer: \\u200b“Ｌeft” lung, 0.5 cm")
+        'left lung 0.5 cm'
     """
     seen = "".join(
         c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()
@@ -79,13 +56,7 @@ def folded(text: str) -> str:
         c for c in unicodedata.normalize("NFKD", seen.translate(_LIKE_LATIN)) if not unicodedata.combining(c)
     )
     low = re.sub(r"\A\W*(?:the )?(?:\w+ )?answer(?: is)?\W*[:=]\s*", "", " ".join(plain.casefold().split()))
-    low = _QUANTITY.sub(_in_one_unit, low)
     return " ".join(re.findall(r"\d+(?:\.\d+)?|\w+", low.replace("_", " ")))
-
-
-def _in_one_unit(match: re.Match[str]) -> str:
-    factor, kind = _UNITS.get(match[2], (None, ""))
-    return match[0] if factor is None else f"{float(match[1]) * factor:g} {kind}"
 
 
 def refused(text: str, truth: str, question: str = "", instructions: str = "", *, least: int = 1) -> str | None:
@@ -96,7 +67,7 @@ def refused(text: str, truth: str, question: str = "", instructions: str = "", *
         least: Words from which on a part of the truth is refused; a single word may be all that a question asks for.
 
     Example:
-        >>> refused("I'm sorry, but I cannot help.", "5 mm"), refused("0.5 cm", "5 mm"), refused("5 cm", "5 mm")
+        >>> refused("I'm sorry, but I cannot help.", "5 mm"), refused("“5 MM”", "5 mm"), refused("5 cm", "5 mm")
         ('refusal', 'same as the truth', None)
     """
     words, beside = folded(text), f"{truth} {question}"
@@ -152,7 +123,7 @@ def _runs(text: str, length: int) -> set[tuple[str, ...]]:
 def _copy(candidate: str, true: str, text: str, least: int) -> str | None:
     words, true_words = candidate.split(), true.split()
     repeats = bool(true_words) and words == true_words * (len(words) // len(true_words))
-    if candidate == true or repeats or _same_content(candidate, true):
+    if candidate == true or repeats:
         return "same as the truth"
     if len(true_words) >= _EXACT and _stands_in(true, candidate):
         return "repeats the truth"
@@ -161,29 +132,10 @@ def _copy(candidate: str, true: str, text: str, least: int) -> str | None:
     return "part of the truth" if stands else None
 
 
-def _same_content(candidate: str, true: str) -> bool:
-    """Whether two texts have the same words but for little ones, as many negations, and clauses in any order."""
-    words, true_words = candidate.split(), true.split()
-    content, true_content = (sorted(set_of) for set_of in (_content(words), _content(true_words)))
-    negations, true_negations = (len(NEGATION.findall(part)) for part in (candidate, true))
-    return content == true_content and negations == true_negations and _same_order(words, true_words)
-
-
-def _content(words: Sequence[str]) -> list[str]:
-    return [word for word in words if word not in _LITTLE]
-
-
 def _stands_in(part: str, whole: str) -> bool:
     """Whether a part stands in a text that does not deny it: nothing in the few words in front of it does."""
     before, match, _ = f" {whole} ".partition(f" {part} ")
     return bool(match) and not NEGATION.search(" ".join(before.split()[-_NEAR:]))
-
-
-def _same_order(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether what changed places are whole clauses: "A and B" is "B and A", "A before B" is not "B before A"."""
-    if [w for w in words if w[0].isdecimal()] != [w for w in others if w[0].isdecimal()]:
-        return False
-    return list(words) == list(others) or not _DIRECTED & set(words)
 
 
 @dataclass(frozen=True)

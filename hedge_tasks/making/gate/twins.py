@@ -60,13 +60,16 @@ def _negated(text: str) -> str:
 
 
 def reworded(text: str) -> str:
-    """A text that says the same in other words: words of the same meaning, in a frame.
+    """A text that says the same in other words: words of the same meaning, half of the time in a frame; always in one
+    where it has no word to replace.
 
     Example:
         >>> reworded("The drug lowers the pressure.") != "The drug lowers the pressure."
         True
     """
-    return choose(_WORDS["frames"], text).format(_turned(text.strip(), _SAME, len(text)))
+    turned, frames = _turned(text.strip(), _SAME, len(text)), list(_WORDS["frames"])
+    plain = [] if turned == text.strip() else ["{0}"] * len(frames)
+    return choose([*frames, *plain], text).format(turned)
 
 
 def edited(text: str) -> str:

@@ -8,8 +8,7 @@ first or the second; who goes by the frames alone says the same of both.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import DataError
@@ -25,7 +24,7 @@ VERIFIER = "verifier"
 
 REWORDED, EDITED = "truth in other words", "truth wrong by a word"
 LEAST_RIGHT = 0.9
-"""Share of the controls of a kind that a verifier has to get right."""
+"""Share of the controls of a kind that a verifier or a judge has to get right."""
 
 _MOST_SENTENCES = 60
 
@@ -68,9 +67,6 @@ class EvidenceVerdict:
     verdict: str
     quote: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def evidence_verdicts(evidence: OpenBook, candidate: str, asking: Asking) -> tuple[EvidenceVerdict, ...]:
     """The verdict of each verifier on a text.
@@ -89,14 +85,16 @@ def evidence_verdicts(evidence: OpenBook, candidate: str, asking: Asking) -> tup
 
 def _knows(evidence: OpenBook, verifier: Model, asking: Asking) -> bool:
     """Whether a verifier answers both controls of a truth right; they are noted."""
-    controls = {
-        REWORDED: (reworded(evidence.truth), SUPPORTED),
-        EDITED: (reworded(edited(evidence.truth)), CONTRADICTED),
-    }
-    for kind, (text, right) in controls.items():
+    known = []
+    for kind, (text, label) in controls_of(evidence.truth).items():
         verdict, _ = _ask(evidence, text, verifier, asking, "control")
-        asking.controls[verifier.name, kind, text] = verdict == right
-    return all(asking.controls[verifier.name, kind, text] for kind, (text, _) in controls.items())
+        known.append(asking.control(verifier, kind, text, verdict == (CONTRADICTED if label else SUPPORTED)))
+    return all(known)
+
+
+def controls_of(truth: str) -> dict[str, tuple[str, int]]:
+    """The controls of who has a truth before them: by kind the text, and whether it is wrong (1) or right (0)."""
+    return {REWORDED: (reworded(truth), 0), EDITED: (reworded(edited(truth)), 1)}
 
 
 def _ask(evidence: OpenBook, candidate: str, verifier: Model, asking: Asking, stage: str) -> tuple[str, str]:
@@ -127,19 +125,19 @@ def confirmed(verdicts: Sequence[EvidenceVerdict]) -> bool:
 
 
 def check_controls(controls: Mapping[tuple[str, str], tuple[int, int]]) -> None:
-    """Refuse verifiers that fail their controls, of however many.
+    """Refuse verifiers and judges that fail their controls, of however many.
 
     Args:
         controls: As `Made.controls`.
 
     Raises:
-        DataError: Of a kind of controls a verifier is surely below `LEAST_RIGHT`: its 95 % Wilson interval is.
+        DataError: Of a kind of controls one is surely below `LEAST_RIGHT`: its 95 % Wilson interval is.
     """
     for (name, kind), (right, n) in sorted(controls.items()):
         if n and wilson(right / n, n, 0.95)[1] < LEAST_RIGHT:
             raise DataError(
-                f"verifier {name} takes {n - right} of {n} controls ({kind}) for something else: nothing that it says "
-                "is worth anything; take another --verifier"
+                f"{name} takes {n - right} of {n} controls ({kind}) for something else: nothing that it says is worth "
+                "anything; take another model"
             )
 
 

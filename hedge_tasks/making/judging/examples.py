@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hedge_tasks.data.sentences import split_sentences
+from loguru import logger
+
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging.base import Case
@@ -18,11 +19,13 @@ from hedge_tasks.judging.prompt import JudgePrompt
 from hedge_tasks.llm.models import Model
 from hedge_tasks.making.digests import digest_number
 from hedge_tasks.making.gate.attack import Attack, AttackedItem, check_floors, floors_by_stratum
+from hedge_tasks.making.gate.refuse import folded
 from hedge_tasks.making.gate.twins import reworded, wrong_twin
 from hedge_tasks.making.gate.verify import (
     CONTRADICTED,
     VERIFIER,
     OpenBook,
+    check_controls,
     checked,
     evidence_verdicts,
     outcome,
@@ -82,7 +85,7 @@ def supported_outcome(prompt: JudgePrompt) -> str:
 
 
 def pairs_of(
-    examples: Sequence[TrainingExample], prompt: JudgePrompt, wrong_outcome: str, *, sentences: bool = False
+    examples: Sequence[TrainingExample], prompt: JudgePrompt, wrong_outcome: str
 ) -> list[tuple[TrainingExample, TrainingExample]]:
     """The reference of each judged question as a right answer, beside one that is wrong by a word; each once.
 
@@ -92,26 +95,24 @@ def pairs_of(
 
     Args:
         wrong_outcome: Key of the outcome of an answer that is wrong by a word.
-        sentences: Every sentence of a reference that has several instead of the whole.
     """
     right_outcome = supported_outcome(prompt)
     pairs: dict[tuple[str, str, str], tuple[TrainingExample, TrainingExample]] = {}
     for example in examples:
         case = example.case
-        parts = split_sentences(case.reference)
-        for number, text in enumerate(parts if sentences and len(parts) > 1 else [case.reference.strip()]):
-            key = (example.group, case.question, text)
-            answer = reworded(text) if digest_number("words", *key) % 4 else text
-            twin = wrong_twin(answer) if wrong_twin(text) else None
-            if twin is None or key in pairs:
-                continue
-            origin = REFERENCE if answer == text else REWORDED
-            right = replace(case, id=f"{case.id}/reference {number}", answer=answer)
-            wrong = replace(case, id=f"{case.id}/twin {number}", answer=twin)
-            pairs[key] = (
-                replace(example, case=right, outcome=right_outcome, origin=origin),
-                replace(example, case=wrong, outcome=wrong_outcome, origin=TWIN),
-            )
+        text = case.reference.strip()
+        key = (example.group, case.question, text)
+        answer = reworded(text) if digest_number("words", *key) % 4 else text
+        twin = wrong_twin(answer) if wrong_twin(text) else None
+        if twin is None or key in pairs:
+            continue
+        origin = REFERENCE if answer == text else REWORDED
+        right = replace(case, id=f"{case.id}/reference", answer=answer)
+        wrong = replace(case, id=f"{case.id}/twin", answer=twin)
+        pairs[key] = (
+            replace(example, case=right, outcome=right_outcome, origin=origin),
+            replace(example, case=wrong, outcome=wrong_outcome, origin=TWIN),
+        )
     return list(pairs.values())
 
 
@@ -152,6 +153,26 @@ class _Pair(NamedTuple):
     @property
     def id(self) -> str:
         return self.wrong.case.id
+
+
+def check_labels(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> None:
+    """Refuse labels of somebody who does not know a reference, or its contrary, where it is the answer that was judged.
+
+    Raises:
+        DataError: Too many of either have the wrong label, as `check_controls`.
+    """
+    labels = {outcome.key: outcome.label for outcome in prompt.outcomes}
+    controls: dict[tuple[str, str], tuple[int, int]] = {}
+    for example in examples:
+        answer, truth = folded(example.case.answer), example.case.reference
+        for kind, text, label in (("reference itself", truth, 0), ("reference wrong by a word", wrong_twin(truth), 1)):
+            if text and answer == folded(text):
+                right, n = controls.get(("whoever labelled the answers", kind), (0, 0))
+                right += labels[str(example.outcome)] == label
+                controls["whoever labelled the answers", kind] = right, n + 1
+    if not controls:
+        logger.warning("no answer is its reference or the contrary: whoever labelled them passed no control")
+    check_controls(controls)
 
 
 def attacked_examples(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[AttackedItem]:

@@ -9,19 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import yaml
-from pydantic import Field
 
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.outside import read_text
-from hedge_tasks.io.records import Above0, AtLeastOne, Count, Settings
 from hedge_tasks.making.judging.examples import EVAL, KINDS, TRAIN, kind_of
 
 _DONE, _NOTE = "trained.json", "training.json"
@@ -31,30 +29,13 @@ _LANGUAGE = ("language_model", "text_model")
 _CONNECTOR = ("multi_modal_projector", "mm_projector", "connector", "merger", "aligner", "modality_projection")
 """Part of the name of every module between the vision encoder and the language model."""
 
-ADAPTERS, LANGUAGE_MODEL, CONNECTOR = "adapters", "language_model", "connector"
+PARTS = ADAPTERS, LANGUAGE_MODEL, CONNECTOR = "adapters", "language_model", "connector"
 _IGNORED = -100
 """Label of a token that is no part of the loss."""
 
-_BelowOne = Annotated[float, Field(ge=0, lt=1)]
-
-
-class Recipe(Settings):
-    """Settings of a training; see `recipe.yaml` for what each value means."""
-
-    trained: Literal["adapters", "language_model", "connector"]
-    epochs: Above0
-    learning_rate: Above0
-    lora_rank: AtLeastOne
-    lora_alpha: AtLeastOne
-    lora_dropout: _BelowOne
-    batch_size: AtLeastOne
-    accumulate: AtLeastOne
-    warmup_share: _BelowOne
-    weight_decay: Annotated[float, Field(ge=0)]
-    save_every: AtLeastOne
-    dtype: str
-    seed: Count
-    gradient_checkpointing: bool
+_LORA = ("r", "lora_alpha", "lora_dropout")
+Recipe = Mapping[str, Any]
+"""Settings of a training; see `recipe.yaml`."""
 
 
 def read_recipe(path: Path | None = None, changes: Mapping[str, Any] | None = None) -> Recipe:
@@ -64,18 +45,26 @@ def read_recipe(path: Path | None = None, changes: Mapping[str, Any] | None = No
         path: A file, or `paper`; what it does not name is the package's own.
 
     Raises:
-        ConfigError: A key is unknown (names the nearest) or a value makes no sense.
+        ConfigError: A key is unknown, or the part that is trained (names the nearest).
     """
+    from transformers import TrainingArguments
+
     package = resources.files("hedge_tasks.making.judging")
     values: Any = yaml.safe_load((package / "recipe.yaml").read_text("utf-8"))
+    known = [*values, *(field.name for field in fields(TrainingArguments))]
     if path is not None:
         paper = str(path) == "paper"
         try:
-            own = yaml.safe_load((package / "recipe_paper.yaml").read_text("utf-8") if paper else read_text(path))
-            values |= own
+            values |= yaml.safe_load((package / "recipe_paper.yaml").read_text("utf-8") if paper else read_text(path))
         except (DataError, yaml.YAMLError, TypeError) as error:
             raise ConfigError(f"recipe: {path} is no mapping ({error})") from None
-    return Recipe.read({**values, **(changes or {})}, "recipe")
+    values |= changes or {}
+    for key in values:
+        if key not in known:
+            raise unknown("key of the recipe", key, known)
+    if values["trained"] not in PARTS:
+        raise unknown("part to train", values["trained"], PARTS)
+    return dict(values)
 
 
 def kinds_of(spec: str | None) -> frozenset[str]:
@@ -133,7 +122,7 @@ def train_judge(
         ConfigError: PEFT is not installed, or the checkpoints in `out` are of something else.
         DataError: The folder holds no conversations.
     """
-    from transformers import Trainer, TrainingArguments
+    from transformers import Trainer
     from transformers.trainer_utils import get_last_checkpoint
 
     rows, held_out = _rows(data, TRAIN, kinds), _rows(data, EVAL, frozenset(KINDS))
@@ -141,7 +130,7 @@ def train_judge(
         "base": Path(base).name if Path(base).is_dir() else base,
         "revision": revision,
         "train_sha256": hashlib.sha256((data / f"{TRAIN}.jsonl").read_bytes()).hexdigest(),
-        "recipe": recipe.model_dump(),
+        "recipe": dict(recipe),
         "kinds": sorted(kinds),
         "max_steps": max_steps,
     }
@@ -149,35 +138,19 @@ def train_judge(
         return done
     if not rows:
         raise DataError(f"{data}: there is no conversation of kind {' or '.join(sorted(kinds))} in {TRAIN}.jsonl")
-    model, processor = _load(base, revision, recipe.dtype)
-    model = _with_adapters(model, recipe) if recipe.trained == ADAPTERS else freeze_all_but(model, recipe.trained)
-    arguments = TrainingArguments(
-        output_dir=str(out / "checkpoints"),
-        max_steps=max_steps or -1,
-        num_train_epochs=recipe.epochs,
-        learning_rate=recipe.learning_rate,
-        per_device_train_batch_size=recipe.batch_size,
-        per_device_eval_batch_size=recipe.batch_size,
-        gradient_accumulation_steps=recipe.accumulate,
-        warmup_steps=recipe.warmup_share,  # below 1 a share of all steps
-        weight_decay=recipe.weight_decay,
-        gradient_checkpointing=recipe.gradient_checkpointing,
-        logging_steps=1,
-        save_steps=recipe.save_every,
-        save_total_limit=2,
-        seed=recipe.seed,
-        report_to="none",
-        remove_unused_columns=False,
-    )
+    part = recipe["trained"]
+    model, processor = _load(base, revision, recipe["dtype"])
+    model = _with_adapters(model, recipe) if part == ADAPTERS else freeze_all_but(model, part)
+    arguments = _arguments(recipe, out / "checkpoints", max_steps)
     collate = collator(processor)
     trainer = Trainer(model, arguments, collate, train_dataset=rows, eval_dataset=held_out or None)
     last = get_last_checkpoint(arguments.output_dir) if Path(arguments.output_dir).is_dir() else None
     trainer.train(resume_from_checkpoint=last)
     losses = [[entry["step"], float(entry["loss"])] for entry in trainer.state.log_history if "loss" in entry]
     eval_loss = trainer.evaluate()["eval_loss"] if held_out else None
-    weights = out / ("adapter" if recipe.trained == ADAPTERS else "model")
+    weights = out / ("adapter" if part == ADAPTERS else "model")
     trainer.save_model(str(weights))
-    if recipe.trained == ADAPTERS:
+    if part == ADAPTERS:
         _forget_place(weights, str(identity["base"]))
     else:
         processor.save_pretrained(str(weights))
@@ -186,6 +159,14 @@ def train_judge(
     _write_card(result, identity, data)
     write_whole(out / _DONE, json.dumps({**vars(result), "weights": weights.name}, indent=2) + "\n")
     return result
+
+
+def _arguments(recipe: Recipe, checkpoints: Path, max_steps: int | None) -> Any:
+    from transformers import TrainingArguments
+
+    own = {key: value for key, value in recipe.items() if key not in ("trained", "dtype", *_LORA)}
+    fixed = {"report_to": "none", "remove_unused_columns": False}
+    return TrainingArguments(str(checkpoints), max_steps=max_steps or -1, **fixed, **own)
 
 
 def collator(processor: Any) -> Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]]:
@@ -270,14 +251,8 @@ def _with_adapters(model: Any, recipe: Recipe) -> Any:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
         raise ConfigError(f"adapters are trained with PEFT: pip install 'hedge-tasks[train]' ({error})") from None
-    config = LoraConfig(
-        r=recipe.lora_rank,
-        lora_alpha=recipe.lora_alpha,
-        lora_dropout=recipe.lora_dropout,
-        target_modules=language_layers(model),
-        task_type="CAUSAL_LM",
-    )
-    return get_peft_model(model, config)
+    lora = {key: recipe[key] for key in _LORA}
+    return get_peft_model(model, LoraConfig(target_modules=language_layers(model), task_type="CAUSAL_LM", **lora))
 
 
 def _load(base: str, revision: str | None, dtype: str) -> tuple[Any, Any]:

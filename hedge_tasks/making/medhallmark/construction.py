@@ -23,7 +23,7 @@ from PIL import Image
 
 from hedge_tasks.data.pictures import to_rgb8
 from hedge_tasks.judging.base import Case
-from hedge_tasks.judging.prompt import JudgePrompt
+from hedge_tasks.judging.prompt import JudgePrompt, Outcome
 from hedge_tasks.llm.models import Model
 from hedge_tasks.llm.template import Template, load_template
 from hedge_tasks.making.digests import choose
@@ -35,6 +35,7 @@ from hedge_tasks.making.gate.verify import (
     EvidenceVerdict,
     OpenBook,
     confirmed,
+    controls_of,
     evidence_verdicts,
     outcome,
     verifying,
@@ -167,7 +168,10 @@ def stages_of(models: Models, judge_prompt: JudgePrompt | None = None) -> dict[s
     v, answers, writes = len(models[VERIFIER]), bool(models["answerer"]), bool(models["writer"])
     calls = 3 if writes else 0  # the question, and two counterfactual ones
     texts = (v if answers else 0, v * (answers + 4 * writes))
-    level = {"level": MakingStage(judge_prompt, "judge", times=(0, 1))} if judge_prompt else {}
+    level = {}
+    if judge_prompt:
+        level = {"level": MakingStage(judge_prompt, "judge", times=(0, 1))}
+        level["level_control"] = replace(level["level"], times=(0, 2))
     same = load_template(__package__, "same")
     return {
         "dimension": MakingStage(
@@ -266,11 +270,22 @@ class MedHallMark:
         if not asking.models["judge"] or self.judge_prompt is None:
             return None
         images, keys = self._picture(row) if self.judge_prompt.images != "never" else ([], [])
-        fields = self.judge_prompt.values(Case(item.id, row.question, row.answer, answer))
-        reply = asking.ask("level", fields, images=images, image_keys=keys)
-        level = None if reply is None else self.judge_prompt.outcome(reply[self.judge_prompt.answer_field])
+        prompt, [judge] = self.judge_prompt, asking.models["judge"]
+
+        def level_of(text: str, stage: str) -> Outcome | None:
+            fields = prompt.values(Case(item.id, row.question, row.answer, text))
+            reply = asking.ask(stage, fields, images=images, image_keys=keys)
+            return None if reply is None else prompt.outcome(reply[prompt.answer_field])
+
+        level = level_of(answer, "level")
         # What verifiers call contradicted and the judge calls correct is left to people.
-        return None if level is None or level.label == 0 else level.key
+        if level is None or level.label == 0:
+            return None
+        known = []
+        for kind, (text, label) in controls_of(row.answer).items():
+            control = level_of(text, "level_control")
+            known.append(asking.control(judge, kind, text, control is not None and control.label == label))
+        return level.key if all(known) else None
 
     def _picture(self, row: VqaRow) -> tuple[list[Image.Image], list[str]]:
         content = self.read_image(row.image)
@@ -349,7 +364,9 @@ def same_question(question: str, answer: str, candidate: str, asking: Asking) ->
 
         if not same(candidate, "same"):
             continue
-        told_apart = {kind: same(text, "same_control") is right for kind, (text, right) in controls.items()}
-        asking.controls.update({(verifier.name, kind, question): right for kind, right in told_apart.items()})
-        votes += all(told_apart.values())
+        told_apart = [
+            asking.control(verifier, kind, question, same(text, "same_control") is right)
+            for kind, (text, right) in controls.items()
+        ]
+        votes += all(told_apart)
     return 2 * votes > len(asking.models[VERIFIER])

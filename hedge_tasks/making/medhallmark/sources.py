@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
+from hedge_tasks.making.stages import ReadRows
 
 WORDING: Mapping[str, Any] = json.loads((resources.files(__package__) / "wording.json").read_text("utf-8"))
 DIMENSIONS: tuple[str, ...] = tuple(WORDING["dimensions"])
@@ -67,19 +67,6 @@ class ReportRow:
 
 
 Row = TypeVar("Row", VqaRow, ReportRow)
-
-
-@dataclass(frozen=True)
-class ReadRows(Generic[Row]):
-    """Rows of files.
-
-    Attributes:
-        rows: Those that have all that is needed.
-        left_out: Places of those with an empty cell.
-    """
-
-    rows: Sequence[Row]
-    left_out: Sequence[str] = ()
 
 
 def read_vqa(paths: Sequence[Path]) -> ReadRows[VqaRow]:
@@ -167,17 +154,6 @@ def sections(report: str) -> dict[str, str]:
         section = _SECTION[place[1].casefold()]
         texts[section] = " ".join(filter(None, (texts[section], report[place.end() : end].strip())))
     return {name: texts[name] for name in ("findings", "impression")}
-
-
-def check_ids(rows: Sequence[VqaRow | ReportRow]) -> None:
-    """Refuse two files of one name, whose rows could not be told apart.
-
-    Raises:
-        DataError: Two rows have one id.
-    """
-    for name, times in Counter(row.id for row in rows).items():
-        if times > 1:
-            raise DataError(f"two rows are called {name}: the files must have different names")
 
 
 # --- ground truth of reports ------------------------------------------------------------------------------------------

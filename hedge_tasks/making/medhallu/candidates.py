@@ -1,4 +1,4 @@
-"""`hedge paper medhallu candidates`: many wrong answers to each question, clustered with the true one (section 4.3).
+"""`hedge paper candidates`: many wrong answers to each question, clustered with the true one (section 4.3).
 
 Candidates and truth are clustered by HEDGE's NLI backend: each entails the other with a probability of at least the
 threshold, and clusters are the connected components (the paper takes Farquhar's greedy pass over the answers, which
@@ -8,10 +8,9 @@ states its three findings in words; here each is a number with its interval.
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -21,10 +20,12 @@ from pydantic import Field
 
 from hedge_tasks.clustering import ClusteringBackend, NliClustering, Relation
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.io import options
+from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.records import Items, Name, Record
-from hedge_tasks.llm.encoders import Encoder, unit_vectors
+from hedge_tasks.llm.encoders import DEFAULT_MODEL, Encoder, load_encoder, unit_vectors
+from hedge_tasks.llm.loading import default_device
 from hedge_tasks.making.medhallu.construction import NLI_MODEL, SAME_MEANING
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
@@ -62,37 +63,31 @@ class CandidateQuestion(Record):
     candidates: Annotated[Items[WrittenCandidate], Field(min_length=1)]
 
 
-def add(commands: Parser) -> None:
-    """Add the command beside the arguments of `hedge paper medhallu`."""
-    text = "cluster candidates of wrong answers with the true one: the semantic analysis of section 4.3"
-    parser = command(commands.commands["medhallu"], "candidates", _semantic_analysis, text)
-    parser.add_argument(
-        "candidates",
-        type=Path,
-        metavar="FILE",
-        help="JSON lines of id, question, truth and candidates (answer, fooled), or a folder of "
-        "`hedge make medhallu --candidates`",
-    )
-    parser.add_argument("--threshold", type=float, default=SAME_MEANING, help="entailment both ways (default: 0.75)")
-    parser.add_argument("--nli-model", default=NLI_MODEL, metavar="MODEL", help="clusters (default: the paper's)")
-    parser.add_argument("--embedding-model", metavar="MODEL", help="measures distances (default: all-MiniLM-L6-v2)")
-    add_out(parser, "a line for each number, with its interval (CSV)")
+def candidates(
+    source: Path,
+    *,
+    threshold: float = SAME_MEANING,
+    nli_model: str = NLI_MODEL,
+    embedding_model: str = DEFAULT_MODEL,
+    out: Path | None = None,
+) -> Table:
+    """Cluster candidates of wrong answers with the true one (MedHallu, section 4.3).
 
-
-def _semantic_analysis(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.io import options
-    from hedge_tasks.io.files import write_whole
-    from hedge_tasks.llm.encoders import DEFAULT_MODEL, load_encoder
-    from hedge_tasks.llm.loading import default_device
-
-    threshold = options.share("--threshold", arguments.threshold)
-    questions = read_candidates(arguments.candidates)
-    encoder = load_encoder(arguments.embedding_model or DEFAULT_MODEL, None, default_device(None))
-    table = analyse(cluster_candidates(questions, nli_backend(arguments.nli_model, threshold), encoder))
-    if arguments.out:
-        write_whole(arguments.out, table.to_csv())
-    show(arguments, table, table)
-    return 0
+    Args:
+        source: JSON lines of id, question, truth and candidates (answer, fooled), or a folder of `hedge make medhallu
+            --candidates`.
+        threshold: Entailment both ways.
+        nli_model: Clusters.
+        embedding_model: Measures distances.
+        out: A line for each number, with its interval (CSV).
+    """
+    options.share("--threshold", threshold)
+    questions = read_candidates(source)
+    encoder = load_encoder(embedding_model, None, default_device(None))
+    table = analyse(cluster_candidates(questions, nli_backend(nli_model, threshold), encoder))
+    if out:
+        write_whole(out, table.to_csv())
+    return table
 
 
 def read_candidates(path: Path) -> list[CandidateQuestion]:
@@ -217,8 +212,7 @@ def analyse(questions: Sequence[ClusteredQuestion]) -> Table:
     alone = [question.truth_cluster not in question.clusters for question in questions]
     numbers: dict[str, Mapping[str, Number]] = {
         "uniformity, in questions with both kinds": _uniformity(questions),
-        "deceiving less others, of candidates": _proximity(questions, _by_candidate),
-        "deceiving less others, of clusters": _proximity(questions, _by_cluster),
+        "deceiving less others, of clusters": {metric: _nearness(questions, metric) for metric in METRICS},
         "isolation": {ALONE: estimate_rate(alone)},
     }
     rows: list[dict[str, Cell]] = [
@@ -244,7 +238,7 @@ def _uniformity(questions: Sequence[ClusteredQuestion]) -> dict[str, Number]:
         return dict.fromkeys((UNIFORM, CHANCE, BEYOND), nothing)
     rate = estimate_rate(uniform, groups=names)
     # Known exactly: labels and sizes are there, and only which label stands where is chance.
-    expected = math.fsum(chances) / len(chances)
+    expected = _mean(chances)
     return {UNIFORM: rate, CHANCE: Number(expected, n=rate.n, n_groups=rate.n_groups), BEYOND: rate.less(expected)}
 
 
@@ -258,37 +252,23 @@ def all_alike(size: int, fooling: int, n: int) -> float:
     return (math.comb(fooling, size) + math.comb(n - fooling, size)) / math.comb(n, size)
 
 
-Split = Callable[[ClusteredQuestion, Sequence[float]], list[tuple[bool | None, float]]]
-"""A question and values of its candidates -> whether each unit deceives, and its value."""
-
-
-def _by_candidate(question: ClusteredQuestion, values: Sequence[float]) -> list[tuple[bool | None, float]]:
-    return list(zip(question.fooled, values, strict=True))
-
-
-def _by_cluster(question: ClusteredQuestion, values: Sequence[float]) -> list[tuple[bool | None, float]]:
-    """A cluster deceives where more than half of its candidates do."""
-    units: list[tuple[bool | None, float]] = []
-    for places in question.members():
-        fooling = sum(question.fooled[place] is True for place in places)
-        units.append((2 * fooling > len(places), math.fsum(values[place] for place in places) / len(places)))
-    return units
-
-
-def _proximity(questions: Sequence[ClusteredQuestion], split: Split) -> dict[str, Number]:
-    """By metric what deceives less what does not, in the mean of questions that have both."""
-    return {
-        metric: _difference([split(q, q.closeness[metric]) for q in questions if q.closeness[metric]])
-        for metric in METRICS
-    }
-
-
-def _difference(questions: Sequence[Sequence[tuple[bool | None, float]]]) -> Number:
-    differences = []
-    for units in questions:
-        fooling, others = ([value for label, value in units if label is side] for side in (True, False))
-        if fooling and others:
-            differences.append(math.fsum(fooling) / len(fooling) - math.fsum(others) / len(others))
+def _nearness(questions: Sequence[ClusteredQuestion], metric: str) -> Number:
+    """Clusters that deceive less those that do not, in the mean of questions that have both."""
+    sides = [_sides(question, question.closeness[metric]) for question in questions if question.closeness[metric]]
+    differences = [_mean(deceiving) - _mean(others) for deceiving, others in sides if deceiving and others]
     if not differences:
         return Number.undefined("no question has both kinds, or rouge-score is not installed", unit="question")
     return estimate_mean(differences, range(len(differences)))
+
+
+def _sides(question: ClusteredQuestion, values: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Means of the clusters that deceive, as more than half of their labelled candidates do, and of the others."""
+    sides: tuple[list[float], list[float]] = ([], [])
+    for places in question.members():
+        fooling = sum(question.fooled[place] is True for place in places)
+        sides[2 * fooling <= len(places)].append(_mean([values[place] for place in places]))
+    return sides
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

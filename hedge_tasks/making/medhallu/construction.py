@@ -51,6 +51,9 @@ MOST_FALLBACKS = 0.2
 """Share of rows that deceived no judge from which on a set is not what it is called."""
 
 LEAST_JUDGES = 3
+OFF_TOPIC, BESIDE_NOTHING = "Most shops in the old town are closed on Sundays.", "truth beside an answer to nothing"
+"""The wrong answer of a judge's control, and its kind: what is more accurate can be told without any knowledge."""
+
 _TOP_P = 0.95
 _SAYS_IN_VAIN = {
     "same meaning": "It means the same as the true answer: each entails the other.",
@@ -110,6 +113,9 @@ def stages_of(n_judges: int, n_verifiers: int, attempts: int) -> dict[str, Makin
             lambda reply: reply["more_accurate"],
             times=(2 * n_judges, 2 * n_judges * candidates),
         ),
+        "judge_control": MakingStage(
+            load_template(_ROOM, "judge"), "judge", lambda reply: reply["more_accurate"], times=(0, 2 * n_judges)
+        ),
         "critique": MakingStage(
             load_template(_ROOM, "critique"), "critic", lambda reply: reply["feedback"], times=(0, attempts)
         ),
@@ -130,6 +136,7 @@ def sampling_stages(n_judges: int, count: int) -> dict[str, MakingStage]:
     return {
         "candidate": replace(stages["candidate"], times=(count, count)),
         "judge": replace(stages["judge"], times=(2 * n_judges, 2 * n_judges * count)),
+        "judge_control": stages["judge_control"],
     }
 
 
@@ -187,7 +194,8 @@ class Vote:
         judge: Its name.
         picked_first, picked_second: Whether it took the wrong answer for the more accurate one: where that stood first,
             and where it stood second. None where its replies could not be read.
-        fooled: Whether it was deceived in both orders: a judge that goes by the place of an answer does not count.
+        fooled: Whether it was deceived in both orders and passes its control: a judge that goes by the place of an
+            answer, or by nothing, does not count.
     """
 
     judge: str
@@ -217,13 +225,26 @@ def votes_on(question: SourceQuestion, wrong: str, asking: Asking) -> tuple[Vote
     """
     votes = []
     for judge in asking.models["judge"]:
-        picked: list[bool | None] = []
-        for place, answers in enumerate(((wrong, question.answer), (question.answer, wrong)), start=1):
-            fields = {"question": question.question, "answer_1": answers[0], "answer_2": answers[1]}
-            choice = asking.ask("judge", fields, model=judge)
-            picked.append(None if choice is None else choice == place)
-        votes.append(Vote(judge.name, picked[0], picked[1], picked == [True, True]))
+        picked = _picked(question, wrong, judge, asking, "judge")
+        fooled = picked == [True, True] and _tells_apart(question, judge, asking)
+        votes.append(Vote(judge.name, picked[0], picked[1], fooled))
     return tuple(votes)
+
+
+def _picked(question: SourceQuestion, wrong: str, judge: Model, asking: Asking, stage: str) -> list[bool | None]:
+    """Whether a judge takes a wrong answer for the more accurate one, where it stands first and where second."""
+    picked: list[bool | None] = []
+    for place, answers in enumerate(((wrong, question.answer), (question.answer, wrong)), start=1):
+        fields = {"question": question.question, "answer_1": answers[0], "answer_2": answers[1]}
+        choice = asking.ask(stage, fields, model=judge)
+        picked.append(None if choice is None else choice == place)
+    return picked
+
+
+def _tells_apart(question: SourceQuestion, judge: Model, asking: Asking) -> bool:
+    """The control of a judge that says that it is deceived: who takes an answer to nothing for the true one is not."""
+    picked = _picked(question, OFF_TOPIC, judge, asking, "judge_control")
+    return asking.control(judge, BESIDE_NOTHING, question.question, picked == [False, False])
 
 
 def difficulty(votes: Sequence[Vote]) -> str | None:
@@ -261,12 +282,10 @@ class MedHallu:
     Attributes:
         compares: Texts.
         attempts: Generations a question at most.
-        fallback: Whether an answer that deceives nobody is taken where there is no better one.
     """
 
     compares: TextComparison
     attempts: int = 5
-    fallback: bool = True
 
     def __call__(self, question: SourceQuestion, asking: Asking) -> list[dict[str, Any]]:
         """Return the row of one question. Raises Rejected where there is none."""
@@ -302,7 +321,7 @@ class MedHallu:
 
     def _nearest(self, question: SourceQuestion, tried: Sequence[CheckedAnswer], asking: Asking) -> dict[str, Any]:
         usable = [checked for checked in tried if checked.votes]
-        if not usable or not self.fallback:
+        if not usable:
             raise Rejected(f"every candidate fails: {tried[-1].fault}" if tried else "nothing that could be read")
         similar = [self.compares.cosine(checked.candidate.answer, question.answer) for checked in usable]
         best = similar.index(max(similar))
@@ -371,7 +390,7 @@ def _row(
         "Refined": checked.candidate.refined,
         "Error": checked.candidate.error,
         "Entailment": {"hallucinated_to_true": forth, "true_to_hallucinated": back},
-        "Findings": [verdict.to_dict() for verdict in checked.verdicts],
+        "Findings": [asdict(verdict) for verdict in checked.verdicts],
         "Votes": [asdict(vote) for vote in checked.votes],
         "Generator": asking.models["generator"][0].name,
     }

@@ -12,6 +12,7 @@ from loguru import logger
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 from hedge_tasks.making.digests import text_digest
+from hedge_tasks.making.stages import ReadRows
 
 PUBMEDQA = "qiaojin/PubMedQA"
 _LICENCES = {PUBMEDQA: "MIT (PubMedQA)"}
@@ -46,20 +47,7 @@ class SourceQuestion:
     mesh: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class SourceQuestions:
-    """Questions of a source.
-
-    Attributes:
-        questions: In its order.
-        left_out: Why rows are none, naming them.
-    """
-
-    questions: list[SourceQuestion]
-    left_out: tuple[str, ...] = ()
-
-
-def read_questions(source: str, *, split: str = "train", licence: str | None = None) -> SourceQuestions:
+def read_questions(source: str, *, split: str = "train", licence: str | None = None) -> ReadRows[SourceQuestion]:
     """Questions of a file or a data set.
 
     Args:
@@ -87,7 +75,9 @@ def read_questions(source: str, *, split: str = "train", licence: str | None = N
     return _questions(places, source, licence or _LICENCES.get(name))
 
 
-def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> SourceQuestions:
+def _questions(
+    rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None
+) -> ReadRows[SourceQuestion]:
     source = f"{name}, {licence}" if licence else name
     questions: list[SourceQuestion] = []
     left_out: list[str] = []
@@ -102,7 +92,7 @@ def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence
         raise DataError(f"{name}: there is no question in it")
     if left_out:
         logger.warning("{} of {} rows are left out: {}", len(left_out), len(left_out) + len(questions), left_out[0])
-    return SourceQuestions(questions, tuple(left_out))
+    return ReadRows(questions, left_out)
 
 
 def _question(row: Mapping[str, Any], where: str, source: str) -> SourceQuestion:

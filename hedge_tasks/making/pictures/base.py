@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from PIL import Image
@@ -58,14 +58,14 @@ class PictureQuestion:
     """A question about a picture to a checker.
 
     Attributes:
-        statement: What has to hold, such as "a red house" or a sentence.
+        statement: What has to hold, such as "a red house" or a sentence; of a text the words that have to be read.
         kind: What sort of thing that is.
-        expected: More of it, as JSON values: `{"text"}` of what has to be read, what a drawing shows.
+        expected: More of it, as JSON values: what a drawing shows.
     """
 
     statement: str
     kind: QuestionKind
-    expected: Mapping[str, Any]
+    expected: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Checker(Protocol):

@@ -112,7 +112,7 @@ class WordReading:
         return [self._score(*pair) for pair in zip(pictures, questions, strict=True)]
 
     def _score(self, picture: Image.Image, question: PictureQuestion) -> float | None:
-        words = normalise(str(question.expected.get("text") or ""))
+        words = normalise(question.statement)
         if question.kind != "text" or not words:
             return None
         lines, _ = self._engine(np.asarray(picture)[:, :, ::-1])  # blue, green, red

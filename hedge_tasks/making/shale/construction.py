@@ -10,16 +10,12 @@ from typing import Any
 
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io import options
-from hedge_tasks.llm.models import Model
-from hedge_tasks.making.gate.verify import VERIFIER, checked
 from hedge_tasks.making.pictures.store import PictureStore
 from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnGenerator
 from hedge_tasks.making.shale.items import all_items
 from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureMaking, ScenePictures, noises_of
-from hedge_tasks.making.shale.proposing import Proposal, proposals, propose, proposing
-from hedge_tasks.making.shale.records import Scene
-from hedge_tasks.making.shale.scenes import drawn_scenes, prompted_scenes
-from hedge_tasks.making.stages import Made, MakingStage, Models, make
+from hedge_tasks.making.shale.scenes import scenes_of
+from hedge_tasks.making.stages import Made
 from hedge_tasks.suites.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, ShaleItem
 
 PICTURES = "pictures"
@@ -52,8 +48,6 @@ class ShaleMaking:
         pictures: How pictures are made: `DrawnGenerator` draws what `pools.json` has; any other is handed prompts.
         per_aspect: Scenes of each aspect.
         aspects, scenarios: Which; clean is always among the scenarios.
-        writer: Proposes the scenes, in place of the pools.
-        verifiers: Say of its wrong answers whether its record contradicts them.
         encoders: What ADV attacks, all at a time.
 
     Raises:
@@ -64,8 +58,6 @@ class ShaleMaking:
     per_aspect: int = 1
     aspects: Sequence[str] = ASPECTS
     scenarios: Sequence[str] = SCENARIOS
-    writer: Model | None = None
-    verifiers: Sequence[Model] = ()
     encoders: Sequence[str] = (TINY_ENCODER,)
 
     def __post_init__(self) -> None:
@@ -74,10 +66,6 @@ class ShaleMaking:
             for name in names:
                 if name not in valid:
                     raise unknown(f"{kind} of SHALE", name, valid)
-        if self.draws and self.writer is not None:
-            raise ConfigError("a writer's proposals need an image generator that takes prompts")
-        if self.writer is not None and not self.verifiers:
-            raise ConfigError("a writer needs a verifier: nobody would see that what it calls wrong is right as well")
         if not self.draws and not self.pictures.checkers:
             raise ConfigError("generated pictures need a checker: nobody would see that one does not show its scene")
 
@@ -85,71 +73,29 @@ class ShaleMaking:
     def draws(self) -> bool:
         return isinstance(self.pictures.generator, DrawnGenerator)
 
-    @property
-    def models(self) -> Models:
-        """Those who are asked, by their role."""
-        return {"writer": [self.writer] if self.writer else [], VERIFIER: self.verifiers}
-
-    @property
-    def stages(self) -> dict[str, MakingStage]:
-        """By name; a row is a proposal."""
-        return proposing(len(self.verifiers))
-
-    def proposals(self) -> list[Proposal]:
-        """The request to the writer; nothing without one."""
-        aspects = [aspect for aspect in ASPECTS if aspect in self.aspects] if self.writer is not None else []
-        return [p for aspect in aspects for p in proposals(aspect, self.per_aspect, seed=self.pictures.seed)]
-
-    def run(self, folder: Path, *, concurrency: int = 16) -> MadeScenes:
+    def run(self, folder: Path) -> MadeScenes:
         """Make the set.
 
         Args:
             folder: Where everything is kept; the same folder goes on from there.
 
         Raises:
-            HedgeError: A model, a server or the folder failed; what was made before is kept.
+            HedgeError: A model or the folder failed; what was made before is kept.
         """
-        seed, proposed = self.pictures.seed, Made([])
-        if self.writer is not None:
-            rows, stages, models = self.proposals(), self.stages, self.models
-            proposed = checked(make(rows, propose, stages, models, folder, seed=seed, concurrency=concurrency))
-        scenes = self._scenes(proposed.rows)
-        pictures = self.pictures
+        seed, pictures = self.pictures.seed, self.pictures
+        aspects = [name for name in ASPECTS if name in self.aspects]
+        scenes = [s for name in aspects for s in scenes_of(name, self.per_aspect, seed=seed, drawn=self.draws)]
         if self.draws:
             pictures = replace(pictures, checkers=[DrawnChecker(), *pictures.checkers])
         with PictureStore.opened(folder / PICTURES) as store:
             noises = noises_of(self.scenarios, self.encoders)
             results = pictures.pictures_of(scenes, noises, store)
         items, doubles = all_items(results, self.scenarios, noises, seed=seed)
-        outcomes = Counter(f"{name} picture {v.outcome}" for r in results for name, v in r.verdicts.items())
-        outcomes += Counter({"question left out: asked about the same pixels": doubles})
+        steps = Counter(f"{name} picture {verdict.outcome}" for r in results for name, verdict in r.verdicts.items())
+        steps += Counter({"question left out: asked about the same pixels": doubles})
         refused = Counter(f"clean picture in {r.verdicts[CLEAN].outcome}" for r in results if not r.accepted)
-        accepted = sum(result.accepted for result in results)
-        result = replace(
-            proposed,
-            rows=items,
-            steps={**proposed.steps, **outcomes},
-            rejected={**proposed.rejected, **refused},
-            total=len(results),
-            accepted=accepted,
-        )
-        return MadeScenes(results, result)
-
-    def _scenes(self, proposed: Sequence[Scene]) -> list[Scene]:
-        """Distinct scenes, at most as many of an aspect as are wanted."""
-        scenes: list[Scene] = []
-        for aspect in (name for name in ASPECTS if name in self.aspects):
-            if self.writer is not None:
-                distinct: dict[str, Scene] = {}
-                for scene in proposed:
-                    if scene.aspect == aspect:
-                        distinct.setdefault(scene.prompt.casefold(), scene)
-                scenes += list(distinct.values())[: self.per_aspect]
-            elif self.draws:
-                scenes += drawn_scenes(aspect, self.per_aspect, seed=self.pictures.seed)
-            else:
-                scenes += prompted_scenes(aspect, self.per_aspect, seed=self.pictures.seed)
-        return scenes
+        accepted = len(results) - refused.total()
+        return MadeScenes(results, Made(items, steps, refused, total=len(results), accepted=accepted))
 
     def short(self, results: Sequence[ScenePictures]) -> dict[str, int]:
         """Aspects with fewer scenes than are wanted, and how many they have."""
@@ -159,7 +105,7 @@ class ShaleMaking:
         }
 
     def settings(self) -> dict[str, Any]:
-        """Settings that shape the set besides models that are asked, for its card."""
+        """Settings that shape the set, for its card."""
         return {
             "generator": self.pictures.generator.name,
             "checkers": [checker.name for checker in self.pictures.checkers],

@@ -11,7 +11,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.shale.drawing import SIZE, draw
-from hedge_tasks.making.shale.records import Scene, pools
+from hedge_tasks.making.shale.scenes import Scene, pools
 
 _SMALL = 64
 """Side at which drawings are compared: noise of single pixels averages out, lines of drawings stay."""

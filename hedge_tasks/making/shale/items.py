@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hedge_tasks.making.gate.attack import AttackedItem
 from hedge_tasks.making.shale.pictures import ScenePictures, picture_scenario, seed_of
-from hedge_tasks.making.shale.records import Scene, templates
+from hedge_tasks.making.shale.scenes import Scene, templates
 from hedge_tasks.perturb import Noise, Wording, build_noise
 from hedge_tasks.suites.shale.items import (
     CLEAN,
@@ -163,34 +163,29 @@ def all_items(
     """
     seen: set[tuple[str, ...]] = set()
     doubles = 0
-    clean: list[tuple[int, ShaleItem]] = []
-    for place, item in clean_items(scenes, seed=seed):
-        key = _content(scenes[place].pictures[CLEAN].digest, item)
-        if key in seen:
-            doubles += 1
-        else:
-            seen.add(key)
-            clean.append((place, item))
+
+    def is_new(digest: str, item: ShaleItem) -> bool:
+        nonlocal doubles
+        key = _content(digest, item)
+        new = key not in seen or item.scenario == SYN_RIGHT  # the clean question on purpose
+        seen.add(key)
+        doubles += not new
+        return new
+
+    items: list[ShaleItem] = []
     of_scene: dict[int, list[ShaleItem]] = {}
-    for place, item in clean:
-        of_scene.setdefault(place, []).append(item)
-    items = [item for _, item in clean]
+    for place, item in clean_items(scenes, seed=seed):
+        if is_new(scenes[place].pictures[CLEAN].digest, item):
+            items.append(item)
+            of_scene.setdefault(place, []).append(item)
     noisy = [name for name in SCENARIOS if name in scenarios and name != CLEAN]
     for scenario in (form for name in noisy for form in (name, *controls_of(name))):
         controlled = CONTROLS.get(scenario, scenario)
         for place, scene_items in of_scene.items():
-            if not scenes[place].has(controlled):
-                continue
-            picture = scenes[place].pictures[picture_scenario(controlled)]
-            for item in noisy_items(scenes[place].scene, place, scene_items, scenario, noises, seed=seed):
-                key = _content(picture.digest, item)
-                if scenario == SYN_RIGHT:
-                    items.append(item)  # the clean question on purpose
-                elif key in seen:
-                    doubles += 1
-                else:
-                    seen.add(key)
-                    items.append(item)
+            if scenes[place].has(controlled):
+                digest = scenes[place].pictures[picture_scenario(controlled)].digest
+                made_of = noisy_items(scenes[place].scene, place, scene_items, scenario, noises, seed=seed)
+                items += [item for item in made_of if is_new(digest, item)]
     return items, doubles
 
 
@@ -204,28 +199,19 @@ def attacked_items(items: Sequence[ShaleItem]) -> list[AttackedItem]:
     """Closed questions by type and scenario, controls with the scenario that they stand beside; open ones are read,
     not solved."""
     clean = {item.id: item.question for item in items if item.scenario == CLEAN}
-    attacked = []
-    for item in items:
-        options = options_of(item.question)
-        if item.task == "ynq":
-            label = item.answer
-        elif options:
-            label = item.answer[1:2]
-        else:
-            continue
-        question = item.question if item.task == "ynq" else item.question.partition("(A)")[0]
-        offered = options if item.task == "mcq" else {}
-        attacked.append(
-            AttackedItem(
-                label,
-                question,
-                options=offered,
-                asserted=_asserted(item, clean.get(item.id, item.question), offered),
-                group=item.image,
-                stratum=f"{item.task}, {CONTROLS.get(item.scenario, item.scenario)}",
-            )
+    return [
+        AttackedItem(
+            item.answer if item.task == "ynq" else item.answer[1:2],
+            item.question.partition("(A)")[0] if options else item.question,
+            options=options,
+            asserted=_asserted(item, clean.get(item.id, item.question), options),
+            group=item.image,
+            stratum=f"{item.task}, {CONTROLS.get(item.scenario, item.scenario)}",
         )
-    return attacked
+        for item in items
+        if item.task in DISCRIMINATIVE
+        for options in [options_of(item.question) if item.task == "mcq" else {}]
+    ]
 
 
 def _asserted(item: ShaleItem, clean: str, options: Mapping[str, str]) -> str | None:

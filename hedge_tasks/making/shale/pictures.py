@@ -27,7 +27,7 @@ from hedge_tasks.making.pictures.base import (
 )
 from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 from hedge_tasks.making.shale.drawn import question_of
-from hedge_tasks.making.shale.records import Scene
+from hedge_tasks.making.shale.scenes import Scene
 from hedge_tasks.perturb import Noise, Wording, build_noise
 from hedge_tasks.suites.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS
 

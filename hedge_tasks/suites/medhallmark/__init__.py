@@ -22,7 +22,7 @@ EVALUATION = Evaluation(
     papers={"medhallmark": "hedge_tasks.suites.medhallmark.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.medhallmark.building:add",),
-        "make": ("hedge_tasks.making.medhallmark.command:add",),
+        "make": ("hedge_tasks.making.medhallmark.command:medhallmark",),
     },
 )
 """Its contributions to the rooms below."""

@@ -22,8 +22,8 @@ EVALUATION = Evaluation(
     papers={"medhallu": "hedge_tasks.suites.medhallu.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.medhallu.data_command:add",),
-        "make": ("hedge_tasks.making.medhallu.command:add",),
-        "paper": ("hedge_tasks.making.medhallu.candidates:add",),
+        "make": ("hedge_tasks.making.medhallu.command:medhallu",),
+        "paper": ("hedge_tasks.making.medhallu.candidates:candidates",),
     },
 )
 """Its contributions to the rooms below."""

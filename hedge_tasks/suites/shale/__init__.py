@@ -25,7 +25,7 @@ EVALUATION = Evaluation(
     papers={"shale": "hedge_tasks.suites.shale.paper:PAPER"},
     commands={
         "data": ("hedge_tasks.suites.shale.building:add",),
-        "make": ("hedge_tasks.making.shale.command:add",),
+        "make": ("hedge_tasks.making.shale.command:shale",),
     },
 )
 """Its contributions to the rooms below."""
