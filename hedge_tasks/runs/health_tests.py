@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -28,9 +28,9 @@ class HealthTest:
         text: what says so, or why nothing can.
         unreliable: whether the run's numbers cannot be relied on because of it.
         setting: whether it is the verdict on a setting.
-        asked: the value that was asked for, where it is a setting and a number.
         implied: whether another test contradicts as well, and is the one to be read.
         accounted: whether the intervals take it into account already.
+        share: of documents or draws that are otherwise, where it is the test of one.
     """
 
     name: str
@@ -38,17 +38,12 @@ class HealthTest:
     text: str = ""
     unreliable: bool = False
     setting: bool = False
-    asked: float | None = None
     implied: bool = False
     accounted: bool = False
-
-    def line(self) -> str:
-        """Return it in words, such as "top_p 1: not contradicted (top_p 0.01 gives one answer to 4 seeds)"."""
-        value = "" if self.asked is None else f" {self.asked:g}"
-        return f"{self.name}{value}: {self.state}" + (f" ({self.text})" if self.text else "")
+    share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {key: value for key, value in asdict(self).items() if value not in (None, False, "")}
+        return {key: value for key, value in vars(self).items() if value and key != "share"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class Sampled:
         answer_sets: of the run.
         report: how the model behaved, as a run has it under `sampled`.
         n_failed: documents left out.
-        verdicts: on the baseline answers, with their labels; None where nobody judged.
+        verdicts: on the baseline answers, with their labels; none where nobody judged.
         zero_entropy: by clustering the share of documents with a semantic entropy of 0.
         grouping: of the documents, as a run's settings have it.
     """
@@ -67,13 +62,18 @@ class Sampled:
     answer_sets: Sequence[AnswerSet]
     report: Mapping[str, Any]
     n_failed: int = 0
-    verdicts: Sequence[Mapping[str, Any]] | None = None
-    zero_entropy: Mapping[str, float] = field(default_factory=dict)
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    zero_entropy: Mapping[str, float | None] = field(default_factory=dict)
     grouping: Mapping[str, Any] = field(default_factory=dict)
 
     def part(self, name: str) -> Mapping[str, Any]:
         """One part of the report: `decoding`, `probe`, `server` or `image_use`."""
         return self.report.get(name) or {}
+
+    @property
+    def hot(self) -> bool:
+        """Whether draws were to differ."""
+        return self.part("decoding").get("temperature") != 0
 
     @cached_property
     def answers(self) -> list[Answer]:
@@ -90,11 +90,11 @@ class Sampled:
         return verdict_on([a.clean for a in self.answer_sets], self.part("decoding"))
 
     @cached_property
-    def served(self) -> dict[str, dict[str, int]]:
-        """By field of `Served` how many answers each value has, the most frequent first."""
+    def served(self) -> dict[str, Counter[str]]:
+        """By field of `Served` how many answers each value has."""
         servers = [answer.served for answer in self.answers if answer.served is not None]
         counts = {f.name: Counter(v for s in servers if (v := getattr(s, f.name)) is not None) for f in fields(Served)}
-        return {name: dict(count.most_common()) for name, count in counts.items() if count}
+        return {name: count for name, count in counts.items() if count}
 
 
 def share_test(
@@ -110,6 +110,7 @@ def share_test(
     if 0 < total < fewest:
         yield HealthTest(name, "not verifiable", f"only {total} tell")
     elif total and n > some * total:
-        yield HealthTest(name, "contradicted", f"{PERCENT(n / total)} of the {text}", n > many * total)
+        finding = f"{PERCENT(n / total)} of the {text}"
+        yield HealthTest(name, "contradicted", finding, unreliable=n > many * total, share=n / total)
     elif total:
-        yield HealthTest(name, "not contradicted")
+        yield HealthTest(name, "not contradicted", share=n / total)
