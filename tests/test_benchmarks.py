@@ -37,8 +37,7 @@ NEEDS = {
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
     "data that is not in the repository": "rule_judge vlm_options",
     "a finished run, or minutes": (
-        "mitigations equal_numbers finished_run large_store "
-        "report_pages scale shale_scenarios store_overhead streamed_scores"
+        "mitigations equal_numbers finished_run large_store report_pages scale shale_scenarios store_overhead"
     ),
 }
 """Why the others have none."""

@@ -157,11 +157,6 @@ def test_mistakes_are_named(
     assert not out
 
 
-def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    out, _ = asked(capsys, answers, "--price", "--json", "--graph")
-    assert json.loads(out)["price"]["claims"] == 6
-
-
 def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = rows()
     for line, worst in zip(lines, (-3.0, -9.0, -0.5), strict=True):
@@ -198,14 +193,11 @@ def test_atomic_claims_and_a_judge_by_one_server(
         arguments = (answers, *("--unit", f"atomic:{server}", "--support", f"judge:{server}", "--json"))
         out, err = asked(capsys, *arguments)
         _, again = asked(capsys, answers, "--unit", f"atomic:{server}")
-    assert "price: at most 3 texts to be taken apart by a model" in err
     assert "price: 6 claims of 3 answers x 3 draws: at most 12 judge calls" in err
     facts = json.loads(out)
     assert (facts["unlocated"], facts["claims"], facts["labelled"]) == (3, 6, 5)
     assert facts["model"] == facts["decomposition_model"] == "m"
     assert "no model" in again  # words
-    _, err = asked(capsys, answers, "--unit", "atomic", code=2)
-    assert "--unit atomic:model=" in err
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -311,8 +303,6 @@ def test_kept_support_is_scored_again_without_the_engine(
     assert "nothing is asked: the support is kept with the run" in err
     assert NeverAgain.asked == 1
     assert {**json.loads(first), "notes": []} == json.loads(second)
-    asked(capsys, *arguments, "--no-elsewhere")  # not what was kept
-    assert NeverAgain.asked == 2
     assert [run.answer_sets for run in [load_run(answers)]]  # what is kept is no run
 
 

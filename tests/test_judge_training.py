@@ -82,10 +82,6 @@ def test_every_reference_has_a_twin_that_is_wrong_and_nothing_tells_them_apart()
     assert result.chance == 0.5  # the six levels are right or wrong
     assert (result.scores["equals the reference"].value or 1) < 0.7
     assert (result.scores["length"].value or 1) < 0.75
-    whole = TrainingExample(case(1, reference="The heart is normal. No effusion in the left lung."), "critical", "g")
-    [first, second] = pairs_of([whole], prompt, "attribute", sentences=True)
-    assert "heart" in first[0].case.answer
-    assert "right lung" in second[1].case.answer
     assert pairs_of([TrainingExample(case(1), "critical", "g")], prompt, "attribute") == []  # "a dog" has no contrary
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.cli.printing import typed
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError
 
 if TYPE_CHECKING:
     from hedge_tasks.judging.prompt import JudgePrompt
@@ -27,17 +27,15 @@ def data(
     images: Path | None = None,
     vqa: tuple[Path, ...] = (),
     benchmark: tuple[Path, ...] = (),
-    sentences: bool = False,
     twin_outcome: str | None = None,
     floor: float | None = None,
-    verifier: tuple[str, ...] = (),
     hold_out: float = 0.2,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Write conversations to train a judge on, in its own words.
 
     Args:
-        labels: Judged answers: JSONL, CSV or a run.
+        labels: Judged answers (JSONL, CSV).
         out: Folder of the conversations.
         prompt: How the judge will be asked, such as medhallmark.
         label_field: Column of the label.
@@ -45,110 +43,52 @@ def data(
         images: Folder of the pictures that the column `image` names.
         vqa: Question, answer, image a row: tasks to learn besides; may be given again.
         benchmark: The same of the benchmark that the judge is for.
-        sentences: Sentences of references, such as reports, stand for them.
         twin_outcome: The prompt's word for an answer that is wrong by a word, such as attribute.
         floor: Share of the set that solvers without skill may get right, 1 for any; halfway from guessing to 1 if not
             given.
-        verifier: model=NAME,url=...: says whether references contradict the wrong answers that are made of them; may be
-            given again.
         hold_out: Share of the pictures.
         seed: Of the pictures held out.
     """
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.gate import attack as gate
+    from hedge_tasks.making.gate.refuse import no_answer
     from hedge_tasks.making.judging import examples as made
-    from hedge_tasks.models.by_text import model_from
     from hedge_tasks.numbers import Table
 
     asked_with = load_judge_prompt(prompt)
-    columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
     has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
-    options: dict[str, Any] = {"label_field": label_field, "columns": columns}
-    options["scheme"] = prompt if has_categories else None
-    reasons: Counter[str] = Counter()
-    judged = [
-        example
-        for path in labels
-        for example in _judged(path, asked_with, images, options)
-        if not _refused(example, reasons)
-    ]
+    columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
+    options = {"label_field": label_field, "columns": columns, "scheme": prompt if has_categories else None}
+    read = [example for path in labels for example in _judged(path, asked_with, images, options)]
+    judged = [example for example in read if no_answer(example.case.answer) is None]
+    pairs = made.pairs_of(judged, asked_with, twin_outcome or _outcome_of(1, asked_with, "say --twin-outcome"))
+    chosen = [*judged, *(example for pair in pairs for example in pair)]
     tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
-    pairs = made.pairs_of(judged, asked_with, _twin_outcome(twin_outcome, asked_with), sentences=sentences)
-    verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
         "seed": seed,
-        "refused": dict(sorted(reasons.items())),
-        "verifiers": [dict(model.identity) for model in verifiers],
+        "refused": Counter(str(no_answer(example.case.answer)) for example in read if example not in judged),
     }
-    if verifiers and pairs:
-        pairs, checked = made.confirmed_pairs(pairs, verifiers, out)
-        facts |= {"verified": checked.report()}
-    chosen = [*judged, *(example for pair in pairs for example in pair)]
-    parts = made.split([*chosen, *tasks], hold_out, seed)
     attacks = gate.attack(made.attacked_examples(chosen, asked_with), bound=floor)
+    parts = made.split([*chosen, *tasks], hold_out, seed)
     facts = dict(made.write_examples(out, parts, asked_with, facts, attacks))
-    notes = []
-    if pairs and not verifiers:
-        notes.append(f"Warning: nobody checked that the {len(pairs)} made wrong answers are wrong; name a --verifier")
-    notes.append(f"Next: {typed('judge', 'train', out, '--base', 'Qwen/Qwen2.5-VL-3B-Instruct', '--out', 'judge')}")
-    return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": notes}
-
-
-def _refused(example: TrainingExample, reasons: Counter[str]) -> bool:
-    """Whether an answer is none; why is counted."""
-    from hedge_tasks.making.gate.refuse import no_answer
-
-    reason = no_answer(example.case.answer)
-    reasons.update([reason] if reason else [])
-    return reason is not None
-
-
-def _twin_outcome(name: str | None, prompt: JudgePrompt) -> str:
-    """Return the outcome of an answer that is wrong by a word.
-
-    Raises:
-        ConfigError: The prompt has several wrong ones and none is named, or it has no such outcome.
-    """
-    if name is None:
-        return _outcome_of(1, prompt, "--twin-outcome says which an answer has that is wrong by a word")
-    wrong = [outcome.key for outcome in prompt.outcomes if outcome.label == 1]
-    if name not in wrong:
-        raise unknown("wrong outcome", name, wrong)
-    return name
+    then = typed("judge", "train", out, "--base", "Qwen/Qwen2.5-VL-3B-Instruct", "--out", "judge")
+    return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": [f"Next: {then}"]}
 
 
 def _judged(
     path: Path, prompt: JudgePrompt, images: Path | None, options: Mapping[str, Any]
 ) -> Iterator[TrainingExample]:
-    """Return answers that somebody judged, from a file of labels or a run."""
+    """Return answers that somebody judged."""
     from hedge_tasks.judging.check import read_checked
     from hedge_tasks.making.judging.examples import TrainingExample
 
-    if path.is_dir() or path.name.startswith("run-"):
-        yield from _judged_in_run(path, prompt)
-        return
     for number, (case, label) in enumerate(zip(*read_checked(path, **options), strict=True)):
         outcome = label.category or _outcome_of(label.label, prompt)
         image = label.row.get("image")
         group = str(image) if image else case.question
         of_path = replace(case, id=f"{path.stem}/{number}")
         yield TrainingExample(of_path, outcome, group, image=_image(images, image, label.where))
-
-
-def _judged_in_run(path: Path, prompt: JudgePrompt) -> Iterator[TrainingExample]:
-    from hedge_tasks.making.judging.examples import TrainingExample
-    from hedge_tasks.runs.relabel import cases_of
-    from hedge_tasks.runs.run_files import load_run
-
-    finished = load_run(path, None)
-    outcomes = {outcome.key for outcome in prompt.outcomes}
-    for case, answers in zip(cases_of(finished), finished.answer_sets, strict=True):
-        outcome = (finished.verdicts.get(case.id) or {}).get("category")
-        if outcome not in outcomes:
-            outcome = None if answers.label is None else _outcome_of(answers.label, prompt)
-        if outcome is not None:
-            yield TrainingExample(case, outcome, answers.group or case.question)
 
 
 def _outcome_of(label: int | None, prompt: JudgePrompt, hint: str = "the category is needed") -> str:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from loguru import logger
 
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
     from hedge_tasks.detectors.scorer import Scorer
-    from hedge_tasks.runs.from_store import StoredBlock
     from hedge_tasks.runs.run_files import Run
 
 
@@ -27,7 +23,6 @@ def rescore(
     out: Path | None = None,
     definition: str | None = None,
     judge: str = "rule",
-    ray: str | None = None,
 ) -> dict[str, Any]:
     """Compute a run's numbers again, from its file or its store, without the model.
 
@@ -37,29 +32,19 @@ def rescore(
         out: Folder for a run file of the answers as they are clustered and scored here.
         definition: Which answers, where a store holds several definitions.
         judge: Who labels the answers of a store.
-        ray: Score by workers on a Ray cluster: workers=8,num_gpus=1,num_cpus=1,address=auto.
     """
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.measures.unit_table import kept_numbers
-    from hedge_tasks.runs.from_store import run_from_store
-    from hedge_tasks.runs.scorers import scorers_of
 
-    finished, blocks = _source(run, definition, judge)
-    names: list[str | None] = [*scorers_of(finished)] if clustering.takes_all(finished) else [clustering.clustering]
-    makers = {name: partial(_scorer, replace(clustering, clustering=name), detectors) for name in names}
-    scorers = {name: make(finished) for name, make in makers.items()}
-    chosen = ray is None and any(scorer.choice is not None for scorer in scorers.values())
-    if blocks is not None and (chosen or out):
-        logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
-        finished, blocks = run_from_store(run.run, definition, judge), None
-    filters: dict[str, Any] = {}
-    for name, scorer in scorers.items():
-        scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, makers[name], ray)
-        filters[scorer.name] = _summary(finished, scores, scorer)
+    finished = _source(run, definition, judge)
+    scorers = [
+        replace(scorer, detectors=chosen_detectors(detectors, scorer.detectors))
+        for scorer in clustering.scorers(finished).values()
+    ]
+    filters = {scorer.name: _summary(finished, scorer.score(finished.answer_sets), scorer) for scorer in scorers}
+    written = {"run": str(_save(finished, scorers, out))} if out else {}
     about = {"task": finished.task, "model": finished.model, "filters": filters}
-    if out:
-        about["run"] = str(_save(finished, list(scorers.values()), out))
-    return {**about, **claim_block(kept_numbers(finished))}
+    return {**about, **written, **claim_block(kept_numbers(finished))}
 
 
 def _save(finished: Run, scorers: Sequence[Scorer], folder: Path) -> Path:
@@ -72,15 +57,11 @@ def _save(finished: Run, scorers: Sequence[Scorer], folder: Path) -> Path:
     return save_run(replace(finished, settings=settings, created=now(), evidence=evidence), folder)
 
 
-def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, list[StoredBlock] | None]:
-    """Return the run; where there is only an answer store, its complete answer sets with labels of the judge.
-
-    Of a large store the first documents, and all in blocks, for they do not fit into the memory at once.
-    """
+def _source(run: RunChoice, definition: str | None, judge: str) -> Run:
+    """Return the run; where there is only an answer store, its complete answer sets with labels of the judge."""
     from hedge_tasks.errors import DataError
-    from hedge_tasks.runs.from_store import run_from_store, stored_blocks
+    from hedge_tasks.runs.from_store import run_from_store
     from hedge_tasks.runs.run_files import run_paths
-    from hedge_tasks.sampling.blocks import is_large
 
     try:
         run_paths(run.run)
@@ -88,33 +69,11 @@ def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, li
         if not run.run.is_dir():
             raise
         try:
-            if is_large(run.run):
-                blocks = stored_blocks(run.run, definition, judge)
-                return blocks[0].load()[0], blocks
-            return run_from_store(run.run, definition, judge), None
+            return run_from_store(run.run, definition, judge)
         except DataError as no_store:
             raise DataError(f"{no_run}; {no_store}") from None
     # A damaged run is no reason to fall back on the store: its labels may be another judge's.
-    return run.load(), None
-
-
-def _scorer(clustering: ClusteringChoice, detectors: str | None, finished: Run) -> Scorer:
-    scorer = clustering.scorer(finished)
-    return replace(scorer, detectors=chosen_detectors(detectors, scorer.detectors))
-
-
-def _scores(finished: Run, blocks: list[StoredBlock] | None, scorer: Scorer) -> Sequence[Scores]:
-    from hedge_tasks.runs.parts import score_parts
-
-    return scorer.score(finished.answer_sets) if blocks is None else score_parts(blocks, scorer)
-
-
-def _on_ray(finished: Run, blocks: list[StoredBlock] | None, make: partial[Scorer], ray: str) -> Sequence[Scores]:
-    from hedge_tasks.io.ray_cluster import RayOptions
-    from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray
-
-    parts = parts_of(finished) if blocks is None else blocks
-    return score_on_ray(parts, partial(make, header_of(finished)), RayOptions.read("--ray", ray))
+    return run.load()
 
 
 def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[str, Any]:
@@ -122,11 +81,9 @@ def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[st
     from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
     from hedge_tasks.runs.audit_files import audit_of
 
-    settings = scorer.settings()
+    settings, audit = scorer.settings(), audit_of(finished)
     settings.pop("detectors", None)  # the table below names them
-    summary = {"clustering": settings, **summarise(scores)}
-    audit = audit_of(finished)
-    summary["labels"] = whose_labels(finished, audit)
+    summary = {"clustering": settings, **summarise(scores), "labels": whose_labels(finished, audit)}
     if audit is not None:
         summary["experts"] = {name: auroc_by_experts(scores, name, audit) for name in summary["auroc"]}
     return summary

@@ -1,49 +1,10 @@
-"""Work spread over a Ray cluster (https://docs.ray.io): the extra `[ray]`."""
+"""A Ray cluster (https://docs.ray.io): the extra `[ray]`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any
 
-from hedge_tasks.errors import ConfigError, check_names
-from hedge_tasks.io.options import pairs
-
-T = TypeVar("T")
-Item = TypeVar("Item")
-
-
-@dataclass(frozen=True)
-class RayOptions:
-    """Workers on a cluster.
-
-    Attributes:
-        workers: How many.
-        num_gpus, num_cpus: What each of them needs; a share of a GPU is possible.
-        address: Of the cluster; `auto` is the one that this machine is part of. By default Ray starts on this machine.
-    """
-
-    workers: int = 1
-    num_gpus: float = 0
-    num_cpus: float = 1
-    address: str | None = None
-
-    @classmethod
-    def read(cls, key: str, settings: str) -> RayOptions:
-        """Read `workers=8,num_gpus=0.5,address=auto`.
-
-        Raises:
-            ConfigError: A name is unknown, or a value makes no sense.
-        """
-        options: Mapping[str, Any] = pairs(key, settings)
-        check_names(f"option of {key}", options, [field.name for field in fields(cls)])
-        result = cls(**options)
-        if not isinstance(result.workers, int) or result.workers < 1:
-            raise ConfigError(f"{key}: workers: expected a number of at least 1, got {result.workers!r}")
-        for name in ("num_gpus", "num_cpus"):
-            if isinstance(getattr(result, name), str) or getattr(result, name) < 0:
-                raise ConfigError(f"{key}: {name}: expected a number of at least 0, got {getattr(result, name)!r}")
-        return result
+from hedge_tasks.errors import ConfigError
 
 
 def connect(address: str | None, asker: str) -> Any:
@@ -62,36 +23,3 @@ def connect(address: str | None, asker: str) -> Any:
     if not ray.is_initialized():
         ray.init(address=address, include_dashboard=False, configure_logging=False)
     return ray
-
-
-def map_on_cluster(
-    make: Callable[[], Callable[[Item], T]], items: Sequence[Item], options: RayOptions, asker: str
-) -> Iterator[T]:
-    """Return the results of workers for items, in the items' order.
-
-    Each worker is an actor of Ray Data that keeps what `make` gave. What a worker had in hand when it or its node died
-    is done again by another one.
-
-    Args:
-        make: Makes a worker's function, in the worker; everything in it can be pickled.
-    """
-    connect(options.address, asker)
-    import ray.data
-
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.execution_options.preserve_order = True
-
-    class Worker:
-        def __init__(self) -> None:
-            self._function = make()
-
-        def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-            return {"result": self._function(row["item"])}
-
-    rows = ray.data.from_items([{"item": item} for item in items], override_num_blocks=max(len(items), 1))
-    results = rows.map(
-        Worker, num_cpus=options.num_cpus, num_gpus=options.num_gpus or None, concurrency=options.workers
-    )
-    for row in results.iter_rows():
-        yield row["result"]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from loguru import logger
-from numpy.typing import NDArray
 
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.errors import DataError
@@ -17,7 +14,6 @@ from hedge_tasks.llm.account import asked
 from hedge_tasks.runs.relabel import with_verdicts
 from hedge_tasks.runs.run_files import Run, load_runs, run_paths
 from hedge_tasks.sampling import archive
-from hedge_tasks.sampling.blocks import Contents, contents_of, read_block
 from hedge_tasks.sampling.definition import Definition
 
 
@@ -60,49 +56,6 @@ def runs_so_far(path: Path, task: str | None = None, *, trust: bool = False) -> 
             raise DataError(f"{no_run}; {no_store}") from None
         return [run_from_store(path, id, "rule") for id, d in definitions.items() if task in (None, d.task)]
     return load_runs(path, task, trust=trust)
-
-
-@dataclass(frozen=True)
-class StoredBlock:
-    """Documents of a store, of which this process may have read nothing yet.
-
-    Attributes:
-        homes: of the documents.
-        judge: who labels them, as for `run_from_store`.
-    """
-
-    contents: Contents
-    homes: NDArray[np.uint64]
-    judge: str
-
-    def load(self) -> tuple[Run, int]:
-        """Read and label those of the documents that have all their answers; with the number of the others.
-
-        Raises:
-            DataError: a file cannot be read.
-        """
-        contents = self.contents
-        store = read_block(contents, self.homes)
-        exported = archive.complete_sets(store, contents.definition, (contents.n, contents.n_noisy))
-        run = _labelled(Path(str(contents.folder)), contents.definition, exported, _judge(self.judge))
-        return run, len(exported.incomplete)
-
-
-def stored_blocks(folder: Path, definition: str | None, judge: str) -> list[StoredBlock]:
-    """The documents of `run_from_store` in blocks of some thousand.
-
-    Raises:
-        DataError, ConfigError: as `run_from_store`.
-    """
-    contents = contents_of(folder, definition)
-    _judge(judge)
-    return [StoredBlock(contents, homes, judge) for homes in contents.blocks()]
-
-
-@lru_cache(maxsize=1)
-def _judge(name: str) -> Judge:
-    """The judge of all blocks of this process."""
-    return judge_from(name)
 
 
 def _labelled(folder: Path, definition: Definition, exported: archive.CompleteSets, judge: Judge) -> Run:

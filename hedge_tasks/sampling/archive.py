@@ -85,13 +85,9 @@ def documents_of(store: AnswerStore, definition: Definition) -> dict[str, Stored
     return {d.id: d for d in store.documents if d.definition == definition.id}
 
 
-def complete_sets(store: AnswerStore, definition: Definition, requested: tuple[int, int] | None = None) -> CompleteSets:
-    """The answer sets of all documents that have all their answers.
-
-    Args:
-        requested: clean and noisy answers asked for, where the store in memory is a block of a larger one.
-    """
-    n, n_noisy = requested or requested_numbers(store, definition)
+def complete_sets(store: AnswerStore, definition: Definition) -> CompleteSets:
+    """The answer sets of all documents that have all their answers."""
+    n, n_noisy = requested_numbers(store, definition)
     answer_sets, incomplete = [], []
     for document in documents_of(store, definition).values():
         answers = _answers_by_condition(store, definition, document, n, n_noisy)

@@ -25,7 +25,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from loguru import logger
-from numpy.typing import NDArray
 from pydantic import Field
 
 from hedge_tasks.data.answers import Answer
@@ -217,10 +216,6 @@ class AnswerStore(KeyedLog[Answer]):
     def segments(self) -> list[Place]:
         """The segments, oldest first."""
         return [] if self.folder is None else files_of(self.folder, self._kind, SUFFIX)
-
-    def homes(self) -> NDArray[np.uint64]:
-        """Homes of the documents in the segments, as their footers have them."""
-        return np.unique(np.concatenate([np.empty(0, np.uint64), *map(read_homes, self.segments())]))
 
     def load(self, documents: Iterable[str]) -> None:
         """Read what a lazy store has of documents, given their keys; what has been read is not read again.

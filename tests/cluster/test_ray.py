@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import test_blocks
 
 from hedge_tasks.lmms.plugin import entry_point
 from hedge_tasks.models.hedge_ray import HedgeRay
 from hedge_tasks.models.hedge_tiny import HedgeTiny
-from hedge_tasks.sampling import blocks
-from hedge_tasks.sampling import store as store_module
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.store import AnswerStore
 
@@ -151,30 +147,3 @@ def test_what_the_store_has_is_not_asked_for(
     sampled(task, HedgeTiny(), tmp_path, monkeypatch)
     monkeypatch.setattr(two, "generate_draws", lambda draws: pytest.fail("a draw was made again"))
     assert sampled(task, two, tmp_path, monkeypatch) == alone[0]
-
-
-def test_rescore_on_ray_gives_the_numbers_of_one_process(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(store_module, "SMALLEST_SEGMENT", 1)
-    for documents in (range(20), range(15, 34)):
-        test_blocks.fill(tmp_path, documents)
-    one = test_blocks.rescored(tmp_path, capsys)
-    monkeypatch.setattr(blocks, "BLOCK", 7)
-    assert test_blocks.rescored(tmp_path, capsys, "--ray", "workers=2") == one
-
-
-def test_rescore_of_a_run_on_ray_gives_its_numbers(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from hedge_tasks.runs import parts
-    from hedge_tasks.runs.from_store import run_from_store
-    from hedge_tasks.runs.run_files import save_run
-
-    test_blocks.fill(tmp_path / "store", range(20))
-    stored = run_from_store(tmp_path / "store", None, "rule")
-    labelled = tuple(answers.with_label(i % 2) for i, answers in enumerate(stored.answer_sets))
-    run = save_run(replace(stored, answer_sets=labelled), tmp_path / "run")
-    one = test_blocks.rescored(run, capsys)
-    monkeypatch.setattr(parts, "_AT_A_TIME", 6)
-    assert test_blocks.rescored(run, capsys, "--ray") == one

@@ -8,27 +8,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.prompt import JudgePrompt
-from hedge_tasks.llm.models import Model
 from hedge_tasks.making.digests import digest_number
 from hedge_tasks.making.gate.attack import Attack, AttackedItem, check_floors, floors_by_stratum
 from hedge_tasks.making.gate.twins import reworded, wrong_twin
-from hedge_tasks.making.gate.verify import (
-    CONTRADICTED,
-    VERIFIER,
-    OpenBook,
-    checked,
-    evidence_verdicts,
-    outcome,
-    verifying,
-)
-from hedge_tasks.making.stages import Asking, Made, Rejected, make
 
 JUDGED, REFERENCE, REWORDED, TWIN, TASK, BENCHMARK = "judged", "reference", "reworded", "twin", "task", "benchmark"
 """Where an example comes from: an answer that somebody judged; a reference, which is right by definition; the same in
@@ -82,7 +70,7 @@ def supported_outcome(prompt: JudgePrompt) -> str:
 
 
 def pairs_of(
-    examples: Sequence[TrainingExample], prompt: JudgePrompt, wrong_outcome: str, *, sentences: bool = False
+    examples: Sequence[TrainingExample], prompt: JudgePrompt, wrong_outcome: str
 ) -> list[tuple[TrainingExample, TrainingExample]]:
     """The reference of each judged question as a right answer, beside one that is wrong by a word; each once.
 
@@ -92,66 +80,25 @@ def pairs_of(
 
     Args:
         wrong_outcome: Key of the outcome of an answer that is wrong by a word.
-        sentences: Every sentence of a reference that has several instead of the whole.
     """
     right_outcome = supported_outcome(prompt)
     pairs: dict[tuple[str, str, str], tuple[TrainingExample, TrainingExample]] = {}
     for example in examples:
         case = example.case
-        parts = split_sentences(case.reference)
-        for number, text in enumerate(parts if sentences and len(parts) > 1 else [case.reference.strip()]):
-            key = (example.group, case.question, text)
-            answer = reworded(text) if digest_number("words", *key) % 4 else text
-            twin = wrong_twin(answer) if wrong_twin(text) else None
-            if twin is None or key in pairs:
-                continue
-            origin = REFERENCE if answer == text else REWORDED
-            right = replace(case, id=f"{case.id}/reference {number}", answer=answer)
-            wrong = replace(case, id=f"{case.id}/twin {number}", answer=twin)
-            pairs[key] = (
-                replace(example, case=right, outcome=right_outcome, origin=origin),
-                replace(example, case=wrong, outcome=wrong_outcome, origin=TWIN),
-            )
+        text = case.reference.strip()
+        key = (example.group, case.question, text)
+        answer = reworded(text) if digest_number("words", *key) % 4 else text
+        twin = wrong_twin(answer) if wrong_twin(text) else None
+        if twin is None or key in pairs:
+            continue
+        origin = REFERENCE if answer == text else REWORDED
+        right = replace(case, id=f"{case.id}/reference 0", answer=answer)
+        wrong = replace(case, id=f"{case.id}/twin 0", answer=twin)
+        pairs[key] = (
+            replace(example, case=right, outcome=right_outcome, origin=origin),
+            replace(example, case=wrong, outcome=wrong_outcome, origin=TWIN),
+        )
     return list(pairs.values())
-
-
-def confirmed_pairs(
-    pairs: Sequence[tuple[TrainingExample, TrainingExample]], verifiers: Sequence[Model], folder: Path
-) -> tuple[list[tuple[TrainingExample, TrainingExample]], Made]:
-    """The pairs whose wrong answers their references contradict, and what asking for it cost.
-
-    Answers that people judged are not asked about: what a reference leaves open may be a hallucination all the same.
-
-    Args:
-        folder: Where replies are kept; the same command goes on from there.
-
-    Raises:
-        DataError: A verifier cannot be believed.
-        HedgeError: A server refuses every request, is gone, or left some unanswered.
-    """
-
-    def check(pair: _Pair, asking: Asking) -> list[tuple[TrainingExample, TrainingExample]]:
-        case = pair.wrong.case
-        verdict = outcome(evidence_verdicts(OpenBook(case.question, case.reference), case.answer, asking))
-        if verdict != CONTRADICTED:
-            raise Rejected(f"verified as {verdict}")
-        return [(pair.right, pair.wrong)]
-
-    n = len(verifiers)
-    result = make([_Pair(*pair) for pair in pairs], check, verifying((n, n), n), {VERIFIER: verifiers}, folder)
-    if result.unfinished:
-        first = next(iter(result.unfinished.values()))
-        raise HedgeError(f"{len(result.unfinished)} made answers are not verified ({first}); run again to go on")
-    return list(checked(result).rows), result
-
-
-class _Pair(NamedTuple):
-    right: TrainingExample
-    wrong: TrainingExample
-
-    @property
-    def id(self) -> str:
-        return self.wrong.case.id
 
 
 def attacked_examples(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[AttackedItem]:
