@@ -11,7 +11,7 @@ from loguru import logger
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.judging.base import Judge
 from hedge_tasks.judging.outcomes import DECLINED, OUTCOMES, outcome_of
-from hedge_tasks.runs.health import measure_health
+from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, now
 
 Everything = Sequence[tuple[int, AnswerSet, dict[str, Any]]]
@@ -45,8 +45,7 @@ def report_outcome(
             "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
             *(task, without, len(answer_sets)),
         )
-    verdicts = [verdict for _, _, verdict in everything]
-    health = measure_health(answer_sets, sampled, n_failed, verdicts)
+    health = health_of(run_of(task, "", everything, {"sampled": sampled, "failed": [None] * n_failed}))
     for finding in health.findings:
         if not finding.unreliable:
             logger.warning("{}: {}", task, finding.text)

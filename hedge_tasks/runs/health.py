@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.data.groups import count_groups, effective_groups, find_groups, missed_text, rotated_items
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.groups import effective_groups, missed_text
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.judging.outcomes import (
@@ -127,46 +127,28 @@ class Health:
 
 def health_of(run: Run) -> Health:
     """Test a run: by its answers, and by `sampled`, `failed` and `outcome.zero_entropy` of its settings."""
-    settings = run.settings
-    # The label of the answer set: people's own labels come without a verdict.
-    decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
-    entropies = (settings.get("outcome") or {}).get("zero_entropy") or {}
-    grouping = (settings.get("documents") or {}).get("grouping")
-    sampled, n_failed = settings.get("sampled") or {}, len(settings.get("failed") or ())
-    return measure_health(run.answer_sets, sampled, n_failed, decided, entropies, grouping)
-
-
-def measure_health(
-    answer_sets: Sequence[AnswerSet],
-    sampled: Mapping[str, Any],
-    n_failed: int = 0,
-    verdicts: Sequence[Mapping[str, Any] | None] = (),
-    zero_entropy: Mapping[str, float | None] | None = None,
-    grouping: Mapping[str, Any] | None = None,
-) -> Health:
-    """Health of answers that are in no run yet; see `Sampled` and `health_of`."""
-    judged = [verdict or {} for verdict in verdicts]
-    run = Sampled(answer_sets, sampled, n_failed, judged, zero_entropy or {}, grouping or {})
+    looked_at = Sampled(run)
+    distinct = looked_at.distinct
     return Health(
-        documents=len(answer_sets),
-        failed=n_failed,
-        draws=len(run.answers),
-        distinct_clean=sum(run.distinct) / len(run.distinct) if run.distinct else None,
-        readings=readings_of(judged),
-        decoding=run.part("decoding"),
-        tests=tuple(test for tests in TESTS for test in tests(run)),
+        documents=len(run.answer_sets),
+        failed=looked_at.n_failed,
+        draws=len(looked_at.answers),
+        distinct_clean=sum(distinct) / len(distinct) if distinct else None,
+        readings=readings_of(looked_at.verdicts),
+        decoding=looked_at.part("decoding"),
+        tests=tuple(test for tests in TESTS for test in tests(looked_at)),
     )
 
 
 def _share_tests(run: Sampled) -> Iterator[HealthTest]:
     answers, n, total = run.answers, len(run.answers), run.n_failed + len(run.answer_sets)
-    reasons = Counter(a.no_logprob for a in answers if a.mean_logprob is None and a.no_logprob)
-    why = f" ({', '.join(f'{reason}: {n}' for reason, n in sorted(reasons.items()))})" if reasons else ""
+    reasons = Counter(a.no_logprob or "" for a in answers if a.mean_logprob is None)
+    why = ", ".join(f"{reason or 'no reason'}: {n}" for reason, n in sorted(reasons.items()))
     of_draws = {
         CUT: "draws reached the token limit or never ended a thought (max_new_tokens)",
         EMPTY: "draws are empty",
         FILTERED: "draws were stopped by a content filter",
-        LOGPROBS: f"draws have no log-probability{why}: samples of their documents weigh the same (discrete entropy)",
+        LOGPROBS: f"draws have no log-probability ({why}): samples of their documents weigh the same (discrete entropy)",
         TOKENS: "draws have tokens of a chat template around them: without them the same answer counts as another one",
     }
     for name, text in of_draws.items():
@@ -177,10 +159,17 @@ def _share_tests(run: Sampled) -> Iterator[HealthTest]:
         same = run.distinct.count(1)
         yield from share_test(SAME, same, len(run.distinct), f"{greedy}: no entropy can tell anything", *_CERTAIN)
     yield from share_test("documents answered", run.n_failed, total, "documents failed and are left out", *_FAILED)
-    for name, share in run.zero_entropy.items():
+
+
+def _entropy_tests(run: Sampled) -> Iterator[HealthTest]:
+    n = run.n_failed + len(run.answer_sets)
+    for name, share in (run.setting("outcome").get("zero_entropy") or {}).items():
         if run.hot and share is not None and share > _CERTAIN[0]:
             text = f"documents have a semantic entropy of 0 under {name}"
-            yield from share_test(f"entropies of {name}", round(share * total), total, text, *_ANY)
+            yield from share_test(f"entropies of {name}", round(share * n), n, text, *_ANY)
+
+
+def _picture_tests(run: Sampled) -> Iterator[HealthTest]:
     use = run.part("image_use")
     for kind, what in (("blank", "a blank picture"), ("other", "another document's picture")):
         text = f"baseline answers stay the same on {what}: they hardly depend on the picture"
@@ -218,55 +207,46 @@ def _label_tests(run: Sampled) -> Iterator[HealthTest]:
     unread = [*rechecks, *(text == UNREADABLE for verdict in verdicts for text in verdict.get("sampled") or ())]
     text = "rechecks and sampled replies could not be read"
     yield from share_test("readable rechecks", sum(unread), len(unread), text, _UNREAD_REPLIES)
-    labels = Counter(a.label for a in run.answer_sets if a.label is not None)
-    rarer, name = min((labels[0], "supported"), (labels[1], "hallucinated"))
-    if labels and rarer < _FEWEST_LABELS:
-        consequence = "every AUROC is undefined" if rarer == 0 else "AUROCs tell next to nothing"
-        text = f"only {rarer} of {labels.total()} labelled answers are {name}: {consequence}"
-        yield HealthTest("both labels", "contradicted", text)
     outcomes = Counter(outcome for verdict in verdicts if (outcome := outcome_of(verdict)) in _WITHOUT_LABEL)
     parts = ", ".join(f"{outcomes[name]} {name}" for name in _WITHOUT_LABEL if outcomes[name])
     text = f"answers have no label ({parts}) and are in no AUROC"
     yield from share_test("labelled answers", outcomes.total(), len(verdicts), text, *_NO_LABEL)
 
 
+def _class_tests(run: Sampled) -> Iterator[HealthTest]:
+    labels = Counter(a.label for a in run.answer_sets if a.label is not None)
+    rarer, name = min((labels[0], "supported"), (labels[1], "hallucinated"))
+    if labels and rarer < _FEWEST_LABELS:
+        consequence = "every AUROC is undefined" if rarer == 0 else "AUROCs tell next to nothing"
+        text = f"only {rarer} of {labels.total()} labelled answers are {name}: {consequence}"
+        yield HealthTest("both labels", "contradicted", text)
+
+
 def _group_tests(run: Sampled) -> Iterator[HealthTest]:
     """How independent the documents are: what the groups make of their number, and signs of groups that are missed."""
-    ids, groups = [a.id for a in run.answer_sets], [a.group for a in run.answer_sets]
-    alone = [f"document {i}" if group is None else f"group {group}" for i, group in enumerate(groups)]
-    effect, effective = _design_effect(run.answer_sets, alone), effective_groups(alone)
-    if len(set(alone)) < len(ids) and effect is not None and effect >= _DEPENDENT:
+    alone = [f"document {i}" if a.group is None else f"group {a.group}" for i, a in enumerate(run.answer_sets)]
+    n, n_groups, effective = len(alone), len(set(alone)), effective_groups(alone)
+    labelled = [(a.label, group) for a, group in zip(run.answer_sets, alone, strict=True) if a.label is not None]
+    rate = estimate_rate([label for label, _ in labelled], groups=[group for _, group in labelled])
+    spread = (rate.value or 0) * (1 - (rate.value or 0))
+    effect = rate.stderr**2 * rate.n / spread if rate.stderr is not None and spread else 0.0
+    if n_groups < n and effect >= _DEPENDENT:
         text = (
-            f"{len(ids):,} documents are {len(set(alone)):,} groups: the variance of the hallucination rate is "
-            f"{Format(digits=2)(effect)} times that of independent documents (design effect); intervals take the groups"
+            f"{n:,} documents are {n_groups:,} groups: the variance of the hallucination rate is {Format(2)(effect)} "
+            "times that of independent documents (design effect); intervals take the groups"
         )
         yield HealthTest("independence", "contradicted", text, accounted=True)
-    if len(set(alone)) < len(ids) and effective < FEW_GROUPS:
-        text = f"the documents are worth {Format(digits=1)(effective)} groups of equal size: intervals are rough"
+    if n_groups < n and effective < FEW_GROUPS:
+        text = f"the documents are worth {Format(1)(effective)} groups of equal size: intervals are rough"
         yield HealthTest("number of groups", "contradicted", text)
-    if text := missed_text(run.grouping) or "":
+    if text := missed_text(run.setting("documents").get("grouping") or {}) or "":
         yield HealthTest("groups", "contradicted", text)
-    # The lines below the first one are options, which rotations change.
-    questions = [a.question.strip().split("\n", 1)[0] if a.question else None for a in run.answer_sets]
-    n_rotated = find_groups(groups, rotated_items(ids, questions)).n_groups
-    if n_rotated < (n := count_groups(groups)):
-        text = (
-            f"by their ids the documents are rotations of {n_rotated:,} questions (CircularEval), but they count as "
-            f"{n:,} groups: intervals are too short; give `group`"
-        )
-        yield HealthTest("rotations", "contradicted", text)
 
 
-def _design_effect(answer_sets: Sequence[AnswerSet], groups: Sequence[str]) -> float | None:
-    """By how much groups raise the variance of the hallucination rate; None where it cannot be told."""
-    labelled = [(a.label, group) for a, group in zip(answer_sets, groups, strict=True) if a.label is not None]
-    rate = estimate_rate([label for label, _ in labelled], groups=[group for _, group in labelled])
-    if rate.value is None or rate.stderr is None or not 0 < rate.value < 1:
-        return None
-    return rate.stderr**2 / (rate.value * (1 - rate.value) / rate.n)
-
-
-TESTS = (_share_tests, _draws_test, setting_tests, _server_tests, answer_tests, _label_tests, _group_tests)
+TESTS = (
+    *(_share_tests, _entropy_tests, _picture_tests, _draws_test),
+    *(setting_tests, _server_tests, answer_tests, _label_tests, _class_tests, _group_tests),
+)
 """Every test of a run: what is yielded has something to say of it."""
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.numbers import PERCENT
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
 
 State = Literal["verified", "not contradicted", "not verifiable", "contradicted"]
@@ -48,27 +49,31 @@ class HealthTest:
 
 @dataclass(frozen=True)
 class Sampled:
-    """All that tests look at.
+    """All that tests look at: a run, and what several of them count in it."""
 
-    Attributes:
-        answer_sets: of the run.
-        report: how the model behaved, as a run has it under `sampled`.
-        n_failed: documents left out.
-        verdicts: on the baseline answers, with their labels; none where nobody judged.
-        zero_entropy: by clustering the share of documents with a semantic entropy of 0.
-        grouping: of the documents, as a run's settings have it.
-    """
+    run: Run
 
-    answer_sets: Sequence[AnswerSet]
-    report: Mapping[str, Any]
-    n_failed: int = 0
-    verdicts: Sequence[Mapping[str, Any]] = ()
-    zero_entropy: Mapping[str, float | None] = field(default_factory=dict)
-    grouping: Mapping[str, Any] = field(default_factory=dict)
+    @property
+    def answer_sets(self) -> Sequence[AnswerSet]:
+        return self.run.answer_sets
+
+    def setting(self, name: str) -> Mapping[str, Any]:
+        """One of the run's settings; empty where it is not recorded."""
+        return self.run.settings.get(name) or {}
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """One part of the report: `decoding`, `probe`, `server` or `image_use`."""
-        return self.report.get(name) or {}
+        """What the run says of how the model behaved: `decoding`, `probe`, `server` or `image_use`."""
+        return self.setting("sampled").get(name) or {}
+
+    @property
+    def n_failed(self) -> int:
+        """Documents left out."""
+        return len(self.run.settings.get("failed") or ())
+
+    @cached_property
+    def verdicts(self) -> list[Mapping[str, Any]]:
+        """On the baseline answers, with the labels of the answer sets: people's own come without a verdict."""
+        return [{**(self.run.verdicts.get(a.id) or {}), "label": a.label} for a in self.answer_sets]
 
     @property
     def hot(self) -> bool:

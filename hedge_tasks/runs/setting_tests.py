@@ -88,7 +88,7 @@ def _single_answer(run: Sampled) -> str | None:
 
 
 def _temperature(run: Sampled) -> Witness:
-    tried, text = _tried(run, NEAR_ZERO, "at a temperature near 0")
+    tried, text = _tried(run, NEAR_ZERO, "at a temperature near 0, where no cap shows,")
     fewest, share = _GREEDY
     if run.hot and len(run.distinct) >= fewest and run.distinct.count(1) >= share * len(run.distinct):
         return "contradicted", "the clean answers of nearly all documents are one and the same", True

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.runs.health import Health, measure_health
+from hedge_tasks.runs.health import Health, health_of
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.store import KIND, AnswerStore, StoredDocument
@@ -105,6 +106,8 @@ class Watch:
         state = COMPLETE if not missing else QUIET if quiet_s > QUIET_S else SAMPLING
         definition = followed.definition
         sets = followed.answer_sets
+        settings = {"sampled": self._store.reports.get(definition.id, {})}
+        run = Run(definition.task, definition.model or "", tuple(sets), settings=settings)
         return Sampling(
             task=definition.task,
             model=definition.model or "",
@@ -118,7 +121,7 @@ class Watch:
             left_s=missing / rate if rate and state == SAMPLING else None,
             quiet_s=quiet_s,
             state=state,
-            health=measure_health(sets, self._store.reports.get(definition.id, {})) if sets else None,
+            health=health_of(run) if sets else None,
             dropped=len(self._store.dropped),
         )
 
