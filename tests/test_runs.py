@@ -83,7 +83,7 @@ def sealed(*rows: dict[str, object], **header: object) -> str:
         ("{", r"x.jsonl:1: not valid JSON"),
         ("[" * 100_000, r"x.jsonl:1: not valid JSON"),
         ("[1]", r"x.jsonl:1: expected a JSON object, got list"),
-        (sealed(hedge_run=3), "x.jsonl:1: format 3; this version reads format 2"),
+        (sealed(hedge_run=3), "x.jsonl:1: hedge_run: expected 2, got 3"),
         (sealed(settings=1), "x.jsonl:1: settings: expected an object, got 1"),
         (sealed({}), r"x.jsonl:2: baseline: missing"),
         (answer_set(0).to_json() + "\n" + answer_set(0).to_json(), "id 'q0' is already on line 1"),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from hedge_tasks.cli.choices import RunChoice, label_store_of
 from hedge_tasks.cli.claim_text import claim_facts
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.detectors.units import Labelled
     from hedge_tasks.judging import Judge
-    from hedge_tasks.runs.claim_files import KeptSupport
-    from hedge_tasks.runs.claims import ScoredClaims, Supported, SupportPrice, SupportSource
+    from hedge_tasks.runs.claims import ScoredClaims
     from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.runs.support import Support
 
 
 @dataclass(frozen=True)
@@ -30,22 +30,13 @@ class SupportChoice:
         unit: Sentence, clause, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
         support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
         graph: Claims of all draws as well, for degree and closeness.
-        keep: Keep claims and support beside the run: next time free.
+        keep: Keep claims and support in the run file: next time free.
     """
 
     unit: str | None = None
     support: str | None = None
     graph: bool = False
     keep: bool = False
-
-
-class _Support(NamedTuple):
-    """How far the draws of a run support its claims; the settings are those of decomposition and support."""
-
-    answers: Sequence[Supported]
-    source: SupportSource
-    price: SupportPrice
-    settings: Mapping[str, Any]
 
 
 def claims(
@@ -93,8 +84,8 @@ def claims(
     support, askers = _support(finished, choice)
     spans, by = (read_labels(labels, finished.answer_sets), "a file of labels") if labels else (None, "")
     if judging is not None:
-        spans, by = _judged(finished, support.answers, judging)
-    scored = score_claims(finished, *support, names, spans, by)
+        spans, by = _judged(finished, support, judging)
+    scored = score_claims(finished, support, names, spans, by)
     options: dict[str, Any] = {"silent": silent, "errors": errors}
     fitted, left_out = _probes(finished, scored, options) if probes else ({}, {})
     measured = unit_table(scored, probes=fitted, **options) if has_labels(scored) else None
@@ -106,50 +97,50 @@ def claims(
     return {**claim_facts(scored, measured, left_out=left_out, everything=all_), **cost, "notes": notes}
 
 
-def _support(finished: Run, choice: SupportChoice) -> tuple[_Support, tuple[object, ...]]:
+def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[object, ...]]:
     """Return the support kept with the run, if it is of the chosen settings, else what engines say, and these."""
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.io.options import named
-    from hedge_tasks.runs.claim_files import keep_support, kept_support, support_of_run
+    from hedge_tasks.runs.claim_files import keep_support
     from hedge_tasks.runs.claims import inquiry
+    from hedge_tasks.runs.run_files import file_of
     from hedge_tasks.runs.scorers import model_options
 
-    wanted: dict[str, Any] = {"graph": choice.graph, "elsewhere": True}
     names = {key: name for key, name in (("support", choice.support), ("decomposition", choice.unit)) if name}
-    if not any(":" in name for name in names.values()):
-        matching = {**wanted, **names}.items()
-        kept = support_of_run(finished, lambda settings: all(settings.get(key, False) == v for key, v in matching))
-        if kept is not None:
-            return _taken(kept), ()
+    if not any(":" in name for name in names.values()) and _is_kept(finished, {"graph": choice.graph, **names}):
+        return _taken(finished), ()
     unit, support = named("--unit", choice.unit or "sentence"), named("--support", choice.support or "words")
     if support["name"] == "nli":
         support = {**model_options(finished, "nli", {k: v for k, v in support.items() if k != "name"}), **support}
     decomposition, engine = build_decomposition(**unit), build_entailment(**support)
-    settings = {**decomposition.settings(), **engine.settings(), **wanted}
-    if (kept := kept_support(finished, settings)) is not None:
-        return _taken(kept), ()
-    questions = inquiry(finished.answer_sets, decomposition, **wanted)
+    if _is_kept(finished, {**decomposition.settings(), **engine.settings(), "graph": choice.graph}):
+        return _taken(finished), ()
+    if choice.keep:
+        file_of(finished)  # before anything is asked for nothing
+    questions = inquiry(finished.answer_sets, decomposition, graph=choice.graph)
     engine.check()
-    price = questions.price(engine)
-    say(f"price: {price}", sys.stderr)
+    say(f"price: {questions.source(engine).price}", sys.stderr)
     answers = questions.ask(engine)
     if choice.keep:
-        keep_support(finished, answers, engine, price, settings)
-    return _Support(answers, engine, price, settings), (decomposition, engine)
+        keep_support(finished, answers)
+    return answers, (decomposition, engine)
 
 
-def _taken(kept: KeptSupport) -> _Support:
-    say(f"nothing is asked: the support is kept with the run ({kept.title})", sys.stderr)
-    return _Support(kept.supported, kept, kept.price, kept.settings)
+def _is_kept(finished: Run, settings: Mapping[str, Any]) -> bool:
+    return finished.support is not None and settings.items() <= finished.support.source.settings.items()
 
 
-def _judged(
-    finished: Run, supported: Sequence[Supported], judge: Judge
-) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:
+def _taken(finished: Run) -> Support:
+    assert finished.support is not None
+    say(f"nothing is asked: the support is kept with the run ({finished.support.source.title})", sys.stderr)
+    return finished.support
+
+
+def _judged(finished: Run, support: Support, judge: Judge) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:
     """Return the claims as a judge labels them, and who that is."""
     from hedge_tasks.runs.claim_labels import check_references, judged_spans
 
-    decomposed = [answer.decomposed for answer in supported]
+    decomposed = [support.answers[a.id].decomposed for a in finished.answer_sets]
     say(f"labels: {judge.name} judges {sum(len(d.claims) for d in decomposed)} claims", sys.stderr)
     check_references(bool(a.reference) for a in finished.answer_sets)
     return judged_spans(finished.answer_sets, decomposed, judge), f"judge {judge.name} ({judge.version})"

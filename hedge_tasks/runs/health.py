@@ -148,7 +148,7 @@ def _share_tests(run: Sampled) -> Iterator[HealthTest]:
         CUT: "draws reached the token limit or never ended a thought (max_new_tokens)",
         EMPTY: "draws are empty",
         FILTERED: "draws were stopped by a content filter",
-        LOGPROBS: f"draws have no log-probability ({why}): samples of their documents weigh the same (discrete entropy)",
+        LOGPROBS: f"draws have no log-probability ({why}): their samples weigh the same (discrete entropy)",
         TOKENS: "draws have tokens of a chat template around them: without them the same answer counts as another one",
     }
     for name, text in of_draws.items():

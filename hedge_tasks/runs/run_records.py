@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hedge_tasks.io.records import Count, Items, Objects, OpenRecord, Record, Share
+from hedge_tasks.runs.support import Supported, SupportSource
 
 # A data set's numbers may be NaN: pandas writes that where there is none.
 Single = bool | int | Annotated[float, Field(allow_inf_nan=True)] | str
@@ -40,7 +41,6 @@ class _CountedLabels(OpenRecord):
 
 
 class _Claims(OpenRecord):
-    asked: Objects[Any] | None = None
     labels: _CountedLabels | None = None
 
 
@@ -125,6 +125,7 @@ class RunHeader(OpenRecord):
     settings: RunSettings
     documents: Count | None = None
     evidence: Items[EvidenceSource] = ()
+    support: SupportSource | None = None
 
 
 class RunRow(OpenRecord):
@@ -133,3 +134,4 @@ class RunRow(OpenRecord):
     verdict: RecordedVerdict | None = None
     columns: Objects[Single | Items[Single | None] | None] | None = None
     evidence: RecordedEvidence | None = None
+    support: Supported | None = None

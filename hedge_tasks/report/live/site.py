@@ -24,7 +24,6 @@ from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, 
 from hedge_tasks.report.page import ReportOptions, build_report
 from hedge_tasks.report.pages import View, asset, render
 from hedge_tasks.report.results import result_files
-from hedge_tasks.runs.claim_files import all_kept_supports
 from hedge_tasks.runs.health import CUT, EMPTY, FILTERED, LOGPROBS, SAME
 from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
 from hedge_tasks.runs.scorers import scorer_of
@@ -132,10 +131,10 @@ class Site:
                 if previous is None or previous.created <= run.created:
                     newest[run.task, run.model] = run
         runs = [newest[key] for key in sorted(newest)]
-        return [Finished(str(i), run, self._finding(run), bool(all_kept_supports(run))) for i, run in enumerate(runs)]
+        return [Finished(str(i), run, self._finding(run), run.support is not None) for i, run in enumerate(runs)]
 
     def _finding(self, run: Run) -> Headline:
-        key = (str(run.path), run.digest)
+        key = (str(run.path), run.created)
         return self._findings.get(key) or self._findings.setdefault(key, headline(run))
 
     def _run_files(self) -> list[Path]:
