@@ -216,8 +216,7 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
     Args:
         silent, errors: see `hedge_tasks.claims.labels.label_of`.
     """
-    units = []
-    n_silent = n_unknown = 0
+    units, n_silent, n_unknown = [], 0, 0
     for answer, group in zip(scored.answers, groups_of([answer.answers for answer in scored.answers]), strict=True):
         scores = {name: [None if v != v else v for v in values.tolist()] for name, values in answer.scores.items()}
         n_silent += sum(span is not None and span.silent for span in answer.labels)

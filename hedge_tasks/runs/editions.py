@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,45 +79,25 @@ def edition_of(task: str, settings: Mapping[str, Any]) -> Edition:
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """Return in words how the answers of a run were drawn otherwise than an edition says."""
-    edition_leaves, run_leaves = (dict(_leaves(rules, "")) for rules in (ours, theirs))
-    return [
-        f"{place} {_short(run_leaves.get(place))}, where the edition has {_short(edition_leaves.get(place))}"
-        for place in dict.fromkeys((*edition_leaves, *run_leaves))
-        if not _equal(edition_leaves.get(place), run_leaves.get(place))
-    ]
-
-
-def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{place} {clean(str(key))[:40]}".strip().removeprefix("sampling "))
-    else:
-        yield place, value
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """1 and 1.0 are one number; True and 1 are not."""
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
-
-
-def _short(value: Any) -> str:
-    return "nothing" if value is None else clean(value if isinstance(value, str) else json.dumps(value))[:80]
+    pairs = {
+        f"{part} {clean(key)[:40]}".removeprefix("sampling "): (rules.get(key), (theirs.get(part) or {}).get(key))
+        for part, rules in ours.items()
+        for key in {**rules, **(theirs.get(part) or {})}
+    }
+    shown = {place: [clean(json.dumps(value))[:80] for value in pair] for place, pair in pairs.items()}
+    return [f"{place} {run}, where the edition has {own}" for place, (own, run) in shown.items() if own != run]
 
 
 def _hash(content: Any) -> str:
-    text = json.dumps(_whole_numbers(content), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(_plain(content), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
-def _whole_numbers(value: Any) -> Any:
-    """The value with 1.0 as 1: YAML, JSON and command lines do not agree on which it is."""
-    if isinstance(value, Mapping):
-        return {key: _whole_numbers(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_whole_numbers(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _plain(value: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(value, default=str))
+    """The value as JSON has it, with 1.0 as 1: YAML, JSON and command lines do not agree on which it is."""
+
+    def number(digits: str) -> float:
+        return int(float(digits)) if float(digits).is_integer() else float(digits)
+
+    plain: dict[str, Any] = json.loads(json.dumps(value, default=str), parse_float=number)
     return plain

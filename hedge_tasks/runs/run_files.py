@@ -14,7 +14,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -26,7 +26,7 @@ from hedge_tasks.data.answer_files import clean_answer_sets, normal_rows, parse_
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.json_lines import parse_objects, read_objects
+from hedge_tasks.io.json_lines import parse_object, parse_objects, read_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
 from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
 from hedge_tasks.runs.run_records import RunHeader, RunRow
@@ -98,9 +98,9 @@ def save_run(run: Run, folder: Path) -> Path:
         DataError: the folder cannot be written.
     """
     stamp = re.sub(r"\D", "", run.created)[:20] or "undated"
-    numbers = itertools.chain([""], (f"-{i}" for i in itertools.count(2)))
-    paths = (folder / f"run-{stamp}-{_UNSAFE.sub('_', run.task)[:80]}{number}.jsonl" for number in numbers)
-    path = next(path for path in paths if not path.exists())
+    path = folder / f"run-{stamp}-{_UNSAFE.sub('_', run.task)[:80]}.jsonl"
+    while path.exists():
+        path = path.with_stem(f"{path.stem}-2")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -136,11 +136,7 @@ def run_lines(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> I
     for n, line in enumerate(map(_encoded, itertools.chain([header], rows)), start=1):  # noqa: B007
         digest.update(line)
         yield line
-    yield _closing(n, digest.hexdigest())
-
-
-def _closing(n: int, digest: str) -> bytes:
-    return _encoded({END: {"lines": n, "sha256": digest}})
+    yield _encoded({END: {"lines": n, "sha256": digest.hexdigest()}})
 
 
 def _encoded(fields: Mapping[str, Any]) -> bytes:
@@ -202,17 +198,12 @@ def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> li
         ConfigError: no run is of that task; names the nearest one.
     """
     newest: dict[tuple[str, str], Run] = {}
-    for file in run_paths(path):
-        run = replace(read_run(file), trusted=trust)
-        newest_so_far = newest.get((run.task, run.model))
-        if newest_so_far is None or newest_so_far.created <= run.created:
-            newest[run.task, run.model] = run
-    runs = [newest[key] for key in sorted(newest)]
-    if task is None:
-        return runs
-    if task not in {run.task for run in runs}:
-        raise unknown(f"task in {path}", task, {run.task for run in runs})
-    return [run for run in runs if run.task == task]
+    for run in sorted(map(read_run, run_paths(path)), key=lambda run: run.created):
+        newest[run.task, run.model] = replace(run, trusted=trust)
+    tasks = {name for name, _ in newest}
+    if task is not None and task not in tasks:
+        raise unknown(f"task in {path}", task, tasks)
+    return [newest[key] for key in sorted(newest) if task in (None, key[0])]
 
 
 def load_run(path: Path, task: str | None = None, *, trust: bool = False) -> Run:
@@ -259,10 +250,18 @@ def run_paths(path: Path) -> list[Path]:
     raise DataError(f"{path}: no finished run in it (run-*.jsonl, here or in {FOLDER}/)")
 
 
+def _is_whole(lines: Sequence[bytes]) -> bool:
+    """Whether the closing line is that of the lines before it."""
+    try:
+        end = parse_object(lines[-1], "end").get(END)
+    except DataError:
+        return False
+    return end == {"lines": len(lines) - 1, "sha256": hashlib.sha256(b"".join(lines[:-1])).hexdigest()}
+
+
 def _read_run_file(file: Path) -> Run:
     lines = list(read_raw_lines(file))
-    digest = hashlib.sha256(b"".join(line for _, line in lines[:-1])).hexdigest()
-    if lines[-1][1] != _closing(len(lines) - 1, digest):
+    if not _is_whole([line for _, line in lines]):
         raise DataError(
             f"{file}: the run file is damaged: it is not what was written. Take a sound copy, or evaluate again: kept "
             "answers are not asked for again"
