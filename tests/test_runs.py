@@ -57,12 +57,6 @@ def test_several_runs_are_listed_where_one_is_wanted(tmp_path: Path) -> None:
         load_run(tmp_path, "hedge_vqarat")
 
 
-def test_a_task_cannot_choose_where_its_run_is_written(tmp_path: Path) -> None:
-    path = save_run(run(task="../../etc/passwd"), tmp_path / "runs")
-    assert path.parent == tmp_path / "runs"
-    assert load_run(path).task == "../../etc/passwd"
-
-
 def test_plain_answer_sets_are_a_run_without_settings(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
     file.write_text("\n".join([answer_set(0).to_json(), "", answer_set(1).to_json()]), "utf-8")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.groups import effective_groups, missed_text
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import without_thoughts
@@ -226,11 +226,7 @@ def _group_tests(run: Sampled) -> Iterator[HealthTest]:
     """How independent the documents are: what the groups make of their number, and signs of groups that are missed."""
     alone = [f"document {i}" if a.group is None else f"group {a.group}" for i, a in enumerate(run.answer_sets)]
     n, n_groups, effective = len(alone), len(set(alone)), effective_groups(alone)
-    labelled = [(a.label, group) for a, group in zip(run.answer_sets, alone, strict=True) if a.label is not None]
-    rate = estimate_rate([label for label, _ in labelled], groups=[group for _, group in labelled])
-    spread = (rate.value or 0) * (1 - (rate.value or 0))
-    effect = rate.stderr**2 * rate.n / spread if rate.stderr is not None and spread else 0.0
-    if n_groups < n and effect >= _DEPENDENT:
+    if n_groups < n and (effect := _design_effect(run.answer_sets, alone)) >= _DEPENDENT:
         text = (
             f"{n:,} documents are {n_groups:,} groups: the variance of the hallucination rate is {Format(2)(effect)} "
             "times that of independent documents (design effect); intervals take the groups"
@@ -241,6 +237,14 @@ def _group_tests(run: Sampled) -> Iterator[HealthTest]:
         yield HealthTest("number of groups", "contradicted", text)
     if text := missed_text(run.setting("documents").get("grouping") or {}) or "":
         yield HealthTest("groups", "contradicted", text)
+
+
+def _design_effect(answer_sets: Sequence[AnswerSet], groups: Sequence[str]) -> float:
+    """By how much groups raise the variance of the hallucination rate; 0 where it cannot be told."""
+    labelled = [(a.label, group) for a, group in zip(answer_sets, groups, strict=True) if a.label is not None]
+    rate = estimate_rate([label for label, _ in labelled], groups=[group for _, group in labelled])
+    spread = (rate.value or 0) * (1 - (rate.value or 0))
+    return rate.stderr**2 * rate.n / spread if rate.stderr is not None and spread else 0.0
 
 
 TESTS = (

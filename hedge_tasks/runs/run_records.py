@@ -26,10 +26,8 @@ class _Documents(OpenRecord):
     answer: str | None = None
     revision: str | None = None
     group: str | None = None
-    question_type: str | None = None
     context: str | None = None
     description: str | None = None
-    evaluation: str | None = None
     images: Items[str] | None = None
     grouping: Objects[int] | None = None
     judge: Objects[Any] | None = None
@@ -83,7 +81,6 @@ class RecordedVerdict(OpenRecord):
     category: str | None = None
     description: str | None = None
     image_key: str | None = None
-    key: str | None = None
     document: Objects[Any] | None = None
     objects: Items[Any] | None = None
 
