@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,13 +79,21 @@ def edition_of(task: str, settings: Mapping[str, Any]) -> Edition:
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """Return in words how the answers of a run were drawn otherwise than an edition says."""
-    pairs = {
-        f"{part} {clean(key)[:40]}".removeprefix("sampling "): (rules.get(key), (theirs.get(part) or {}).get(key))
-        for part, rules in ours.items()
-        for key in {**rules, **(theirs.get(part) or {})}
-    }
-    shown = {place: [clean(json.dumps(value))[:80] for value in pair] for place, pair in pairs.items()}
-    return [f"{place} {run}, where the edition has {own}" for place, (own, run) in shown.items() if own != run]
+    edition_leaves, run_leaves = (dict(_leaves(rules, "")) for rules in (ours, theirs))
+    return [
+        f"{place} {run_leaves.get(place, 'nothing'):.80}, where the edition has {edition_leaves.get(place, 'nothing'):.80}"
+        for place in dict.fromkeys((*edition_leaves, *run_leaves))
+        if edition_leaves.get(place) != run_leaves.get(place)
+    ]
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Yield the places of all single values, and these as texts."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{place} {clean(str(key))[:40]}".strip().removeprefix("sampling "))
+    elif value is not None:
+        yield place, clean(json.dumps(_plain(value)))
 
 
 def _hash(content: Any) -> str:
@@ -93,11 +101,10 @@ def _hash(content: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
-def _plain(value: Any) -> dict[str, Any]:
+def _plain(value: Any) -> Any:
     """The value as JSON has it, with 1.0 as 1: YAML, JSON and command lines do not agree on which it is."""
 
     def number(digits: str) -> float:
         return int(float(digits)) if float(digits).is_integer() else float(digits)
 
-    plain: dict[str, Any] = json.loads(json.dumps(value, default=str), parse_float=number)
-    return plain
+    return json.loads(json.dumps(value, default=str), parse_float=number)
