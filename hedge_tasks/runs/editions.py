@@ -79,11 +79,11 @@ def edition_of(task: str, settings: Mapping[str, Any]) -> Edition:
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """Return in words how the answers of a run were drawn otherwise than an edition says."""
-    edition_leaves, run_leaves = (dict(_leaves(rules, "")) for rules in (ours, theirs))
+    edition, run = (dict(_leaves(rules, "")) for rules in (ours, theirs))
     return [
-        f"{place} {run_leaves.get(place, 'nothing'):.80}, where the edition has {edition_leaves.get(place, 'nothing'):.80}"
-        for place in dict.fromkeys((*edition_leaves, *run_leaves))
-        if edition_leaves.get(place) != run_leaves.get(place)
+        f"{place} {run.get(place, 'nothing'):.80}, where the edition has {edition.get(place, 'nothing'):.80}"
+        for place in dict.fromkeys((*edition, *run))
+        if edition.get(place) != run.get(place)
     ]
 
 
