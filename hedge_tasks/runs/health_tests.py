@@ -62,7 +62,7 @@ class Sampled:
         return self.run.settings.get(name) or {}
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """What the run says of how the model behaved: `decoding`, `probe`, `server` or `image_use`."""
+        """How the model behaved, as the run says: `decoding`, `probe`, `server` or `image_use`."""
         return self.setting("sampled").get(name) or {}
 
     @property

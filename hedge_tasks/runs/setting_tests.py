@@ -70,7 +70,7 @@ def repeats_text(repeats: float, expected: float) -> str:
 
 
 def _tried(run: Sampled, name: str, words: str) -> tuple[SettingTried, str]:
-    """What the probe tried, and in words what came of it."""
+    """Return a test of the probe, and in words what came of it."""
     tried = SettingTried.of((run.part("probe").get("behaviour") or {}).get(name))
     if tried.all_same is None:
         return tried, f"tried {words}: {tried.failed}" if tried.failed else NO_TEST

@@ -83,7 +83,7 @@ class SupportPrice(Record):
 
 
 class SupportSource(Record):
-    """What computed a support.
+    """The origin of a support.
 
     Attributes:
         settings: of decomposition and engine, and what else was asked for (`elsewhere`, `graph`).

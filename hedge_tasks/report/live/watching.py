@@ -104,10 +104,8 @@ class Watch:
         rate, quiet_s = followed.rate(now), max(0.0, now - followed.last)
         missing = followed.planned - followed.done
         state = COMPLETE if not missing else QUIET if quiet_s > QUIET_S else SAMPLING
-        definition = followed.definition
-        sets = followed.answer_sets
-        settings = {"sampled": self._store.reports.get(definition.id, {})}
-        run = Run(definition.task, definition.model or "", tuple(sets), settings=settings)
+        definition, sets = followed.definition, followed.answer_sets
+        run = Run("", "", tuple(sets), settings={"sampled": self._store.reports.get(definition.id)})
         return Sampling(
             task=definition.task,
             model=definition.model or "",
