@@ -76,7 +76,7 @@ def answer_set(row: Mapping[str, Any]) -> AnswerSet:
 
 def scored(sets: Sequence[AnswerSet], engine: Entailment, *, elsewhere: bool) -> ScoredClaims:
     asked = inquiry(sets, build_decomposition("given"), elsewhere=elsewhere)
-    return score_claims(Run("biographies", "GPT-3", tuple(sets)), asked.ask(engine), engine, asked.price(engine), {})
+    return score_claims(Run("biographies", "GPT-3", tuple(sets)), asked.ask(engine))
 
 
 def biographies(path: Path) -> Iterator[str]:
@@ -179,7 +179,7 @@ def captions(path: Path) -> Iterator[str]:
         engine = build_entailment(name)
         asked = inquiry(sets, build_decomposition("object"))
         run = Run("captions", "people", tuple(sets))
-        tables[name] = unit_table(score_claims(run, asked.ask(engine), engine, asked.price(engine), {}))
+        tables[name] = unit_table(score_claims(run, asked.ask(engine)))
     data = next(iter(tables["words"].columns.values()))
     images = len({one.group for one in sets})
     about = f"{len(data.labels)} objects of {len(sets)} captions of {images} images"
@@ -208,7 +208,7 @@ def scale(n: int) -> Iterator[str]:
     decomposed = time.perf_counter()
     supported = asked.ask(engine)
     said = time.perf_counter()
-    run = score_claims(Run("scale", "", tuple(sets)), supported, engine, asked.price(engine), {})
+    run = score_claims(Run("scale", "", tuple(sets)), supported)
     numbers = time.perf_counter()
     unit_table(run)
     done = time.perf_counter()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.detectors.evidence import placed_cosines
+from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run, run_lines
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.suites.medhallu.judge import MedHalluJudge
@@ -28,6 +29,17 @@ HOSTILE = {
     "long": "palaver " * 131_072,
 }
 """What a model may say."""
+
+
+def measure_health(
+    answer_sets: Sequence[AnswerSet],
+    sampled: Mapping[str, Any],
+    verdicts: Sequence[Mapping[str, Any]] = (),
+    **settings: Any,
+) -> Health:
+    """Health of a run of these answers."""
+    by_id = {a.id: verdict for a, verdict in zip(answer_sets, verdicts, strict=False)}
+    return health_of(Run("task", "model", tuple(answer_sets), by_id, {"sampled": sampled, **settings}))
 
 
 def finished_run(

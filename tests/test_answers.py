@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
+from finished_runs import measure_health
 from hypothesis import given
 from hypothesis import strategies as st
 from loguru import logger
@@ -14,7 +15,6 @@ from loguru import logger
 from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.errors import DataError
-from hedge_tasks.runs.health import measure_health
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LINE = {"id": "q1", "baseline": {"text": "yes"}, "clean": [{"text": "yes", "mean_logprob": -0.5}, {"text": "no"}]}

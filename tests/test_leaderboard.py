@@ -118,9 +118,9 @@ def of_sets(change: Callable[[Any], Any]) -> Callable[[Run], Run]:
 
 
 CHEATS: dict[str, tuple[Callable[[Run], Run], str]] = {
-    "another temperature": (with_sampling(temperature=0.2), "temperature 0.2, where the edition has 1.0"),
+    "another temperature": (with_sampling(temperature=0.2), "temperature 0.2, where the edition has 1"),
     "a seed of one's choice": (with_sampling(seed=7), "seed 7, where the edition has 0"),
-    "the model's own decoding": (with_sampling(decoding="model"), "decoding model"),
+    "the model's own decoding": (with_sampling(decoding="model"), 'decoding "model"'),
     "another prompt": (lambda r: replace(r, settings={**r.settings, "prompt": {"user": "Think. {question}"}}), "Think"),
     "hard questions left out": (
         lambda r: replace(r, answer_sets=r.answer_sets[:-4]),

@@ -636,7 +636,6 @@ def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monk
 def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.detectors.units import columns_of
-    from hedge_tasks.runs.claim_files import all_kept_supports
     from hedge_tasks.runs.claim_labels import labelled_spans
     from hedge_tasks.runs.claims import claim_units, inquiry, score_claims
     from hedge_tasks.runs.run_files import load_run
@@ -646,13 +645,14 @@ def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     assert source == "the run's verdicts on sentences"
     assert len(spans) == len(finished.answer_sets)
     engine, asked = build_entailment("words"), inquiry(finished.answer_sets, build_decomposition("sentence"))
-    scored = score_claims(finished, asked.ask(engine), engine, asked.price(engine), {})
+    scored = score_claims(finished, asked.ask(engine))
     for one in scored.answers:
         votes = finished.verdicts[one.answers.id]["votes"]
         assert [found and found.label for found in one.labels] == [vote["label"] for vote in votes]
     # The row of the table is the number of the same claims, and what it was made of is kept with the run.
-    [kept] = all_kept_supports(finished)
-    assert [one.decomposed.claims for one in kept.supported] == [one.decomposed.claims for one in asked.ask(engine)]
+    assert finished.support is not None
+    for id, answer in asked.ask(engine).answers.items():
+        assert finished.support.answers[id].decomposed == answer.decomposed
     columns, faults = columns_of(claim_units(scored).labelled, ["claim_radflag"])
     row = run.values("own_irg")["radflag_claim_auroc,embed"]
     wanted = {name: column.auroc().value for name, column in columns.items()} | faults

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from finished_runs import measure_health
 from hypothesis import given
 from hypothesis import strategies as st
 from openai_server import completion
@@ -26,7 +27,7 @@ from hedge_tasks.data.thoughts import (
     texts_of,
 )
 from hedge_tasks.llm.completion import Completion, read_choices
-from hedge_tasks.runs.health import CUT, measure_health
+from hedge_tasks.runs.health import CUT
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\ufffd\x00"), max_size=12)
 MARKS = st.sampled_from(

@@ -62,7 +62,7 @@ def test_support_is_the_radflag_of_object_records() -> None:
     engine, unit = build_entailment("object"), build_decomposition("object")
     asked = inquiry([stories], unit)
     run = Run("stories", "m", (stories,))
-    [scored] = score_claims(run, asked.ask(engine), engine, asked.price(engine), {}).answers
+    [scored] = score_claims(run, asked.ask(engine)).answers
     rechecks = [AnswerSet(f"{stories.id}/{claim.text}", Answer("Yes"), (), reference="yes") for claim in scored.claims]
     records = recheck_records(stories.with_follow_ups(rechecks), VopeJudge())
     assert [claim.text for claim in scored.claims] == ["puppy", "couch", "bicycle"]

@@ -42,7 +42,7 @@ def claim_facts(
     from hedge_tasks.numbers import reason_lines
 
     facts = {
-        **{"run": scored.title, **scored.settings, "price": Details(scored.price)},
+        **{"run": scored.title, **scored.settings, "price": Details(scored.price.model_dump())},
         "claims": sum(len(answer.claims) for answer in scored.answers),
         "covered": sum(answer.covered for answer in scored.decomposed) / len(scored.decomposed),
         "unlocated": sum(answer.unlocated for answer in scored.decomposed),

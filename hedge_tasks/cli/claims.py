@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hedge_tasks.cli.choices import RunChoice, label_store_of
 from hedge_tasks.cli.claim_text import claim_facts
-from hedge_tasks.cli.printing import Details
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import say
 
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
     from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.detectors.units import Labelled
     from hedge_tasks.judging import Judge
-    from hedge_tasks.runs.claim_files import KeptSupport
-    from hedge_tasks.runs.claims import ScoredClaims, Supported, SupportPrice, SupportSource
+    from hedge_tasks.runs.claims import ScoredClaims
     from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.runs.support import Support
 
 
 @dataclass(frozen=True)
@@ -30,39 +29,14 @@ class SupportChoice:
     Attributes:
         unit: Sentence, clause, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
         support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
-        no_elsewhere: Without the baseline of another image's draws.
         graph: Claims of all draws as well, for degree and closeness.
-        keep: Keep claims and support beside the run: next time free.
-        price: Print the price and stop.
+        keep: Keep claims and support in the run file: next time free.
     """
 
     unit: str | None = None
     support: str | None = None
-    no_elsewhere: bool = False
     graph: bool = False
     keep: bool = False
-    price: bool = False
-
-
-@dataclass(frozen=True)
-class _Support:
-    """How far the draws of a run support its claims.
-
-    Attributes:
-        answers: The claims of each answer with their support; None where only the price is wanted.
-        source: What computed the support, or keeps it.
-        price: Of all of it, in words where only the claims would tell.
-        settings: Of the decomposition and the support.
-        path: File that it is kept in from now on.
-        askers: What may have asked a model.
-    """
-
-    answers: Sequence[Supported] | None
-    source: SupportSource
-    price: SupportPrice | str
-    settings: Mapping[str, Any]
-    path: Path | None = None
-    askers: tuple[object, ...] = ()
 
 
 def claims(
@@ -107,14 +81,11 @@ def claims(
     names = None if detectors in (None, "all") else [get(name.strip()).name for name in str(detectors).split(",")]
     finished = run.load()
     judging = _judge(judge, finished) if judge else None
-    support = _kept(finished, choice) or _computed(finished, choice)
-    if support.answers is None:
-        return {"price": Details(support.price), "notes": [f"price: {support.price}"]}
+    support, askers = _support(finished, choice)
     spans, by = (read_labels(labels, finished.answer_sets), "a file of labels") if labels else (None, "")
     if judging is not None:
-        spans, by = _judged(finished, support.answers, judging)
-    about: Any = (support.answers, support.source, support.price, support.settings, names, spans, by)
-    scored = score_claims(finished, *about)
+        spans, by = _judged(finished, support, judging)
+    scored = score_claims(finished, support, names, spans, by)
     options: dict[str, Any] = {"silent": silent, "errors": errors}
     fitted, left_out = _probes(finished, scored, options) if probes else ({}, {})
     measured = unit_table(scored, probes=fitted, **options) if has_labels(scored) else None
@@ -122,76 +93,54 @@ def claims(
         write_claim_scores(out, scored)
     if html:
         write_whole(html, build_claim_page(scored, measured, finished, finding=headline(finished)))
-    cost, notes = account.asked(*support.askers, judging)
-    notes += [f"{path}: written" for path in (support.path, out, html) if path]
+    cost, notes = account.asked(*askers, judging)
     return {**claim_facts(scored, measured, left_out=left_out, everything=all_), **cost, "notes": notes}
 
 
-def _wanted(choice: SupportChoice) -> dict[str, bool]:
-    return {"graph": choice.graph, "elsewhere": not choice.no_elsewhere}
-
-
-def _kept(finished: Run, choice: SupportChoice) -> _Support | None:
-    """Return the support kept with the run, if it is what the names of the options say."""
-    from hedge_tasks.runs.claim_files import support_of_run
-
-    names = {"support": choice.support, "decomposition": choice.unit}
-    if choice.price or any(":" in (name or "") for name in names.values()):
-        return None
-    # Who asks for less gets no more: the blind baseline would be there that was not wanted.
-    wanted = {**_wanted(choice), **{key: name for key, name in names.items() if name}}
-    return _taken(support_of_run(finished, lambda kept: all(kept.get(key, False) == v for key, v in wanted.items())))
-
-
-def _taken(kept: KeptSupport | None) -> _Support | None:
-    if kept is None:
-        return None
-    say(f"nothing is asked: the support is kept with the run ({kept.title})", sys.stderr)
-    return _Support(kept.supported, kept, kept.price, kept.settings)
-
-
-def _computed(finished: Run, choice: SupportChoice) -> _Support:
-    """Ask what the options name, or only for its price."""
+def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[object, ...]]:
+    """Return the support kept with the run, if it is of the chosen settings, else what engines say, and these."""
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.io.options import named
-    from hedge_tasks.runs.claim_files import keep_support, kept_support
+    from hedge_tasks.runs.claim_files import keep_support
     from hedge_tasks.runs.claims import inquiry
+    from hedge_tasks.runs.run_files import file_of
     from hedge_tasks.runs.scorers import model_options
 
+    names = {key: name for key, name in (("support", choice.support), ("decomposition", choice.unit)) if name}
+    if not any(":" in name for name in names.values()) and _is_kept(finished, {"graph": choice.graph, **names}):
+        return _taken(finished), ()
     unit, support = named("--unit", choice.unit or "sentence"), named("--support", choice.support or "words")
-    by_model = unit["name"] == "atomic"
-    if by_model and "model" not in unit:
-        raise ConfigError("--unit atomic: name its model, as in --unit atomic:model=...,url=...")
     if support["name"] == "nli":
         support = {**model_options(finished, "nli", {k: v for k, v in support.items() if k != "name"}), **support}
     decomposition, engine = build_decomposition(**unit), build_entailment(**support)
-    settings = {**decomposition.settings(), **engine.settings(), **_wanted(choice)}
-    if not choice.price and (kept := _taken(kept_support(finished, settings))) is not None:
-        return kept
-    if by_model:  # what the claims then cost is only known with the claims
-        texts = sum(1 + len(answers.clean) * choice.graph for answers in finished.answer_sets)
-        line = f"at most {texts} texts to be taken apart by a model"
-        if choice.price:
-            return _Support(None, engine, line, settings)
-        say(f"price: {line}", sys.stderr)
-    questions = inquiry(finished.answer_sets, decomposition, **_wanted(choice))
+    if _is_kept(finished, {**decomposition.settings(), **engine.settings(), "graph": choice.graph}):
+        return _taken(finished), ()
+    if choice.keep:
+        file_of(finished)  # before anything is asked for nothing
+    questions = inquiry(finished.answer_sets, decomposition, graph=choice.graph)
     engine.check()
-    price = questions.price(engine)
-    if choice.price:
-        return _Support(None, engine, price, settings)
-    say(f"price: {price}", sys.stderr)
+    say(f"price: {questions.source(engine).price}", sys.stderr)
     answers = questions.ask(engine)
-    path = keep_support(finished, answers, engine, price, settings) if choice.keep else None
-    return _Support(answers, engine, price, settings, path, (decomposition, engine))
+    if choice.keep:
+        keep_support(finished, answers)
+    return answers, (decomposition, engine)
 
 
-def _judged(
-    finished: Run, supported: Sequence[Supported], judge: Judge
-) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:
+def _is_kept(finished: Run, settings: Mapping[str, Any]) -> bool:
+    return finished.support is not None and settings.items() <= finished.support.source.settings.items()
+
+
+def _taken(finished: Run) -> Support:
+    assert finished.support is not None
+    say(f"nothing is asked: the support is kept with the run ({finished.support.source.title})", sys.stderr)
+    return finished.support
+
+
+def _judged(finished: Run, support: Support, judge: Judge) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:
     """Return the claims as a judge labels them, and who that is."""
     from hedge_tasks.runs.claim_labels import check_references, judged_spans
 
-    decomposed = [answer.decomposed for answer in supported]
+    decomposed = [support.answers[a.id].decomposed for a in finished.answer_sets]
     say(f"labels: {judge.name} judges {sum(len(d.claims) for d in decomposed)} claims", sys.stderr)
     check_references(bool(a.reference) for a in finished.answer_sets)
     return judged_spans(finished.answer_sets, decomposed, judge), f"judge {judge.name} ({judge.version})"

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _RATE = "hallucination_rate"
 
+_Pairs = dict[str, "Comparison | None"]
+"""What is compared -> the comparison; None where no labelled document has it on both sides."""
+
 
 def compare(
     run: RunChoice,
@@ -42,33 +45,26 @@ def compare(
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.run_files import load_run
 
-    first = run.load()
-    second = load_run(other, run.task, trust=run.trust_run) if other else None
-    if second is not None and against:
+    runs = [run.load()]
+    if other is None:
+        pairs = _within(runs[0], clustering, metric, against)
+    elif against:
         raise ConfigError("--against compares within one run; give one run")
-    runs = [first] if second is None else [first, second]
-    pairs = (
-        _within(first, clustering, metric, against) if second is None else _between(first, second, clustering, metric)
-    )
+    else:
+        runs.append(load_run(other, run.task, trust=run.trust_run))
+        pairs = _between(runs[0], runs[1], clustering, metric)
     if not pairs:
         raise ConfigError("there is nothing to compare; give a second run, or another --metric")
     findings = [headline(r) for r in runs]
-    sides = dict(zip("ab", runs, strict=False))
-    title = "\n".join(f"{side}: {r.title}" for side, r in sides.items())
-    notes = [line for finding in findings for line in (*finding.lines(), finding.labels)]
-    if second is not None and first.answer_sets == second.answer_sets:
-        notes.append("a and b are the same answers with the same labels: they cannot differ")
+    title = "\n".join(f"{side}: {r.title}" for side, r in zip("ab", runs, strict=False))
     return {
-        **{side: Details({"task": r.task, "model": r.model, "created": r.created}) for side, r in sides.items()},
         "comparisons": comparison_table(pairs, title, one_family=len(runs) > 1),
         "finding": Details(findings[0].to_dict() if len(runs) == 1 else None),
-        "notes": notes,
+        "notes": [line for finding in findings for line in (*finding.lines(), finding.labels)],
     }
 
 
-def _between(
-    first: Run, second: Run, clustering: ClusteringChoice, metric: Sequence[str]
-) -> dict[str, Comparison | None]:
+def _between(first: Run, second: Run, clustering: ClusteringChoice, metric: Sequence[str]) -> _Pairs:
     """Compare two runs: by experts' labels where audits stand beside both, else by the judge's."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.measures.comparisons import check_same_documents
@@ -79,8 +75,11 @@ def _between(
     own = {name: measure for name, measure in _suite(first).items() if name in theirs}
     usual = [*(name for name, measure in own.items() if measure.leads), *SCORE_NAMES, _RATE]
     names = list(dict.fromkeys(_metric(name, own) for name in metric or usual))
-    chosen = {name: own[name] for name in names if name in own}
-    pairs = {name: compare_documents(m, documents_of(first, m), documents_of(second, m)) for name, m in chosen.items()}
+    pairs: _Pairs = {
+        name: compare_documents(m, documents_of(first, m), documents_of(second, m))
+        for name, m in own.items()
+        if name in names
+    }
     detectors = [name for name in names if name != _RATE and name not in own]
     pairs |= _aurocs((first, second), clustering, detectors, everything=bool(metric))
     return pairs | ({_RATE: _rates(first, second)} if _RATE in names else {})
@@ -88,7 +87,7 @@ def _between(
 
 def _aurocs(
     runs: tuple[Run, Run], clustering: ClusteringChoice, detectors: Sequence[str], *, everything: bool
-) -> dict[str, Comparison | None]:
+) -> _Pairs:
     """Compare detectors of two runs, where both have them; or all."""
     from hedge_tasks.measures.audited import compare_runs_by_experts
     from hedge_tasks.measures.comparisons import compare_two_runs
@@ -115,9 +114,7 @@ def _rates(first: Run, second: Run) -> Comparison | None:
     return compare_rates_by_experts(first.answer_sets, a, second.answer_sets, b)
 
 
-def _within(
-    run: Run, clustering: ClusteringChoice, metric: Sequence[str], against: str | None
-) -> dict[str, Comparison | None]:
+def _within(run: Run, clustering: ClusteringChoice, metric: Sequence[str], against: str | None) -> _Pairs:
     """Compare detectors that differ in one thing, in the score or in the clustering; or all with one of them."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError

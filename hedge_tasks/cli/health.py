@@ -13,8 +13,7 @@ def health(run: RunChoice) -> tuple[list[dict[str, Any]], int]:
     """Check runs for technical problems: greedy servers, cut answers, missing labels."""
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.from_store import runs_so_far
-    from hedge_tasks.runs.health import health_of
-    from hedge_tasks.runs.setting_tests import mitigation_line
+    from hedge_tasks.runs.health import health_of, mitigation_line
 
     facts, problems = [], False
     for finished in runs_so_far(run.run, run.task, trust=run.trust_run):

@@ -16,7 +16,7 @@ from hedge_tasks.measures.blind import CLAIM_TEXT
 from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.measures.detector_table import ComparedDetectors, detector_rows, facts_of
 from hedge_tasks.measures.unit_numbers import detectors_in, with_text
-from hedge_tasks.runs.claim_files import label_options, support_of_run
+from hedge_tasks.runs.claim_files import label_options
 from hedge_tasks.runs.claims import ClaimUnits, ScoredClaims, claim_units, score_claims
 from hedge_tasks.runs.run_files import Run
 
@@ -99,15 +99,12 @@ def unit_table(
 
 
 def score_kept_claims(run: Run) -> ScoredClaims | None:
-    """Score the claims that are kept with a run; None where nothing is kept, or it cannot be used.
-
-    The support that counts is that of `support_of_run`.
+    """Score the claims that are kept with a run; None where nothing is kept.
 
     Raises:
-        DataError: labels in the run are none of its answers.
+        DataError: labels in the run, or the support, are none of its answers.
     """
-    kept = support_of_run(run)
-    return None if kept is None else score_claims(run, kept.supported, kept, kept.price, kept.settings)
+    return None if run.support is None else score_claims(run, run.support)
 
 
 def measured_claims(claims: ScoredClaims, run: Run) -> tuple[UnitTable | None, str]:

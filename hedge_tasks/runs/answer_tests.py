@@ -59,10 +59,9 @@ def answer_tests(run: Sampled) -> Iterator[HealthTest]:
         yield _copies(answer_sets)
     if drawn:
         questions = [(normalise(s.question or ""), s) for s in answer_sets]
-        long_ones = [(question, s) for question, s in questions if len(question.split()) >= _ECHO_WORDS]
-        echoes = [question in normalise(a.text) for question, s in long_ones for a in s.answers]
-        about = ("answers without their question", sum(echoes), len(echoes), "answers repeat the question")
-        yield from share_test(*about, SOME, MANY, FEWEST_DOCUMENTS)
+        echoes = [q in normalise(a.text) for q, s in questions if len(q.split()) >= _ECHO_WORDS for a in s.answers]
+        name, text = "answers without their question", "answers repeat the question"
+        yield from share_test(name, sum(echoes), len(echoes), text, SOME, MANY, FEWEST_DOCUMENTS)
 
 
 def _own_document(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
@@ -97,16 +96,12 @@ def likeness(usable: Sequence[tuple[str, list[str]]]) -> tuple[FloatArray, Float
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.preprocessing import normalize
 
-    sizes = np.array([len(draws) for _, draws in usable])
-    vectors = normalize(
-        CountVectorizer(analyzer=str.split, binary=True, dtype=np.float64).fit_transform(
-            [*(baseline for baseline, _ in usable), *(text for _, draws in usable for text in draws)]
-        )
-    )
-    n = len(usable)
-    owner = np.repeat(np.arange(n), sizes)
-    sums = csr_matrix((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner))) @ vectors[n:]
-    means = sums.multiply(1 / sizes[:, None]).tocsr()
+    texts = [*(baseline for baseline, _ in usable), *(text for _, draws in usable for text in draws)]
+    words = CountVectorizer(analyzer=str.split, binary=True, dtype=np.float64).fit_transform(texts)
+    n, vectors, sizes = len(usable), normalize(words), np.array([len(draws) for _, draws in usable])
+    ends = np.cumsum(sizes)
+    owner = csr_matrix((np.ones(ends[-1]), np.arange(ends[-1]), [0, *ends]), shape=(n, ends[-1]))
+    means = (owner @ vectors[n:]).multiply(1 / sizes[:, None]).tocsr()
     total = np.asarray(means.sum(axis=0)).ravel()
     own = np.asarray(vectors[:n].multiply(means).sum(axis=1)).ravel()
     squares = np.asarray(means.multiply(means).sum(axis=1)).ravel()

@@ -67,19 +67,13 @@ def audit_of(run: Run) -> ExpertAudit | None:
     Raises:
         DataError: it is damaged, or of another run.
     """
-    path = _beside(run, ENDING)
-    if path is None:
+    path = None if run.path is None else run.path.with_name(run.path.stem + ENDING)
+    if path is None or not path.is_file():
         return None
     audit = KeptAudit.read(outside.read_json(path), str(path))
     check_plan(run, audit.plan, path)
     labels = [ExpertSaid(str(path), label.code, str(label.rater), label.label) for label in audit.labels]
     return put_together(audit.plan, labels, audit.by)
-
-
-def _beside(run: Run, ending: str) -> Path | None:
-    """The file with an ending beside a run; None where there is none."""
-    path = None if run.path is None else run.path.with_name(run.path.stem + ending)
-    return path if path is not None and path.is_file() else None
 
 
 def check_plan(run: Run, plan: AuditPlan, path: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,66 +24,8 @@ from hedge_tasks.detectors.units import Unit
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.claim_labels import labelled_spans
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.support import Support, Supported, SupportPrice, SupportSource
 from hedge_tasks.statistics.base import FloatArray
-
-Matrix = npt.NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True)
-class Supported:
-    """Support of the claims of one answer; all of it is kept with the run.
-
-    Attributes:
-        decomposed: the claims.
-        clean, noisy: support by the draws, shapes (K, n, 3) and (K, m, 3).
-        elsewhere: support by the clean draws about another image; None where that was not asked for.
-        graph, graph_rows: see `ClaimEvidence`.
-    """
-
-    decomposed: Decomposed
-    clean: Matrix
-    noisy: Matrix
-    elsewhere: Matrix | None = None
-    graph: Matrix | None = None
-    graph_rows: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class SupportPrice:
-    """Price of asking an engine, before it is asked.
-
-    Attributes:
-        answers, claims: how many there are.
-        draws: fewest draws an answer, clean and noisy.
-        amount: of `unit`: NLI pairs, judge calls, ...; equal ones once.
-        blind: how many of them for another image's draws alone.
-        graph: how many of them for the graph alone.
-        unit: what is counted; empty where nothing is worth telling.
-    """
-
-    answers: int
-    claims: int
-    draws: int
-    amount: int
-    blind: int
-    graph: int
-    unit: str
-
-    def with_others(self, others: Sequence[SupportPrice]) -> SupportPrice:
-        """Return the price with those of processes that ask about other answers; what two of them ask counts twice."""
-        prices = (self, *others)
-        sums = ("answers", "claims", "amount", "blind", "graph")
-        # A process without answers has no draws.
-        draws = min((price.draws for price in prices if price.answers), default=0)
-        return replace(self, draws=draws, **{name: sum(getattr(price, name) for price in prices) for name in sums})
-
-    def __str__(self) -> str:
-        text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"
-        if not self.unit:
-            return f"{text}, no model"
-        parts = {"for another image's draws": self.blind, "for the graph": self.graph}
-        extras = [f"{n} {what}" for what, n in parts.items() if n]
-        return f"{text}: at most {self.amount} {self.unit}" + (f" ({', '.join(extras)})" if extras else "")
 
 
 @dataclass(frozen=True)
@@ -93,6 +35,7 @@ class Inquiry:
     Attributes:
         answer_sets: in their order.
         decomposed: the claims of each.
+        settings: of the decomposition, and what else is asked for.
         own: claims and draws of each answer, clean ones first.
         elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
         graph: different claims of all answers and all answers; empty where not wanted.
@@ -100,98 +43,79 @@ class Inquiry:
 
     answer_sets: tuple[AnswerSet, ...]
     decomposed: tuple[Decomposed, ...]
+    settings: Mapping[str, Any]
     own: tuple[SupportQuery, ...]
     elsewhere: tuple[SupportQuery, ...] = ()
     graph: tuple[SupportQuery, ...] = ()
 
-    def price(self, engine: Entailment) -> SupportPrice:
-        own, with_blind, with_graph = (
-            engine.price(queries)
-            for queries in (self.own, (*self.own, *self.elsewhere), (*self.own, *self.elsewhere, *self.graph))
-        )
-        return SupportPrice(
+    def source(self, engine: Entailment) -> SupportSource:
+        """Return what would compute the support, with its price."""
+        price = SupportPrice(
             answers=len(self.answer_sets),
             claims=sum(len(answer.claims) for answer in self.decomposed),
             draws=min((len(query.draws) for query in self.own), default=0),
-            amount=with_graph,
-            blind=with_blind - own,
-            graph=with_graph - with_blind,
+            amount=engine.price([*self.own, *self.elsewhere, *self.graph]),
             unit=engine.priced,
         )
+        settings = {**self.settings, **engine.settings()}
+        return SupportSource(settings=settings, engine=engine.name, contradicts=engine.contradicts, price=price)
 
-    def ask(self, engine: Entailment) -> list[Supported]:
-        """Ask an engine, and return the support of the claims of each answer; nothing is asked twice."""
+    def ask(self, engine: Entailment) -> Support:
+        """Ask an engine for the support of the claims of each answer; nothing is asked twice."""
         replies = iter(engine.support([*self.own, *self.elsewhere, *self.graph]))
         own, elsewhere, graphs = (list(islice(replies, len(part))) for part in (self.own, self.elsewhere, self.graph))
-        return [
-            Supported(
-                decomposed,
-                own[i][:, : len(answers.clean)],
-                own[i][:, len(answers.clean) :],
-                elsewhere[i] if elsewhere else None,
-                graphs[i][..., ENTAILMENT] if graphs else None,
-                tuple(self.graph[i].claims.index(claim.text) for claim in decomposed.claims) if graphs else (),
+        supported = {
+            answers.id: Supported(
+                decomposed=decomposed,
+                clean=own[i][:, : len(answers.clean)],
+                noisy=own[i][:, len(answers.clean) :],
+                elsewhere=elsewhere[i] if elsewhere else None,
+                graph=graphs[i][..., ENTAILMENT] if graphs else None,
+                graph_rows=tuple(self.graph[i].claims.index(claim.text) for claim in decomposed.claims if graphs),
             )
             for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True))
-        ]
+        }
+        return Support(source=self.source(engine), answers=supported)
 
 
 def inquiry(
     answer_sets: Sequence[AnswerSet],
     decomposition: Decomposition,
     *,
-    elsewhere: bool = True,
-    graph: bool = False,
-) -> Inquiry:
-    """Decompose the answers of a run, and return the queries to an engine; see `inquiry_among`.
-
-    Args:
-        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
-        graph: also for the graph of the claims of all draws.
-
-    Raises:
-        DataError: there are no answers, or no claims in any of them.
-    """
-    if not answer_sets:
-        raise DataError("there are no answers")
-    queries = inquiry_among(answer_sets, answer_sets, decomposition, elsewhere=elsewhere, graph=graph)
-    if not any(decomposed.claims for decomposed in queries.decomposed):
-        raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(answer_sets)} answers")
-    return queries
-
-
-def inquiry_among(
-    answer_sets: Sequence[AnswerSet],
-    everything: Sequence[AnswerSet],
-    decomposition: Decomposition,
-    *,
+    among: Sequence[AnswerSet] | None = None,
     elsewhere: bool = True,
     graph: bool = False,
     decomposed: Sequence[Decomposed] | None = None,
 ) -> Inquiry:
-    """Return the queries to an engine about some answers of a run.
+    """Return the queries to an engine about answers of a run.
 
     Args:
-        answer_sets: some of them, such as those of one process.
-        everything: all answers of the run.
+        among: all answers of the run, where these are those of one process.
         elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
         graph: also for the graph of the claims of all draws.
         decomposed: the claims of the answers, where they are known.
+
+    Raises:
+        DataError: no answer of the run has a claim.
     """
     decomposed = decompose(answer_sets, decomposition) if decomposed is None else decomposed
-    texts = [tuple(claim.text for claim in decomposed_answer.claims) for decomposed_answer in decomposed]
+    texts = [tuple(claim.text for claim in answer.claims) for answer in decomposed]
+    if among is None and not any(texts):
+        raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(texts)} answers")
     draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
-    own = tuple(SupportQuery(*both) for both in zip(texts, draws, strict=True))
-    blind: tuple[SupportQuery, ...] = ()
-    if elsewhere:
-        others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
-        other_draws = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
-        blind = tuple(
-            SupportQuery(claims, tuple(answer.text for answer in clean))
-            for claims, clean in zip(texts, other_draws, strict=True)
-        )
+    blind = _elsewhere(answer_sets, answer_sets if among is None else among, texts) if elsewhere else ()
     graphs = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
-    return Inquiry(tuple(answer_sets), tuple(decomposed), own, blind, graphs)
+    settings = {**decomposition.settings(), "elsewhere": elsewhere, "graph": graph}
+    own = tuple(map(SupportQuery, texts, draws))
+    return Inquiry(tuple(answer_sets), tuple(decomposed), settings, own, blind, graphs)
+
+
+def _elsewhere(
+    answer_sets: Sequence[AnswerSet], everything: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]]
+) -> tuple[SupportQuery, ...]:
+    others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
+    clean = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
+    return tuple(SupportQuery(own, tuple(a.text for a in draws)) for own, draws in zip(texts, clean, strict=True))
 
 
 def _graph(
@@ -236,16 +160,6 @@ class ScoredAnswer:
     def known(self) -> npt.NDArray[np.bool_]:
         """Of which claims the support is known."""
         return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
-
-
-class SupportSource(Protocol):
-    """Source of a support: an engine, or the file in which its support was kept; see `Entailment`."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def contradicts(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -302,8 +216,7 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
     Args:
         silent, errors: see `hedge_tasks.claims.labels.label_of`.
     """
-    units = []
-    n_silent = n_unknown = 0
+    units, n_silent, n_unknown = [], 0, 0
     for answer, group in zip(scored.answers, groups_of([answer.answers for answer in scored.answers]), strict=True):
         scores = {name: [None if v != v else v for v in values.tolist()] for name, values in answer.scores.items()}
         n_silent += sum(span is not None and span.silent for span in answer.labels)
@@ -318,10 +231,7 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
 
 def score_claims(
     run: Run,
-    supported: Sequence[Supported],
-    engine: SupportSource,
-    price: SupportPrice,
-    settings: Mapping[str, Any],
+    support: Support,
     detectors: Sequence[str] | None = None,
     spans: Mapping[str, Sequence[LabelledSpan]] | None = None,
     labelled_by: str = "given labels",
@@ -329,55 +239,57 @@ def score_claims(
     """Score every claim of a run with every detector.
 
     Args:
-        supported: of its answers, in their order.
-        engine: who gave it.
+        support: of its answers.
         detectors: names; by default all of claims.
         spans: labelled spans by the answer's id; by default those of the answers, else those of the run's verdicts.
         labelled_by: where these come from, in words.
 
     Raises:
         ConfigError: there is no such detector; names the nearest one.
+        DataError: the support is of other answers.
     """
     installed = [registry.get(name) for name in (registry.names("claim") if detectors is None else detectors)]
     source, of_run = labelled_spans(run) if spans is None else (labelled_by, spans)
     scored = []
-    for answers, evidence in zip(run.answer_sets, claim_evidence(run.answer_sets, supported, engine), strict=True):
+    for answers, evidence in zip(run.answer_sets, claim_evidence(run.answer_sets, support), strict=True):
         labels = join(evidence.claims, of_run.get(answers.id, ()))
         scored.append(ScoredAnswer(answers, evidence, labels, _scores(installed, evidence)))
     left_out = {d.name: _why_not(d, scored) for d in installed if not any(d.name in answer.scores for answer in scored)}
-    decomposed = tuple(answer.decomposed for answer in supported)
-    return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
+    decomposed = tuple(support.answers[answers.id].decomposed for answers in run.answer_sets)
+    about = support.source
+    return ScoredClaims(run.title, tuple(scored), decomposed, about.price, about.settings, left_out, source)
 
 
-def claim_evidence(
-    answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: SupportSource
-) -> list[ClaimEvidence]:
+def claim_evidence(answer_sets: Sequence[AnswerSet], support: Support) -> list[ClaimEvidence]:
     """Return the evidence that detectors of claims see, of each answer of a run.
 
     Args:
         answer_sets: all of the run, since what is rare is so among them.
-        supported: in their order.
-        engine: who gave the support.
+
+    Raises:
+        DataError: the support is of other answers.
     """
-    texts = [[claim.text for claim in support.decomposed.claims] for support in supported]
+    supported = support.of(answer_sets)
+    if supported is None:
+        raise DataError("the support of claims is of other answers or draws; ask for it again with `hedge claims`")
+    texts = [[claim.text for claim in answer.decomposed.claims] for answer in supported]
     rare = rarity(texts, [a.baseline.text for a in answer_sets], groups_of(answer_sets))
-    return [_evidence(*parts, engine) for parts in zip(answer_sets, supported, rare, strict=True)]
-
-
-def _evidence(answers: AnswerSet, support: Supported, rare: FloatArray | None, engine: SupportSource) -> ClaimEvidence:
-    return ClaimEvidence(
-        support.decomposed.claims,
-        answers.baseline.text,
-        support.clean,
-        support.noisy,
-        engine.contradicts,
-        support.elsewhere,
-        rare,
-        support.graph,
-        support.graph_rows,
-        claim_logprobs(answers.baseline, support.decomposed.claims),
-        engine.name,
-    )
+    return [
+        ClaimEvidence(
+            claims=answer.decomposed.claims,
+            answer=answers.baseline.text,
+            clean=answer.clean,
+            noisy=answer.noisy,
+            contradicts=support.source.contradicts,
+            elsewhere=answer.elsewhere,
+            rarity=rarity_of_claims,
+            graph=answer.graph,
+            graph_rows=answer.graph_rows,
+            logprobs=claim_logprobs(answers.baseline, answer.decomposed.claims),
+            engine=support.source.engine,
+        )
+        for answers, answer, rarity_of_claims in zip(answer_sets, supported, rare, strict=True)
+    ]
 
 
 def _scores(detectors: Sequence[Detector], evidence: ClaimEvidence) -> dict[str, FloatArray]:

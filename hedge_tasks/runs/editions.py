@@ -79,45 +79,32 @@ def edition_of(task: str, settings: Mapping[str, Any]) -> Edition:
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """Return in words how the answers of a run were drawn otherwise than an edition says."""
-    edition_leaves, run_leaves = (dict(_leaves(rules, "")) for rules in (ours, theirs))
+    edition, run = (dict(_leaves(rules, "")) for rules in (ours, theirs))
     return [
-        f"{place} {_short(run_leaves.get(place))}, where the edition has {_short(edition_leaves.get(place))}"
-        for place in dict.fromkeys((*edition_leaves, *run_leaves))
-        if not _equal(edition_leaves.get(place), run_leaves.get(place))
+        f"{place} {run.get(place, 'nothing'):.80}, where the edition has {edition.get(place, 'nothing'):.80}"
+        for place in dict.fromkeys((*edition, *run))
+        if edition.get(place) != run.get(place)
     ]
 
 
-def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Yield the places of all single values, and these as texts."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from _leaves(inner, f"{place} {clean(str(key))[:40]}".strip().removeprefix("sampling "))
-    else:
-        yield place, value
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """1 and 1.0 are one number; True and 1 are not."""
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
-
-
-def _short(value: Any) -> str:
-    return "nothing" if value is None else clean(value if isinstance(value, str) else json.dumps(value))[:80]
+    elif value is not None:
+        yield place, clean(json.dumps(_plain(value)))
 
 
 def _hash(content: Any) -> str:
-    text = json.dumps(_whole_numbers(content), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(_plain(content), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
-def _whole_numbers(value: Any) -> Any:
-    """The value with 1.0 as 1: YAML, JSON and command lines do not agree on which it is."""
-    if isinstance(value, Mapping):
-        return {key: _whole_numbers(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_whole_numbers(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _plain(value: Any) -> Any:
+    """The value as JSON has it, with 1.0 as 1: YAML, JSON and command lines do not agree on which it is."""
 
+    def number(digits: str) -> float:
+        return int(float(digits)) if float(digits).is_integer() else float(digits)
 
-def _plain(value: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(value, default=str))
-    return plain
+    return json.loads(json.dumps(value, default=str), parse_float=number)

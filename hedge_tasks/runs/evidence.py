@@ -11,7 +11,6 @@ answers, so that evidence is never taken for that of other texts.
 from __future__ import annotations
 
 import base64
-import binascii
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,20 +49,16 @@ class KeptEvidence:
         """
         outputs = ModelOutputs(from_run=bool(self))
         for answers in answer_sets:
-            kept = self.rows.get(answers.id)
-            texts = _distinct(answers)
+            kept, texts = self.rows.get(answers.id), _distinct(answers)
             if kept is None or kept.texts != _checksum(texts):
                 continue
-            if len(kept.said) != len(self.sources):
-                n = len(self.sources)
-                raise DataError(
-                    f"{where}: {answers.id}: evidence.said: expected {n} texts or null, got {len(kept.said)}"
-                )
-            for source, text in zip(self.sources, kept.said, strict=True):
-                if text is not None:
-                    model_texts = _model_texts(texts, answers, source.with_question)
-                    values, known = _unpacked(text, len(texts), source.kind, f"{where}: {answers.id}")
-                    outputs.table(_model(source)).add_matrix(model_texts, values, known)
+            try:
+                for source, text in zip(self.sources, kept.said, strict=True):
+                    if text is not None:
+                        table, values = outputs.table(_model(source)), _unpacked(text, len(texts), source.kind)
+                        table.add_matrix(_model_texts(texts, answers, source.with_question), *values)
+            except (ValueError, IndexError) as error:
+                raise DataError(f"{where}: {answers.id}: evidence: not outputs for its answers ({error})") from None
         return outputs
 
 
@@ -74,21 +69,14 @@ def _model(source: EvidenceSource) -> Source:
 def pack_outputs(outputs: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
     """Return the outputs for these answers, with the question in front of them and without."""
     forms = [EvidenceSource(**s._asdict(), with_question=form) for s in outputs for form in (False, True)]
-    packed = {answers.id: _packed_by(forms, outputs, answers) for answers in answer_sets}
-    used = [i for i in range(len(forms)) if any(said[i] is not None for _, said in packed.values())]
+    packed = {answers.id: [_packed(outputs, form, answers) for form in forms] for answers in answer_sets}
+    used = [i for i in range(len(forms)) if any(said[i] is not None for said in packed.values())]
     rows = {
-        id: RecordedEvidence(texts=checksum, said=tuple(said[i] for i in used))
-        for id, (checksum, said) in packed.items()
+        answers.id: RecordedEvidence(texts=_checksum(_distinct(answers)), said=tuple(said[i] for i in used))
+        for answers, said in zip(answer_sets, packed.values(), strict=True)
         if any(part is not None for part in said)
     }
     return KeptEvidence(tuple(forms[i] for i in used), rows)
-
-
-def _packed_by(
-    forms: Sequence[EvidenceSource], outputs: ModelOutputs, answers: AnswerSet
-) -> tuple[str, list[str | None]]:
-    texts = _distinct(answers)
-    return _checksum(texts), [_packed(outputs, s, _model_texts(texts, answers, s.with_question)) for s in forms]
 
 
 class DocumentOutputs(NamedTuple):
@@ -124,16 +112,11 @@ def incomplete_sources(
     outputs: ModelOutputs, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]
 ) -> dict[str, Source]:
     """Return by kind the models that still have to be asked about some pairs of answers."""
-    return {
-        source.kind: source
-        for source in sources
-        if not all(_all_pairs(outputs, source, _distinct(answers)) for answers in answer_sets)
+    matrices = {
+        source: [outputs.table(source).matrix(_distinct(answers))[1] for answers in answer_sets] for source in sources
     }
-
-
-def _all_pairs(outputs: ModelOutputs, source: Source, texts: Sequence[str]) -> bool:
-    _, known = outputs.table(source).matrix(texts)
-    return bool((known | np.eye(len(texts), dtype=np.bool_)).all())
+    # A text is not paired with itself.
+    return {s.kind: s for s, known in matrices.items() if any((~k).sum() > len(k) for k in known)}
 
 
 def join_evidence(parts: Sequence[KeptEvidence]) -> KeptEvidence:
@@ -167,10 +150,9 @@ def _places(u: int, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     return first, second
 
 
-def _packed(outputs: ModelOutputs, source: EvidenceSource, texts: Sequence[str]) -> str | None:
-    if len(texts) < 2:
-        return None
-    values, known = outputs.table(_model(source)).matrix(texts)
+def _packed(outputs: ModelOutputs, source: EvidenceSource, answers: AnswerSet) -> str | None:
+    texts = _distinct(answers)
+    values, known = outputs.table(_model(source)).matrix(_model_texts(texts, answers, source.with_question))
     first, second = _places(len(texts), source.kind)
     is_known = known[first, second]
     if not is_known.any():
@@ -179,19 +161,17 @@ def _packed(outputs: ModelOutputs, source: EvidenceSource, texts: Sequence[str])
     return base64.b64encode(np.packbits(is_known).tobytes() + numbers.tobytes()).decode()
 
 
-def _unpacked(text: str, u: int, kind: str, where: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """Numbers of all pairs, shape `(u, u, width)`, and which of them are known."""
+def _unpacked(text: str, u: int, kind: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Numbers of all pairs, shape `(u, u, width)`, and which of them are known.
+
+    Raises:
+        ValueError, IndexError: the text is of another number of pairs.
+    """
     first, second = _places(u, kind)
     n_bits, width = -(-len(first) // 8), WIDTHS[kind]
-    try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise DataError(f"{where}: the kept {kind} are no base64") from None
-    is_known = np.unpackbits(np.frombuffer(data[:n_bits], np.uint8), count=min(len(first), 8 * len(data[:n_bits]))) > 0
-    if len(is_known) != len(first) or len(data) != n_bits + 4 * width * int(is_known.sum()):
-        raise DataError(f"{where}: the kept {kind} are not those of {u} different answers")
-    numbers = np.frombuffer(data[n_bits:], "<f4").reshape(-1, width)
-    values = np.zeros((u, u, width), dtype=np.float32)
-    mask = np.zeros((u, u), dtype=np.bool_)
+    data = base64.b64decode(text, validate=True)
+    is_known = np.unpackbits(np.frombuffer(data[:n_bits], np.uint8), count=len(first)) > 0
+    values, mask = np.zeros((u, u, width), dtype=np.float32), np.zeros((u, u), dtype=np.bool_)
+    numbers = np.frombuffer(data[n_bits:], "<f4").reshape(int(is_known.sum()), width)
     values[first[is_known], second[is_known]], mask[first, second] = numbers, is_known
     return values, mask

@@ -8,12 +8,12 @@ counted from the run file, without a model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.data.groups import count_groups, effective_groups, find_groups, missed_text, rotated_items
+from hedge_tasks.data.groups import effective_groups, missed_text
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.judging.outcomes import (
@@ -32,19 +32,27 @@ from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.answer_tests import answer_tests
 from hedge_tasks.runs.health_tests import STATES, HealthTest, Sampled, share_test
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.setting_tests import mitigation_line, repeats_text, setting_tests
+from hedge_tasks.runs.setting_tests import repeats_text, setting_tests
 from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.statistics.draws import DrawsVerdict
 from hedge_tasks.statistics.rates import estimate_rate
 
 SAME = "clean answers differ"
 CUT, EMPTY, FILTERED = "answers have their end", "answers have a text", "answers are not filtered"
-LOGPROBS = "log-probabilities"
-SHARES = (SAME, CUT, EMPTY, FILTERED, LOGPROBS)
+LOGPROBS, TOKENS = "log-probabilities", "answers without template tokens"
+
+_ODD: Mapping[str, Callable[[Answer], bool]] = {
+    CUT: lambda a: a.finish == "length" or without_thoughts(a.text)[1],
+    EMPTY: lambda a: not a.text.strip(),
+    FILTERED: lambda a: a.finish == "filtered",
+    LOGPROBS: lambda a: a.mean_logprob is None,
+    TOKENS: lambda a: without_template_tokens(a.text) != a.text,
+}
+"""By name of a test: what is otherwise about a draw."""
 
 # From which share a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
 _SEVERAL = (0.01, 0.25)
+_ANY = (0.0, 1.0)
 _FAILED = (0.0, 0.05)
 _NO_LABEL = (0.05, 0.5)
 _UNREAD_REPLIES = 0.05
@@ -61,6 +69,7 @@ FEW_GROUPS = 20
 """With fewer effective groups than this no interval is to be relied on (Carter, Schnepel & Steigerwald 2017)."""
 
 _WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
+_LONGEST_METHOD = 80
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,6 @@ class Health:
         failed: documents left out because a draw of theirs failed for good.
         draws: baseline, clean and noisy answers.
         distinct_clean: mean number of different clean answers a document; None where there are no several.
-        shares: by name in `SHARES`, the share of documents or draws of which the contrary holds; without unknown ones.
         readings: documents by how firmly their reply was read; see `judging.outcomes.readings_of`.
         decoding: what was asked for, and what the model's adapter sent.
         tests: all of them.
@@ -82,7 +90,6 @@ class Health:
     failed: int
     draws: int
     distinct_clean: float | None
-    shares: Mapping[str, float] = field(default_factory=dict)
     readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
     tests: tuple[HealthTest, ...] = ()
@@ -99,6 +106,11 @@ class Health:
         return [test for test in self.tests if test.setting]
 
     @property
+    def shares(self) -> dict[str, float]:
+        """By the name of a test the share of documents or draws of which the contrary holds."""
+        return {test.name: test.share for test in self.tests if test.share is not None}
+
+    @property
     def unreliable(self) -> str | None:
         """Why the run's numbers cannot be relied on, None where nothing speaks against it."""
         return "; ".join(f.text for f in self.findings if f.unreliable) or None
@@ -110,102 +122,73 @@ class Health:
 
     def to_dict(self) -> dict[str, Any]:
         tests = [test.to_dict() for test in sorted(self.tests, key=lambda test: STATES.index(test.state))]
-        return {**vars(self), "tests": tests, "unreliable": self.unreliable}
+        return {**vars(self), "shares": self.shares, "tests": tests, "unreliable": self.unreliable}
 
 
 def health_of(run: Run) -> Health:
     """Test a run: by its answers, and by `sampled`, `failed` and `outcome.zero_entropy` of its settings."""
-    settings = run.settings
-    # The label of the answer set: people's own labels come without a verdict.
-    decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
-    entropies = (settings.get("outcome") or {}).get("zero_entropy") or {}
-    grouping = (settings.get("documents") or {}).get("grouping")
-    sampled, n_failed = settings.get("sampled") or {}, len(settings.get("failed") or ())
-    return measure_health(run.answer_sets, sampled, n_failed, decided, entropies, grouping)
-
-
-def measure_health(
-    answer_sets: Sequence[AnswerSet],
-    sampled: Mapping[str, Any],
-    n_failed: int = 0,
-    verdicts: Sequence[Mapping[str, Any] | None] | None = None,
-    zero_entropy: Mapping[str, float | None] | None = None,
-    grouping: Mapping[str, Any] | None = None,
-) -> Health:
-    """Health of answers that are in no run yet; see `Sampled` and `health_of`."""
-    judged = None if verdicts is None else [verdict or {} for verdict in verdicts]
-    entropies = {name: share for name, share in (zero_entropy or {}).items() if share is not None}
-    run = Sampled(answer_sets, sampled, n_failed, judged, entropies, grouping or {})
-    counted = {name: (n, total) for name, n, total, *_ in _of_answers(run)}
+    looked_at = Sampled(run)
+    distinct = looked_at.distinct
     return Health(
-        documents=len(answer_sets),
-        failed=n_failed,
-        draws=len(run.answers),
-        distinct_clean=sum(run.distinct) / len(run.distinct) if run.distinct else None,
-        shares={name: counted[name][0] / counted[name][1] for name in SHARES if counted[name][1]},
-        readings=readings_of(judged or []),
-        decoding=run.part("decoding"),
-        tests=tuple(test for tests in TESTS for test in tests(run)),
+        documents=len(run.answer_sets),
+        failed=looked_at.n_failed,
+        draws=len(looked_at.answers),
+        distinct_clean=sum(distinct) / len(distinct) if distinct else None,
+        readings=readings_of(looked_at.verdicts),
+        decoding=looked_at.part("decoding"),
+        tests=tuple(test for tests in TESTS for test in tests(looked_at)),
     )
 
 
-_Counted = tuple[str, int, int, str, float, float]
-"""Arguments of `share_test`."""
-
-
-def _of_answers(run: Sampled) -> Iterator[_Counted]:
-    answers, distinct = run.answers, run.distinct
-    greedy = "documents have one and the same clean answer, as of a model or server that decodes greedily"
-    yield SAME, distinct.count(1), len(distinct), f"{greedy}: no entropy can tell anything", *_CERTAIN
-    limit = "draws reached the token limit or never ended a thought (max_new_tokens)"
-    yield CUT, sum(map(_is_cut, answers)), len(answers), limit, *_SEVERAL
-    yield EMPTY, sum(not answer.text.strip() for answer in answers), len(answers), "draws are empty", *_SEVERAL
-    filtered = sum(answer.finish == "filtered" for answer in answers)
-    yield FILTERED, filtered, len(answers), "draws were stopped by a content filter", *_SEVERAL
-    without = [answer.no_logprob for answer in answers if answer.mean_logprob is None]
-    reasons = ", ".join(f"{reason}: {n}" for reason, n in sorted(Counter(filter(None, without)).items()))
-    lack = f"draws have no log-probability{f' ({reasons})' if reasons else ''}: samples of their documents weigh the"
-    yield LOGPROBS, len(without), len(answers), f"{lack} same (discrete entropy)", 0.0, 1.0
-    marked = sum(without_template_tokens(answer.text) != answer.text for answer in answers)
-    tokens = "draws have tokens of a chat template around them: without them the same answer counts as another one"
-    yield "answers without template tokens", marked, len(answers), tokens, 0.0, 1.0
-
-
 def _share_tests(run: Sampled) -> Iterator[HealthTest]:
-    hot = run.part("decoding").get("temperature") != 0
-    for counted in _of_answers(run):
-        if hot or counted[0] != SAME:
-            yield from share_test(*counted)
-    total = run.n_failed + len(run.answer_sets)
+    answers, n, total = run.answers, len(run.answers), run.n_failed + len(run.answer_sets)
+    reasons = Counter(a.no_logprob or "" for a in answers if a.mean_logprob is None)
+    why = ", ".join(f"{reason or 'no reason'}: {n}" for reason, n in sorted(reasons.items()))
+    of_draws = {
+        CUT: "draws reached the token limit or never ended a thought (max_new_tokens)",
+        EMPTY: "draws are empty",
+        FILTERED: "draws were stopped by a content filter",
+        LOGPROBS: f"draws have no log-probability ({why}): their samples weigh the same (discrete entropy)",
+        TOKENS: "draws have tokens of a chat template around them: without them the same answer counts as another one",
+    }
+    for name, text in of_draws.items():
+        bounds = _SEVERAL if name in (CUT, EMPTY, FILTERED) else _ANY
+        yield from share_test(name, sum(map(_ODD[name], answers)), n, text, *bounds)
+    if run.hot:
+        greedy = "documents have one and the same clean answer, as of a model or server that decodes greedily"
+        same = run.distinct.count(1)
+        yield from share_test(SAME, same, len(run.distinct), f"{greedy}: no entropy can tell anything", *_CERTAIN)
     yield from share_test("documents answered", run.n_failed, total, "documents failed and are left out", *_FAILED)
-    for name, share in run.zero_entropy.items() if hot else ():
-        if share > _CERTAIN[0]:
+
+
+def _entropy_tests(run: Sampled) -> Iterator[HealthTest]:
+    n = run.n_failed + len(run.answer_sets)
+    for name, share in (run.setting("outcome").get("zero_entropy") or {}).items():
+        if run.hot and share is not None and share > _CERTAIN[0]:
             text = f"documents have a semantic entropy of 0 under {name}"
-            yield from share_test(f"entropies of {name}", round(share * total), total, text, 0.0)
+            yield from share_test(f"entropies of {name}", round(share * n), n, text, *_ANY)
+
+
+def _picture_tests(run: Sampled) -> Iterator[HealthTest]:
+    use = run.part("image_use")
     for kind, what in (("blank", "a blank picture"), ("other", "another document's picture")):
-        n, unchanged = (run.part("image_use").get(f"{kind}{end}", 0) for end in ("", "_same"))
         text = f"baseline answers stay the same on {what}: they hardly depend on the picture"
-        if n >= _FEWEST_CHECKED:
-            yield from share_test(f"answers on {what}", unchanged, n, text, _BLIND)
+        if (n := use.get(kind, 0)) >= _FEWEST_CHECKED:
+            yield from share_test(f"answers on {what}", use.get(f"{kind}_same", 0), n, text, _BLIND)
 
 
 def _draws_test(run: Sampled) -> Iterator[HealthTest]:
-    if any(a.clean for a in run.answer_sets):
-        verdict = run.draws
-        yield HealthTest(
-            "draws against their log-probabilities", verdict.state, draws_text(verdict), verdict.state == "contradicted"
-        )
-
-
-def draws_text(verdict: DrawsVerdict) -> str:
-    """The verdict on draws against their own log-probabilities in numbers, or why there is none."""
-    parts = [verdict.reason] if verdict.reason else []
-    if verdict.repeats is not None and verdict.expected is not None:
-        parts.append(repeats_text(verdict.repeats, verdict.expected))
-    if verdict.p_value is not None:
-        t = "" if verdict.t is None else f"t {format_value(verdict.t, Format(digits=1, signed=True))}, "
-        parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
-    return "; ".join(parts)
+    if not any(a.clean for a in run.answer_sets):
+        return
+    draws = run.draws
+    parts = [draws.reason] if draws.reason else []
+    if draws.repeats is not None and draws.expected is not None:
+        parts.append(repeats_text(draws.repeats, draws.expected))
+    if draws.p_value is not None:
+        t = "" if draws.t is None else f"t {format_value(draws.t, Format(digits=1, signed=True))}, "
+        parts.append(f"{t}p {format_p(draws.p_value)}, {draws.documents} documents")
+    name, text = "draws against their log-probabilities", "; ".join(parts)
+    yield HealthTest(name, draws.state, text, draws.state == "contradicted")
 
 
 def _server_tests(run: Sampled) -> Iterator[HealthTest]:
@@ -215,7 +198,7 @@ def _server_tests(run: Sampled) -> Iterator[HealthTest]:
 
 
 def _label_tests(run: Sampled) -> Iterator[HealthTest]:
-    verdicts = run.verdicts or []
+    verdicts = run.verdicts
     if all(verdict.get("label") is None and not verdict.get("reason") for verdict in verdicts):
         return  # not judged yet, which every table says
     if reason := reliability(verdicts):
@@ -224,12 +207,10 @@ def _label_tests(run: Sampled) -> Iterator[HealthTest]:
     unread = [*rechecks, *(text == UNREADABLE for verdict in verdicts for text in verdict.get("sampled") or ())]
     text = "rechecks and sampled replies could not be read"
     yield from share_test("readable rechecks", sum(unread), len(unread), text, _UNREAD_REPLIES)
-    yield from _class_tests(run)
-    outcomes = Counter(outcome_of(verdict) for verdict in verdicts)
-    without = {name: outcomes[name] for name in _WITHOUT_LABEL if outcomes[name]}
-    parts = ", ".join(f"{n} {name}" for name, n in without.items())
+    outcomes = Counter(outcome for verdict in verdicts if (outcome := outcome_of(verdict)) in _WITHOUT_LABEL)
+    parts = ", ".join(f"{outcomes[name]} {name}" for name in _WITHOUT_LABEL if outcomes[name])
     text = f"answers have no label ({parts}) and are in no AUROC"
-    yield from share_test("labelled answers", sum(without.values()), len(verdicts), text, *_NO_LABEL)
+    yield from share_test("labelled answers", outcomes.total(), len(verdicts), text, *_NO_LABEL)
 
 
 def _class_tests(run: Sampled) -> Iterator[HealthTest]:
@@ -243,47 +224,50 @@ def _class_tests(run: Sampled) -> Iterator[HealthTest]:
 
 def _group_tests(run: Sampled) -> Iterator[HealthTest]:
     """How independent the documents are: what the groups make of their number, and signs of groups that are missed."""
-    ids, groups = [a.id for a in run.answer_sets], [a.group for a in run.answer_sets]
-    alone = [f"document {i}" if group is None else f"group {group}" for i, group in enumerate(groups)]
-    effect, effective = _design_effect(run.answer_sets, alone), effective_groups(alone)
-    if len(set(alone)) < len(ids) and effect is not None and effect >= _DEPENDENT:
+    alone = [f"document {i}" if a.group is None else f"group {a.group}" for i, a in enumerate(run.answer_sets)]
+    n, n_groups, effective = len(alone), len(set(alone)), effective_groups(alone)
+    if n_groups < n and (effect := _design_effect(run.answer_sets, alone)) >= _DEPENDENT:
         text = (
-            f"{len(ids):,} documents are {len(set(alone)):,} groups: the variance of the hallucination rate is "
-            f"{Format(digits=2)(effect)} times that of independent documents (design effect); intervals take the groups"
+            f"{n:,} documents are {n_groups:,} groups: the variance of the hallucination rate is {Format(2)(effect)} "
+            "times that of independent documents (design effect); intervals take the groups"
         )
         yield HealthTest("independence", "contradicted", text, accounted=True)
-    if len(set(alone)) < len(ids) and effective < FEW_GROUPS:
-        text = f"the documents are worth {Format(digits=1)(effective)} groups of equal size: intervals are rough"
+    if n_groups < n and effective < FEW_GROUPS:
+        text = f"the documents are worth {Format(1)(effective)} groups of equal size: intervals are rough"
         yield HealthTest("number of groups", "contradicted", text)
-    if text := missed_text(run.grouping) or "":
+    if text := missed_text(run.setting("documents").get("grouping") or {}) or "":
         yield HealthTest("groups", "contradicted", text)
-    # The lines below the first one are options, which rotations change.
-    questions = [a.question.strip().split("\n", 1)[0] if a.question else None for a in run.answer_sets]
-    n_rotated = find_groups(groups, rotated_items(ids, questions)).n_groups
-    if n_rotated < (n := count_groups(groups)):
-        text = (
-            f"by their ids the documents are rotations of {n_rotated:,} questions (CircularEval), but they count as "
-            f"{n:,} groups: intervals are too short; give `group`"
-        )
-        yield HealthTest("rotations", "contradicted", text)
 
 
-def _design_effect(answer_sets: Sequence[AnswerSet], groups: Sequence[str]) -> float | None:
-    """By how much groups raise the variance of the hallucination rate; None where it cannot be told."""
+def _design_effect(answer_sets: Sequence[AnswerSet], groups: Sequence[str]) -> float:
+    """By how much groups raise the variance of the hallucination rate; 0 where it cannot be told."""
     labelled = [(a.label, group) for a, group in zip(answer_sets, groups, strict=True) if a.label is not None]
     rate = estimate_rate([label for label, _ in labelled], groups=[group for _, group in labelled])
-    if rate.value is None or rate.stderr is None or not 0 < rate.value < 1:
-        return None
-    return rate.stderr**2 / (rate.value * (1 - rate.value) / rate.n)
+    spread = (rate.value or 0) * (1 - (rate.value or 0))
+    return rate.stderr**2 * rate.n / spread if rate.stderr is not None and spread else 0.0
 
 
-TESTS = (_share_tests, _draws_test, setting_tests, _server_tests, answer_tests, _label_tests, _group_tests)
+TESTS = (
+    *(_share_tests, _entropy_tests, _picture_tests, _draws_test),
+    *(setting_tests, _server_tests, answer_tests, _label_tests, _class_tests, _group_tests),
+)
 """Every test of a run: what is yielded has something to say of it."""
 
 
-def _is_cut(answer: Answer) -> bool:
-    """Whether the answer reached the token limit, or its last thought has no end."""
-    return answer.finish == "length" or without_thoughts(answer.text)[1]
+def mitigation_line(decoding: Mapping[str, Any]) -> str | None:
+    """How logits were contrasted before a token was chosen, as a run has it under `sampled`; None where they were not.
+
+    Example:
+        >>> mitigation_line({"asked": "pure", "method": {"name": "vcd", "alpha": 1.0, "noise_step": 500}})
+        'vcd (alpha 1, noise step 500)'
+    """
+    method = decoding.get("method")
+    if not isinstance(method, Mapping):
+        return None
+    values = {key: f"{value:g}" if isinstance(value, float) else str(value) for key, value in method.items()}
+    name = values.pop("name", "")
+    text = f"{name} ({', '.join(f'{key} {value}' for key, value in values.items())})".replace("_", " ")
+    return "".join(filter(str.isprintable, text))[:_LONGEST_METHOD]
 
 
 def decoding_line(health: Health) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.numbers import PERCENT
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
 
 State = Literal["verified", "not contradicted", "not verifiable", "contradicted"]
@@ -28,9 +29,9 @@ class HealthTest:
         text: what says so, or why nothing can.
         unreliable: whether the run's numbers cannot be relied on because of it.
         setting: whether it is the verdict on a setting.
-        asked: the value that was asked for, where it is a setting and a number.
         implied: whether another test contradicts as well, and is the one to be read.
         accounted: whether the intervals take it into account already.
+        share: of documents or draws that are otherwise, where it is the test of one.
     """
 
     name: str
@@ -38,42 +39,46 @@ class HealthTest:
     text: str = ""
     unreliable: bool = False
     setting: bool = False
-    asked: float | None = None
     implied: bool = False
     accounted: bool = False
-
-    def line(self) -> str:
-        """Return it in words, such as "top_p 1: not contradicted (top_p 0.01 gives one answer to 4 seeds)"."""
-        value = "" if self.asked is None else f" {self.asked:g}"
-        return f"{self.name}{value}: {self.state}" + (f" ({self.text})" if self.text else "")
+    share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {key: value for key, value in asdict(self).items() if value not in (None, False, "")}
+        return {key: value for key, value in vars(self).items() if value and key != "share"}
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """All that tests look at.
+    """All that tests look at: a run, and what several of them count in it."""
 
-    Attributes:
-        answer_sets: of the run.
-        report: how the model behaved, as a run has it under `sampled`.
-        n_failed: documents left out.
-        verdicts: on the baseline answers, with their labels; None where nobody judged.
-        zero_entropy: by clustering the share of documents with a semantic entropy of 0.
-        grouping: of the documents, as a run's settings have it.
-    """
+    run: Run
 
-    answer_sets: Sequence[AnswerSet]
-    report: Mapping[str, Any]
-    n_failed: int = 0
-    verdicts: Sequence[Mapping[str, Any]] | None = None
-    zero_entropy: Mapping[str, float] = field(default_factory=dict)
-    grouping: Mapping[str, Any] = field(default_factory=dict)
+    @property
+    def answer_sets(self) -> Sequence[AnswerSet]:
+        return self.run.answer_sets
+
+    def setting(self, name: str) -> Mapping[str, Any]:
+        """One of the run's settings; empty where it is not recorded."""
+        return self.run.settings.get(name) or {}
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """One part of the report: `decoding`, `probe`, `server` or `image_use`."""
-        return self.report.get(name) or {}
+        """How the model behaved, as the run says: `decoding`, `probe`, `server` or `image_use`."""
+        return self.setting("sampled").get(name) or {}
+
+    @property
+    def n_failed(self) -> int:
+        """Documents left out."""
+        return len(self.run.settings.get("failed") or ())
+
+    @cached_property
+    def verdicts(self) -> list[Mapping[str, Any]]:
+        """On the baseline answers, with the labels of the answer sets: people's own come without a verdict."""
+        return [{**(self.run.verdicts.get(a.id) or {}), "label": a.label} for a in self.answer_sets]
+
+    @property
+    def hot(self) -> bool:
+        """Whether draws were to differ."""
+        return self.part("decoding").get("temperature") != 0
 
     @cached_property
     def answers(self) -> list[Answer]:
@@ -90,11 +95,11 @@ class Sampled:
         return verdict_on([a.clean for a in self.answer_sets], self.part("decoding"))
 
     @cached_property
-    def served(self) -> dict[str, dict[str, int]]:
-        """By field of `Served` how many answers each value has, the most frequent first."""
+    def served(self) -> dict[str, Counter[str]]:
+        """By field of `Served` how many answers each value has."""
         servers = [answer.served for answer in self.answers if answer.served is not None]
         counts = {f.name: Counter(v for s in servers if (v := getattr(s, f.name)) is not None) for f in fields(Served)}
-        return {name: dict(count.most_common()) for name, count in counts.items() if count}
+        return {name: count for name, count in counts.items() if count}
 
 
 def share_test(
@@ -110,6 +115,7 @@ def share_test(
     if 0 < total < fewest:
         yield HealthTest(name, "not verifiable", f"only {total} tell")
     elif total and n > some * total:
-        yield HealthTest(name, "contradicted", f"{PERCENT(n / total)} of the {text}", n > many * total)
+        finding = f"{PERCENT(n / total)} of the {text}"
+        yield HealthTest(name, "contradicted", finding, unreliable=n > many * total, share=n / total)
     elif total:
-        yield HealthTest(name, "not contradicted")
+        yield HealthTest(name, "not contradicted", share=n / total)

@@ -38,18 +38,18 @@ class Disagreement:
 def votes_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
     """Return the votes behind a panel's verdicts, by judge, each list in the order of the verdicts.
 
-    Judges of one name (the same model with two prompts) are told apart by version, then by number.
+    Judges of one name (the same model with two prompts) are told apart by version and number.
 
     Raises:
         DataError: a verdict is none of a panel, or the panels differ.
     """
-    if not verdicts:
-        return {}
-    names = _names(verdicts[0].votes)
-    if not names:
-        raise DataError("one judge alone has nobody to agree with; name several")
-    if any(_names(verdict.votes) != names for verdict in verdicts):
-        raise DataError("the verdicts are of different judges")
+    panels = {tuple((vote.judge, vote.version) for vote in verdict.votes) for verdict in verdicts}
+    if panels and (len(panels) > 1 or panels == {()}):
+        raise DataError("the verdicts are of different judges, or of one alone, which has nobody to agree with")
+    [panel] = panels or [()]
+    names = [name for name, _ in panel]
+    if len(set(names)) < len(names):
+        names = [f"{name} {version} ({i})" for i, (name, version) in enumerate(panel, start=1)]
     return {name: [verdict.votes[i] for verdict in verdicts] for i, name in enumerate(names)}
 
 
@@ -62,12 +62,12 @@ def labels_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[int | None]]:
 def disagreements(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[Disagreement]:
     """Return the cases with both labels among their votes. A judge without a label is ignored."""
     votes = votes_by_judge(verdicts)
-    contested = []
-    for i, case in enumerate(cases):
-        of_case = {judge: judged[i] for judge, judged in votes.items()}
-        if {vote.label for vote in of_case.values()} >= {0, 1}:
-            contested.append(Disagreement(case, of_case))
-    return contested
+    by_case = [{judge: judged[i] for judge, judged in votes.items()} for i in range(len(cases))]
+    return [
+        Disagreement(case, of_case)
+        for case, of_case in zip(cases, by_case, strict=True)
+        if {vote.label for vote in of_case.values()} >= {0, 1}
+    ]
 
 
 def auroc_by_judge(
@@ -120,10 +120,3 @@ def agreement(verdicts: Sequence[Verdict], groups: Sequence[str | None] | None =
     }
     pairs = combinations(votes.items(), 2)
     return agreements | {f"Cohen's kappa: {a}, {b}": cohen_kappa(x, y, groups=whole) for (a, x), (b, y) in pairs}
-
-
-def _names(votes: Sequence[Verdict]) -> list[str]:
-    names = [vote.judge for vote in votes]
-    if len(set(names)) < len(names):
-        names = [f"{vote.judge} {vote.version}" for vote in votes]
-    return [f"{name} ({i + 1})" if names.count(name) > 1 else name for i, name in enumerate(names)]

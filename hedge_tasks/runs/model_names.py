@@ -31,22 +31,21 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
         >>> list(short_names(["Q/Q (hedge_hf)", "Q/Q (hedge_vllm)"]).values())
         ['Q (hedge_hf)', 'Q (hedge_vllm)']
     """
-    distinct = list(dict.fromkeys(models))
-    names = {model: _shorten(_parts(model)[0][-1]) for model in distinct}
-    for name in set(names.values()):
-        alike = [model for model in distinct if names[model] == name]
-        if len(alike) > 1:
-            details = [[*arguments, *path[:-1]] for path, arguments in map(_parts, alike)]
-            shared = set(details[0]).intersection(*details)
-            for model, parts in zip(alike, details, strict=True):
-                distinguishing = ", ".join(part for part in parts if part not in shared)
-                names[model] = f"{name} ({distinguishing})" if 0 < len(distinguishing) <= _SHORT else name
-    all_names, counted = list(names.values()), dict[str, int]()
+    parts = {model: _parts(model) for model in models}
+    names = {model: _shorten(path[-1]) for model, (path, _) in parts.items()}
+    unique = dict[str, str]()
     for model, name in names.items():
-        if all_names.count(name) > 1:
-            counted[name] = counted.get(name, 0) + 1
-            names[model] = f"{name} [{counted[name]}]"
-    return names
+        alike = [m for m in names if names[m] == name]
+        if len(alike) == 1:
+            unique[model] = name
+            continue
+        details = [[*arguments, *path[:-1]] for path, arguments in map(parts.__getitem__, alike)]
+        shared = set(details[0]).intersection(*details)
+        differing = [", ".join(part for part in own if part not in shared) for own in details]
+        i = alike.index(model)
+        told_apart = len(set(differing)) == len(alike) and 0 < len(differing[i]) <= _SHORT
+        unique[model] = f"{name} ({differing[i]})" if told_apart else f"{name} [{i + 1}]"
+    return unique
 
 
 def plain_model(model: str) -> str:

@@ -15,6 +15,9 @@ from hedge_tasks.errors import lookup
 VARIABLE = "HEDGE_PROTOCOL"
 """Environment variable that takes the place of the YAML's protocol."""
 
+CLUSTER = "hedge_cluster"
+"""Step of a filter that clusters."""
+
 _OPTUNA = {"search": "optuna", "trials": 20, "low": 0.8, "high": 0.99, "target": "se", "per_class": 1}
 
 
@@ -48,27 +51,24 @@ class Protocol:
             >>> PROTOCOLS["paper"].clustering({"backend": "nli", "veto": False})
             {'rule': 'strict', 'veto': False, 'backend': 'nli'}
         """
-        backend, with_question = options.get("backend"), bool(options.get("with_question"))
-        added = dict(self.nli) if backend == "nli" else {}
-        if backend == "embed":
-            added = dict(
-                self.embed if not with_question or self.embed_with_question is None else self.embed_with_question
-            )
-            if "threshold" in options:
-                added = {key: value for key, value in added.items() if key not in ("threshold", "tuning")}
-            elif "tuning" in added and isinstance(options.get("tuning"), Mapping):
-                added["tuning"] = {**added.pop("tuning"), **options["tuning"]}
-                options = {key: value for key, value in options.items() if key != "tuning"}
+        with_question = bool(options.get("with_question"))
+        embed = self.embed if not with_question or self.embed_with_question is None else self.embed_with_question
+        added = dict({"nli": self.nli, "embed": embed}.get(str(options.get("backend")), {}))
+        if "threshold" in options:
+            added = {key: value for key, value in added.items() if key not in ("threshold", "tuning")}
         if with_question and self.question_position != "before":
             added["question_position"] = self.question_position
+        if isinstance(options.get("tuning"), Mapping):
+            options = {**options, "tuning": {**added.get("tuning", {}), **options["tuning"]}}
         return {**added, **options}
 
     def pipelines(self, filter_list: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """A task's `filter_list` with what this protocol adds to its clusterings."""
-        return [{**pipeline, "filter": [self._step(s) for s in pipeline["filter"]]} for pipeline in filter_list]
-
-    def _step(self, step: Mapping[str, Any]) -> dict[str, Any]:
-        return self.clustering(step) if step.get("function") == "hedge_cluster" else dict(step)
+        return [
+            {**pipeline, "filter": [self.clustering(s) if s.get("function") == CLUSTER else dict(s) for s in steps]}
+            for pipeline in filter_list
+            for steps in [pipeline["filter"]]
+        ]
 
 
 OURS = Protocol(

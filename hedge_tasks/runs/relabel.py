@@ -38,7 +38,7 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
     source = {"judged_again": {"created": run.created, "judge": judge_of(run), **asked(judge)[0]}}
     settings = {**run.settings, "documents": documents, **source}
-    judged = replace(run, settings=settings, created=now(), path=None, digest="")
+    judged = replace(run, settings=settings, created=now(), path=None)
     return with_verdicts(judged, cases, verdicts), verdicts
 
 

@@ -4,8 +4,8 @@ A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", 
 "documents"}`; the last one closes it, `{"hedge_run_end": {"lines", "sha256"}}`, with a digest of all before it; every
 other line is one answer set (`AnswerSet.to_dict`) with the judge's `verdict` beside it, the `columns` of its data set
 that the suite's numbers need (`hedge_tasks.measures.run_measures`), and the outputs of models for the answers
-(`hedge_tasks.runs.evidence`). Everything that is computed later (sweeps, comparisons, reports) starts from here and
-needs no model.
+(`hedge_tasks.runs.evidence`) and of its claims (`hedge_tasks.runs.support`). Everything that is computed later (sweeps,
+comparisons, reports) starts from here and needs no model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -26,12 +26,14 @@ from hedge_tasks.data.answer_files import clean_answer_sets, normal_rows, parse_
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.json_lines import parse_objects, read_objects
+from hedge_tasks.io.json_lines import parse_object, parse_objects, read_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
 from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
 from hedge_tasks.runs.run_records import RunHeader, RunRow
+from hedge_tasks.runs.support import Support
 
-HEADER, END, EVIDENCE = "hedge_run", "hedge_run_end", "evidence"
+HEADER, END = "hedge_run", "hedge_run_end"
+EVIDENCE, SUPPORT = "evidence", "support"
 FORMAT = 2
 FOLDER = "hedge_runs"
 """Folder of run files in lmms-eval's output folder."""
@@ -53,9 +55,9 @@ class Run:
         created: when it was finished, UTC, as ISO 8601.
         path: the file it was read from or written to.
         trusted: whether the user has said that what it names may be loaded; see `hedge_tasks.runs.trust`.
-        digest: SHA-256 that the run file's closing line states; empty for a run that was not read from one.
         columns: by id: what the data set says of a document that the suite's own numbers need.
         evidence: outputs of models for the answers.
+        support: of the claims of its answers by the draws.
     """
 
     task: str
@@ -66,7 +68,7 @@ class Run:
     created: str = ""
     path: Path | None = None
     trusted: bool = field(default=False, compare=False)
-    digest: str = field(default="", compare=False)
+    support: Support | None = field(default=None, compare=False, repr=False)
     evidence: KeptEvidence = field(default_factory=KeptEvidence, compare=False, repr=False)
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -96,7 +98,9 @@ def save_run(run: Run, folder: Path) -> Path:
         DataError: the folder cannot be written.
     """
     stamp = re.sub(r"\D", "", run.created)[:20] or "undated"
-    path = _unused(folder, f"run-{stamp}-{_UNSAFE.sub('_', run.task)[:80]}")
+    path = folder / f"run-{stamp}-{_UNSAFE.sub('_', run.task)[:80]}.jsonl"
+    while path.exists():
+        path = path.with_stem(f"{path.stem}-2")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -110,7 +114,20 @@ def _lines_of(run: Run) -> Iterator[bytes]:
     header = {HEADER: FORMAT, **identity, "documents": len(run.answer_sets)}
     if run.evidence:
         header[EVIDENCE] = [source.model_dump() for source in run.evidence.sources]
+    if run.support:
+        header[SUPPORT] = run.support.source.model_dump()
     return run_lines(header, (_row(run, answers) for answers in run.answer_sets))
+
+
+def _row(run: Run, answers: AnswerSet) -> dict[str, Any]:
+    id, row = answers.id, {**answers.to_dict(), "verdict": run.verdicts.get(answers.id)}
+    if columns := run.columns.get(id):
+        row["columns"] = columns
+    if evidence := run.evidence.rows.get(id):
+        row[EVIDENCE] = evidence.model_dump()
+    if run.support and (support := run.support.answers.get(id)):
+        row[SUPPORT] = support.model_dump()
+    return row
 
 
 def run_lines(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
@@ -132,11 +149,18 @@ def keep_evidence(run: Run) -> Path | None:
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
-    path = file_of(run)
     evidence = pack_outputs(run.outputs, run.answer_sets)
-    if evidence == run.evidence:
-        return None
-    write_whole(path, _lines_of(replace(run, evidence=evidence)))
+    return None if evidence == run.evidence else write_again(replace(run, evidence=evidence))
+
+
+def write_again(run: Run) -> Path:
+    """Write a run into the file that it was read from.
+
+    Raises:
+        DataError: the run was not read from a run file, or the file cannot be written.
+    """
+    path = file_of(run)
+    write_whole(path, _lines_of(run))
     return path
 
 
@@ -161,15 +185,6 @@ def is_run_file(file: Path) -> bool:
     return b'"hedge_run"' in first[:80] or (bool(first) and _NAME.match(file.name) is not None)
 
 
-def _row(run: Run, answers: AnswerSet) -> dict[str, Any]:
-    row = {**answers.to_dict(), "verdict": run.verdicts.get(answers.id)}
-    if columns := run.columns.get(answers.id):
-        row["columns"] = columns
-    if evidence := run.evidence.rows.get(answers.id):
-        row[EVIDENCE] = evidence.model_dump()
-    return row
-
-
 def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
     """The runs at a path, the newest of each task and model, sorted by task and model.
 
@@ -183,17 +198,12 @@ def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> li
         ConfigError: no run is of that task; names the nearest one.
     """
     newest: dict[tuple[str, str], Run] = {}
-    for file in run_paths(path):
-        run = replace(read_run(file), trusted=trust)
-        newest_so_far = newest.get((run.task, run.model))
-        if newest_so_far is None or newest_so_far.created <= run.created:
-            newest[run.task, run.model] = run
-    runs = [newest[key] for key in sorted(newest)]
-    if task is None:
-        return runs
-    if task not in {run.task for run in runs}:
-        raise unknown(f"task in {path}", task, {run.task for run in runs})
-    return [run for run in runs if run.task == task]
+    for run in sorted(map(read_run, run_paths(path)), key=lambda run: run.created):
+        newest[run.task, run.model] = replace(run, trusted=trust)
+    tasks = {name for name, _ in newest}
+    if task is not None and task not in tasks:
+        raise unknown(f"task in {path}", task, tasks)
+    return [newest[key] for key in sorted(newest) if task in (None, key[0])]
 
 
 def load_run(path: Path, task: str | None = None, *, trust: bool = False) -> Run:
@@ -224,11 +234,6 @@ def read_run(file: Path) -> Run:
     return Run(file.stem, "", tuple(clean_answer_sets(parse_answer_sets(normal_rows(rows)), str(file))), path=file)
 
 
-def _unused(folder: Path, name: str) -> Path:
-    numbers = itertools.chain([""], (f"-{i}" for i in itertools.count(2)))
-    return next(path for number in numbers if not (path := folder / f"{name}{number}.jsonl").exists())
-
-
 def run_paths(path: Path) -> list[Path]:
     """The run files at a path: the file itself, or those of a folder.
 
@@ -245,36 +250,37 @@ def run_paths(path: Path) -> list[Path]:
     raise DataError(f"{path}: no finished run in it (run-*.jsonl, here or in {FOLDER}/)")
 
 
+def _is_whole(lines: Sequence[bytes]) -> bool:
+    """Whether the closing line is that of the lines before it."""
+    try:
+        end = parse_object(lines[-1], "end").get(END)
+    except DataError:
+        return False
+    return end == {"lines": len(lines) - 1, "sha256": hashlib.sha256(b"".join(lines[:-1])).hexdigest()}
+
+
 def _read_run_file(file: Path) -> Run:
     lines = list(read_raw_lines(file))
-    digest = hashlib.sha256(b"".join(line for _, line in lines[:-1])).hexdigest()
-    try:
-        rows = parse_objects(lines, str(file))
-    except DataError as error:
-        raise _damaged(str(error)) from None
-    where, header_fields = rows[0] if rows else (f"{file}:1", {})
-    if header_fields.get(HEADER, FORMAT) != FORMAT:
-        raise DataError(f"{where}: format {header_fields.get(HEADER)!r}; this version reads format {FORMAT}")
-    if not rows or rows[-1][1].get(END) != {"lines": len(lines) - 1, "sha256": digest}:
-        raise _damaged(f"{file}: the lines are not those that were written, or some are missing")
-    header, documents = RunHeader.read(header_fields, where), rows[1:-1]
-    answer_sets = tuple(parse_answer_sets(documents))
-    recorded = {a.id: RunRow.read(fields, at) for a, (at, fields) in zip(answer_sets, documents, strict=True)}
-    fields_by_id = {a.id: fields for a, (_, fields) in zip(answer_sets, documents, strict=True)}
+    if not _is_whole([line for _, line in lines]):
+        raise DataError(
+            f"{file}: the run file is damaged: it is not what was written. Take a sound copy, or evaluate again: kept "
+            "answers are not asked for again"
+        )
+    (where, first), *rows = parse_objects(lines[:-1], str(file))
+    header = RunHeader.read(first, where)
+    answer_sets = tuple(parse_answer_sets(rows))
+    read = {a.id: (RunRow.read(fields, at), fields) for a, (at, fields) in zip(answer_sets, rows, strict=True)}
+    evidence = {id: row.evidence for id, (row, _) in read.items() if row.evidence}
+    support = {id: row.support for id, (row, _) in read.items() if row.support}
     return Run(
         task=header.task,
         model=header.model,
         answer_sets=answer_sets,
-        verdicts={id: fields["verdict"] for id, fields in fields_by_id.items() if fields.get("verdict") is not None},
-        settings=header_fields["settings"],
+        verdicts={id: fields["verdict"] for id, (_, fields) in read.items() if fields.get("verdict") is not None},
+        settings=first["settings"],
         created=header.created,
         path=file,
-        digest=digest,
-        columns={id: fields["columns"] for id, fields in fields_by_id.items() if fields.get("columns")},
-        evidence=KeptEvidence(header.evidence, {id: row.evidence for id, row in recorded.items() if row.evidence}),
+        evidence=KeptEvidence(header.evidence, evidence),
+        support=Support(source=header.support, answers=support) if header.support else None,
+        columns={id: fields["columns"] for id, (_, fields) in read.items() if fields.get("columns")},
     )
-
-
-def _damaged(problem: str) -> DataError:
-    remedy = "Take a sound copy, or evaluate again: kept answers are not asked for again"
-    return DataError(f"{problem}: the run file is damaged. {remedy}")

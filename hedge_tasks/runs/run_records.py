@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hedge_tasks.io.records import Count, Items, Objects, OpenRecord, Record, Share
+from hedge_tasks.runs.support import Supported, SupportSource
 
 # A data set's numbers may be NaN: pandas writes that where there is none.
 Single = bool | int | Annotated[float, Field(allow_inf_nan=True)] | str
@@ -25,10 +26,8 @@ class _Documents(OpenRecord):
     answer: str | None = None
     revision: str | None = None
     group: str | None = None
-    question_type: str | None = None
     context: str | None = None
     description: str | None = None
-    evaluation: str | None = None
     images: Items[str] | None = None
     grouping: Objects[int] | None = None
     judge: Objects[Any] | None = None
@@ -40,7 +39,6 @@ class _CountedLabels(OpenRecord):
 
 
 class _Claims(OpenRecord):
-    asked: Objects[Any] | None = None
     labels: _CountedLabels | None = None
 
 
@@ -83,7 +81,6 @@ class RecordedVerdict(OpenRecord):
     category: str | None = None
     description: str | None = None
     image_key: str | None = None
-    key: str | None = None
     document: Objects[Any] | None = None
     objects: Items[Any] | None = None
 
@@ -125,6 +122,7 @@ class RunHeader(OpenRecord):
     settings: RunSettings
     documents: Count | None = None
     evidence: Items[EvidenceSource] = ()
+    support: SupportSource | None = None
 
 
 class RunRow(OpenRecord):
@@ -133,3 +131,4 @@ class RunRow(OpenRecord):
     verdict: RecordedVerdict | None = None
     columns: Objects[Single | Items[Single | None] | None] | None = None
     evidence: RecordedEvidence | None = None
+    support: Supported | None = None

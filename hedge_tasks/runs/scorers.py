@@ -11,7 +11,6 @@ from typing import Any
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.detectors.scorer import ClaimSource, Scorer
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.runs.claim_files import support_of_run
 from hedge_tasks.runs.claims import claim_evidence
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
@@ -57,10 +56,9 @@ def _kept_claims(run: Run) -> ClaimSource:
 
     @cache
     def evidence_by_id() -> Mapping[str, ClaimEvidence]:
-        support = support_of_run(run)
-        if support is None:
+        if run.support is None or run.support.of(run.answer_sets) is None:
             return {}
-        evidence = claim_evidence(run.answer_sets, support.supported, support)
+        evidence = claim_evidence(run.answer_sets, run.support)
         return {answers.id: claim_parts for answers, claim_parts in zip(run.answer_sets, evidence, strict=True)}
 
     return evidence_by_id

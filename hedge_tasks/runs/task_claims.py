@@ -19,7 +19,6 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
 from hedge_tasks.claims.entailment import Entailment
-from hedge_tasks.claims.labels import ERRORS, SILENT
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
@@ -29,10 +28,11 @@ from hedge_tasks.judging.config import judge_from
 from hedge_tasks.llm.account import asked
 from hedge_tasks.runs.claim_files import keep_support
 from hedge_tasks.runs.claim_labels import check_references, judged_spans
-from hedge_tasks.runs.claims import ScoredClaims, Supported, SupportPrice, inquiry_among, score_claims
+from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
 from hedge_tasks.runs.processes import gather, is_first, together
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.scorers import KINDS
+from hedge_tasks.runs.scorers import chosen_models
+from hedge_tasks.runs.support import Support
 
 VARIABLE = "HEDGE_CLAIMS"
 """Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
@@ -41,8 +41,6 @@ JUDGE_VARIABLE = "HEDGE_CLAIM_JUDGE"
 """Environment variable: the judge of claims in place of the YAML's, as `HEDGE_JUDGE` names one of answers."""
 
 OFF = "off"
-
-_BACKENDS = {"nli": "nli"}
 
 
 class _Config(Settings):
@@ -59,16 +57,9 @@ class _Config(Settings):
 
 @dataclass(frozen=True)
 class TaskClaimResults:
-    """The claims of all answers of a task with their support, labels and scores.
+    """The claims of all answers of a task: their support, and them with labels and scores."""
 
-    Attributes:
-        supported: of the answers of all processes, in their order.
-        price: of asking.
-        scored: the claims with labels and scores.
-    """
-
-    supported: Sequence[Supported]
-    price: SupportPrice
+    support: Support
     scored: ScoredClaims
 
     @property
@@ -84,17 +75,15 @@ class TaskClaims:
     Attributes:
         unit, engine: decomposition and entailment.
         judge: of every claim; None where labels come with the verdicts on the answers, or not at all.
-        silent, errors: see `hedge_tasks.claims.labels.label_of`.
-        elsewhere, graph: see `hedge_tasks.runs.claims.inquiry_among`.
+        labels: which labels count, `silent` and `errors` of `hedge_tasks.claims.labels.label_of`.
+        asking: what else is asked, `elsewhere` and `graph` of `hedge_tasks.runs.claims.inquiry`.
     """
 
     unit: Decomposition
     engine: Entailment
-    judge: Judge | None = None
-    silent: str = SILENT[0]
-    errors: str = ERRORS[0]
-    elsewhere: bool = True
-    graph: bool = False
+    judge: Judge | None
+    labels: Mapping[str, str]
+    asking: Mapping[str, bool]
     _decomposed: Sequence[Decomposed] | None = field(default=None, repr=False)
 
     @classmethod
@@ -116,15 +105,15 @@ class TaskClaims:
         unit = options.named("unit", config.unit)
         named = os.environ.get(VARIABLE, "").strip()
         support = options.named(VARIABLE, named) if named else options.named("support", config.support)
-        variable = KINDS[_BACKENDS[support["name"]]][1] if support["name"] in _BACKENDS else ""
-        if os.environ.get(variable):
-            support["model"] = os.environ[variable]
+        if support["name"] == "nli":
+            support |= chosen_models("nli")
         judge = os.environ.get(JUDGE_VARIABLE, "").strip() or config.judge
         return cls(
             build_decomposition(unit.pop("name"), **unit),
             build_entailment(support.pop("name"), **support),
             judge_from(judge) if judge else None,
-            *(config.silent, config.errors, config.elsewhere, config.graph),
+            {"silent": config.silent, "errors": config.errors},
+            {"elsewhere": config.elsewhere, "graph": config.graph},
         )
 
     def check(self, have_images: bool) -> None:
@@ -140,16 +129,11 @@ class TaskClaims:
         if self.judge is not None:
             check_judge(self.judge, have_images)
 
-    @property
-    def support_settings(self) -> dict[str, Any]:
-        """Return what decides claims and support, ready for JSON; with these settings they are kept with the run."""
-        asking = {"elsewhere": self.elsewhere, "graph": self.graph}
-        return {**self.unit.settings(), **self.engine.settings(), **asking}
-
     def settings(self) -> dict[str, Any]:
         """Return what decides the numbers."""
         judge = None if self.judge is None else self.judge.settings()
-        return {"asked": self.support_settings, "labels": {"judge": judge, **self.labels}}
+        asking = {**self.unit.settings(), **self.engine.settings(), **self.asking}
+        return {"asked": asking, "labels": {"judge": judge, **self.labels}}
 
     def cost(self) -> dict[str, Any]:
         """Return the requests of decomposition, engine and judge in this process, for the record of the run."""
@@ -185,27 +169,19 @@ class TaskClaims:
             run: answers and verdicts of all processes.
             detectors: of claims, whose scores the rows need.
         """
-        options: dict[str, Any] = {"elsewhere": self.elsewhere, "graph": self.graph, "decomposed": self._decomposed}
-        queries = together(lambda: inquiry_among(own_answers, run.answer_sets, self.unit, **options))
-        prices = gather([together(lambda: queries.price(self.engine))])
-        price = prices[0].with_others(prices[1:])
+        among, known = run.answer_sets, self._decomposed
+        queries = together(lambda: inquiry(own_answers, self.unit, among=among, decomposed=known, **self.asking))
+        first, *others = gather([together(lambda: queries.source(self.engine))])
+        source = first.replaced(price=first.price.with_others([s.price for s in others]))
         if is_first():
-            logger.info("{}: {}", run.task, price)
-        pairs = zip((answers.id for answers in own_answers), together(lambda: queries.ask(self.engine)), strict=True)
-        everything = dict(gather(list(pairs)))
-        supported = [everything[answers.id] for answers in run.answer_sets]
-        scored = score_claims(run, supported, self.engine, price, self.support_settings, detectors)
-        return TaskClaimResults(supported, price, scored)
+            logger.info("{}: {}", run.task, source.price)
+        supported = gather([*together(lambda: queries.ask(self.engine)).answers.items()])
+        support = Support(source=source, answers=dict(supported))
+        return TaskClaimResults(support, score_claims(run, support, detectors))
 
     def keep(self, run: Run, results: TaskClaimResults) -> None:
-        """Keep claims and support beside the file of the run."""
-        path = keep_support(run, results.supported, self.engine, results.price, self.support_settings)
-        logger.info("{}: claims and their support are in {}", run.task, path)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Which labels count; see `hedge_tasks.claims.labels.label_of`."""
-        return {"silent": self.silent, "errors": self.errors}
+        """Keep claims and support in the file of the run."""
+        logger.info("{}: claims and their support are in {}", run.task, keep_support(run, results.support))
 
     @property
     def why_unlabelled(self) -> str:

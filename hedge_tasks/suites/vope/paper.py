@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from hedge_tasks.errors import DataError
+from hedge_tasks.runs.health import mitigation_line
 from hedge_tasks.runs.model_names import plain_model
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.setting_tests import mitigation_line
 from hedge_tasks.sampling.plan import CONTRAST
 from hedge_tasks.suites.papers import Paper, PaperRow, numbers_in
 from hedge_tasks.suites.vope import measures, relevance
