@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hedge_tasks.data.roles import ColumnSettings
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.runs.run_files import Run
@@ -111,6 +112,31 @@ class ClusteringChoice:
 
     def _weighted(self, scorer: Scorer) -> Scorer:
         return scorer if self.alpha is None else replace(scorer, alpha=self.alpha)
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Columns of a file of answers.
+
+    Attributes:
+        reply: Column with the model's replies, the baseline first; again for draws.
+        answer: Column with right answers; again for more references.
+        question: Column with the questions.
+        label: Column with labels, 1 = hallucinated.
+        id: Column with ids.
+    """
+
+    reply: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    question: str | None = None
+    label: str | None = None
+    id: str | None = None
+
+    def settings(self) -> ColumnSettings:
+        from hedge_tasks.data.roles import ColumnSettings
+
+        single = {"question": self.question, "label": self.label, "id": self.id}
+        return ColumnSettings(answers=tuple(self.answer), reply=tuple(dict.fromkeys(self.reply)), **single)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -83,7 +84,6 @@ def init(
     from hedge_tasks.data.tables import read_table
     from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, previewed, prompt_of, write_files
     from hedge_tasks.lmms.own_task.names import check_free
-    from hedge_tasks.numbers import Table
     from hedge_tasks.sampling.prompts import load_prompt
 
     check_name(task)
@@ -104,10 +104,10 @@ def init(
     facts = _facts(table, roles)
     say("\n".join([f"{table.name}: {table.n_rows} rows, {table.read_as}; becomes {folder}/", *facts]), sys.stderr)
     findings = inspect_rows(table, roles, files)
-    facts += _counts(table, roles, findings)
+    counts = {"different pictures": findings.pictures, "groups": findings.groups, "repeated rows": findings.repeated}
+    facts += [f"{name}: {n}" for name, n in counts.items()]
     left_out = _left_out(findings, table, drop=drop)
     own = OwnTask(task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
-    about = {"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)}
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as parent:
         building = Path(parent) / folder.name
         building.mkdir()
@@ -115,15 +115,12 @@ def init(
         write_files(building, own)
         previews = previewed(building, own)
         shutil.move(building, folder)
-    first = [[shown.text, ", ".join(shown.pictures), shown.reference] for shown in previews]
     return {
-        **about,
+        **{"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)},
         "folder": folder,
         "left_out": [row + 1 for row in left_out],
-        "first": Table.of(("text", "pictures", "reference"), first, title="what a model is shown"),
-        "notes": [
-            *("Run it with:", *commands(task, str(folder))),
-        ],
+        "first": [{"text": p.text, "pictures": ", ".join(p.pictures), "reference": p.reference} for p in previews],
+        "notes": ["Run it with:", *commands(task, str(folder))],
     }
 
 
@@ -141,32 +138,30 @@ def _left_out(findings: RowFindings, table: StoredTable, *, drop: bool) -> list[
     return list(findings.faults)
 
 
+_WITHOUT = {
+    "right answers": "none, so that nothing is labelled (`hedge audit` asks people)",
+    "options": "none, or they stand in the question",
+    "group": "questions that show the same, or ask it in the same words",
+    "id": "the number of the row, from 0",
+}
+"""What is taken where no column is."""
+
+
 def _facts(table: StoredTable, roles: Roles) -> list[str]:
     """Return how each column is taken, a line each."""
     from hedge_tasks.lmms.own_task.files import judge_of
 
-    def columns(names: tuple[str | None, ...], otherwise: str) -> str:
-        return f"column {', '.join(repr(name) for name in names if name)}" if any(names) else otherwise
-
-    shares = "questions that show the same" if roles.images else "questions in the same words"
-    lines = {
-        "right answers": columns(roles.answers, "none, so that nothing is labelled (`hedge audit` asks people)"),
-        "judge": judge if isinstance(judge := judge_of(roles), str) else judge["name"],
-        "question": columns((roles.question,), ""),
-        **({"options": columns(roles.choices.columns, "they stand in the question")} if roles.choices else {}),
-        "pictures": columns(roles.images, "none"),
-        "group": columns((roles.group,), shares),
-        "id": columns((roles.id,), "the number of the row, from 0"),
-        "question type": columns((roles.question_type,), "none"),
-        "not used, and not seen by the model": columns(tuple(roles.unused(table)), "none"),
+    judge = judge_of(roles)
+    columns: dict[str, Sequence[str | None]] = {
+        "right answers": roles.answers,
+        "question": (roles.question,),
+        "options": roles.choices.columns if roles.choices else (),
+        "pictures": roles.images,
+        "group": (roles.group,),
+        "id": (roles.id,),
+        "question type": (roles.question_type,),
+        "not used, and not seen by the model": tuple(roles.unused(table)),
     }
-    return [*table.notes, *(f"{name}: {text}" for name, text in lines.items())]
-
-
-def _counts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
-    """Return what was counted in all rows, a line each."""
-    counts = [f"different pictures: {findings.pictures}"] if roles.images else []
-    counts.append(f"groups: {findings.groups}")
-    if findings.repeated:
-        counts.append(f"repeated: {findings.repeated} rows with question and pictures of one before")
-    return counts
+    named = {what: ", ".join(repr(name) for name in names if name) for what, names in columns.items()}
+    lines = [f"{what}: {f'column {text}' if text else _WITHOUT.get(what, 'none')}" for what, text in named.items()]
+    return [*table.notes, f"judge: {judge if isinstance(judge, str) else judge['name']}", *lines]
