@@ -31,7 +31,6 @@ COMMANDS = {
     "rescore RUN --clustering exact --alpha .5 --detectors se,vase": 0,
     "rescore RUN --clustering embed:threshold=.9": 0,
     "show RUN --id ID": 0,
-    "show RUN --id ID --against embed:threshold=.9": 0,
     "judge RUN --judge rule --out OUT": 0,
     "calibrate RUN --risk .9 --confidence .5 --out OUT/policy.json": 0,
     "calibrate RUN --risk .001": 1,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hedge_tasks.data.roles import ColumnSettings
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.guard import Guard
     from hedge_tasks.runs.run_files import Run
 
 
@@ -168,6 +169,13 @@ class PolicyChoice:
     model: str = "hedge_openai"
     model_args: str = ""
     trust_policy: bool = False
+
+    def guard(self, **options: Any) -> Guard:
+        """Return the model under the policy; see `hedge_tasks.guard.Guard.load`."""
+        from hedge_tasks.guard import Guard
+
+        options |= {"model": self.model, "model_args": self.model_args, "trust": self.trust_policy}
+        return Guard.load(self.policy, **options)
 
 
 def chosen_detectors(names: str | None, default: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from hedge_tasks.judging import NO_ANSWER, judge_from
 from hedge_tasks.judging.baselines import MAJORITY, majority, stand_beside
 from hedge_tasks.judging.check import LABELS, check, check_categories, facets, read_checked
 from hedge_tasks.llm import account
-from hedge_tasks.numbers import Column, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.judging import Judge, Verdict
@@ -55,26 +54,22 @@ def run_check(file: Path, judge: Judge, **options: Any) -> dict[str, Any]:
 
 def _beside(
     name: str, human: Sequence[HumanLabel], case_facets: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
-) -> Table:
-    """Return the judge, the rule and the majority, by labels or by categories."""
+) -> list[dict[str, Any]]:
+    """Return the judge, the rule and the majority, by labels or by categories, of all answers.
+
+    What got no label counts as wrong; intervals are over images or questions.
+    """
 
     def outcome(label: int | None, category: str | None) -> str | None:
         return category if name == "categories" else None if label is None else LABELS[label]
 
     outcomes = {i: text for i, h in enumerate(human) if (text := outcome(h.label, h.category)) is not None}
-    people, of_labelled = list(outcomes.values()), [case_facets[i] for i in outcomes]
+    people = list(outcomes.values())
     said_by = {who: [outcome(v[i].label, v[i].category) for i in outcomes] for who, v in judges.items()}
     # The rule knows no categories.
     said_by = {who: own for who, own in said_by.items() if who != "rule" or any(own)}
-    rivals = stand_beside(people, {**said_by, MAJORITY: [*majority(people)]}, [facet.group for facet in of_labelled])
-    columns = [
-        *(Column("name", "who"), Column("judged"), Column("agreement", interval=True)),
-        Column("judge_ahead", "the judge is ahead by", interval=True),
-    ]
-    rows = [{"name": r.name, "judged": r.judged, "agreement": r.agreement, "judge_ahead": r.ahead} for r in rivals]
-    n, n_groups = rivals[0].agreement.n, rivals[0].agreement.n_groups
-    note = f"Of all {n} answers, with what got no label as wrong; intervals over {n_groups} images or questions."
-    return Table(columns, rows, notes=[note])
+    rivals = stand_beside(people, {**said_by, MAJORITY: [*majority(people)]}, [case_facets[i].group for i in outcomes])
+    return [{"name": r.name, "judged": r.judged, "agreement": r.agreement, "judge_ahead": r.ahead} for r in rivals]
 
 
 def _facts(result: JudgeCheck) -> dict[str, Any]:
