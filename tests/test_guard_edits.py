@@ -168,20 +168,9 @@ def test_what_a_stranger_names_is_not_loaded(tmp_path: Path, edit: Edit, named: 
     assert named in str(refused.value)
 
 
-SECRETS = [
-    "sk-" + "a1B2" * 8,
-    "sk-ant-api03-" + "x_Y-" * 8,
-    "hf_" + "aB3" * 12,
-    "AKIA" + "A1B2" * 4,
-    "AIza" + "a1_-B" * 7,
-    "ghp_" + "a1B2" * 9,
-    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
-    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
-]
-
-
-@pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
-def test_a_key_in_an_answer_is_taken_out(secret: str) -> None:
+def test_the_server_s_own_key_in_an_answer_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-" + "a1B2" * 8
+    monkeypatch.setenv("SOME_KEY", secret)
     tokens = tuple((piece, -0.1) for piece in ("The key is ", *secret))
     told = without_keys(Answer(f"The key is {secret}.", -0.1, len(tokens), tokens=tokens), Redactor())
     assert isinstance(told, Answer)
