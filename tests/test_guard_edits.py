@@ -191,11 +191,14 @@ def test_what_the_user_trusts_is_loaded(tmp_path: Path) -> None:
     assert load_policy(path, trust=True).promise == POLICY.promise
 
 
-def test_a_guard_hands_on_no_key() -> None:
+def test_a_guard_hands_on_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-" + "a1B2" * 8
+    monkeypatch.setenv("SOME_KEY", secret)
+
     class Leaks(Model):
         def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
-            yield [(i, Answer(f"it is {SECRETS[0]}")) for i, _ in enumerate(draws)]
+            yield [(i, Answer(f"it is {secret}")) for i, _ in enumerate(draws)]
 
     verdict = Guard(policy(), Leaks()).ask(PICTURE, "0.0")
-    assert SECRETS[0] not in json.dumps(verdict.to_dict())
+    assert secret not in json.dumps(verdict.to_dict())
     assert verdict.answer == "it is [secret]"
