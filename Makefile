@@ -3,8 +3,7 @@
 # make test         install, lint, type-check, run all tests but those below
 # make test-docs    the documentation's site, notebooks and commands are run, the wheel is, and pages are opened in a browser
 # make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
-# make test-cluster Ray on two simulated nodes; the answer store on moto's server, which plays S3; and where Debian's packages
-#                   are installed, SLURM (slurmctld slurmd slurm-client munge) and Ceph's S3 (ceph-mon ceph-osd ceph-common radosgw)
+# make test-cluster Ray on two simulated nodes, one of which is killed; the answer store on moto's server, which plays S3
 # make docs         the documentation site, with its notebooks run: build/site/html/index.html
 # make test-pythons each Python that the metadata names: resolves, and where it is installed, imports and scores a file
 # make demo-models  train the embedded models again (about 15 minutes on two cores)

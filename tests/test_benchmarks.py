@@ -12,12 +12,8 @@ import pytest
 from conftest import REPOSITORY
 
 FOLDER = REPOSITORY / "benchmarks"
-HELPERS = {"medical_models"}
-"""Modules that others import."""
-
 SMALL = {
     "audited_promise": "--splits 1",
-    "digit_mass": "--questions 20 --repetitions 1 --draws 2 --masses 1",
     "audit_coverage": "--samples 2 --labels 150",
     "guarantee": "--cells --splits 1 --risks 0.2",
     "interval_coverage": "--samples 2",
@@ -29,16 +25,10 @@ SMALL = {
 """Options of a case of a few seconds, and less where little is drawn."""
 
 NEEDS = {
-    "a model": (
-        "gpu claims clustering_nli embedded_options judge_ablations real_answers sampling scripted_tables "
-        "threshold_stability"
-    ),
-    "a server, an engine or Ray": "engines large_run ray_cost sampling_cost",
-    "another package to compare with": "clustering_embedding detectors perturbation sentences",
+    "a model": "gpu claims clustering_nli real_answers sampling threshold_stability",
+    "Ray": "ray_cost",
     "data that is not in the repository": "rule_judge vlm_options",
-    "a finished run, or minutes": (
-        "mitigations equal_numbers finished_run large_store report_pages scale shale_scenarios store_overhead"
-    ),
+    "a finished run, or minutes": "mitigations equal_numbers finished_run large_store scale",
 }
 """Why the others have none."""
 
@@ -59,9 +49,6 @@ def test_a_benchmark_starts(name: str, monkeypatch: pytest.MonkeyPatch, capsys: 
     path = Path(FOLDER, f"{name}.py")
     monkeypatch.setattr(sys, "argv", [str(path), "--help"])
     monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    if name in HELPERS:
-        runpy.run_path(str(path))
-        return
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(path), run_name="__main__")
     assert ended.value.code == 0
@@ -86,7 +73,7 @@ def dump(folder: Path) -> dict[str, str]:
 
 
 def test_every_benchmark_has_a_small_case_or_a_reason() -> None:
-    listed = [*SMALL, *HELPERS, *(name for names in NEEDS.values() for name in names.split())]
+    listed = [*SMALL, *(name for names in NEEDS.values() for name in names.split())]
     assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py"))
 
 

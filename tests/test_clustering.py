@@ -13,7 +13,6 @@ import pytest
 from hedge_tasks.clustering import (
     EmbeddingClustering,
     ExactClustering,
-    HybridClustering,
     ModelUnavailableError,
     NliClustering,
     Relation,
@@ -26,7 +25,7 @@ from hedge_tasks.clustering import (
     nli,
     nli_model,
 )
-from hedge_tasks.clustering.embedding import COSINE_TOLERANCE
+from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.clustering.nli import RULES
 from hedge_tasks.llm import encoders, loading
@@ -77,7 +76,6 @@ BACKENDS = {
     "exact": {},
     "embed": {"encoder": bag_of_letters, "threshold": 0.8},
     "nli": {"classifier": Oracle(same_first_word)},
-    "hybrid": {"classifier": Oracle(same_first_word), "encoder": bag_of_letters, "threshold": 0.99},
 }
 every_backend = pytest.mark.parametrize("backend", [build_backend(n, **o) for n, o in BACKENDS.items()], ids=BACKENDS)
 
@@ -185,12 +183,6 @@ def test_bad_input_is_named(backend, arguments, message):
         ("nli", {"batch_size": 1.5}, "batch_size: expected"),
         ("nli", {"veto": "yes"}, "veto: expected true or false, got 'yes'"),
         ("nli", {"cache": 1}, "cache: expected true or false, got 1"),
-        ("hybrid", {"model": "m"}, "unknown option of clustering backend 'hybrid' 'model', did you mean"),
-        ("hybrid", {"nli_model": ""}, "nli_model must be"),
-        ("hybrid", {"embedding_model": 3}, "embedding_model must be"),
-        ("hybrid", {"threshold": 2}, r"threshold must be a number in \[-1, 1\]"),
-        ("hybrid", {"rule": "stric"}, "unknown NLI clustering rule 'stric', did you mean 'strict'"),
-        ("hybrid", {"veto": None}, "veto: expected true or false, got None"),
         ("nli", {"model": None}, "model must be"),
     ],
 )
@@ -202,7 +194,6 @@ def test_a_wrong_setting_is_named_before_any_work(name, options, message):
 def test_options_reach_the_backend():
     assert build_backend("embed", threshold=0.5) == EmbeddingClustering(threshold=0.5)
     assert build_backend("nli", rule="strict", model="m") == NliClustering(rule="strict", model="m")
-    assert build_backend("hybrid", threshold=0.5, veto=False) == HybridClustering(threshold=0.5, veto=False)
     assert build_backend("exact") == ExactClustering()
 
 
@@ -741,16 +732,6 @@ def test_settings_name_what_decides_the_clustering():
         "dtype": DEFAULT_DTYPE,
         "rule": "strict",
         "veto": False,
-    }
-    hybrid = HybridClustering(classifier=same_first_word, encoder=bag_of_letters, threshold=0.7)
-    assert hybrid.settings() == {
-        "backend": "hybrid",
-        "nli_model": f"custom:{__name__}.same_first_word",
-        "dtype": None,
-        "embedding_model": f"custom:{__name__}.bag_of_letters",
-        "rule": "relaxed",
-        "threshold": 0.7,
-        "veto": True,
     }
     assert EmbeddingClustering(encoder=bag_of_letters, threshold=0.7).settings() == {
         "backend": "embed",

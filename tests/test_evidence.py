@@ -36,13 +36,6 @@ FILTERS = {
     "nli": {**NLI, "with_question": False, "alpha": 1.0, "detectors": ["kle"]},
     "nli_qa": {**NLI, "with_question": True, "veto": True, "alpha": 1.0},
     "embed": {"backend": "embed", "with_question": False, "alpha": 1.0, "detectors": ["kle_cosine"], **CHOICE},
-    "hybrid": {
-        "backend": "hybrid",
-        "nli_model": NLI["model"],
-        "dtype": "float32",
-        "with_question": False,
-        "alpha": 1.0,
-    },
 }
 
 

@@ -243,7 +243,6 @@ STRANGE = {"strange": {"with_question": False, "backend": "nli", "model": "stran
         {"backend": "nli", "model": "microsoft/deberta-v2-xlarge-mnli", "revision": "refs/pr/1"},
         {"backend": "nli", "model": "/tmp/somewhere"},
         {"backend": "embed", "model": "stranger/model", "threshold": 0.9},
-        {"backend": "hybrid", "embedding_model": "stranger/model"},
     ],
 )
 def test_a_strangers_model_is_not_loaded(

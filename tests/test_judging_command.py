@@ -439,7 +439,7 @@ def test_a_judge_stands_beside_the_rule_and_guesses(
     assert beside["rule"]["judge_ahead"]["value"] == pytest.approx(-1 / 6)
     assert beside["labels:labels.jsonl"]["judge_ahead"] is None
     assert set(facts["question_types"]) == {"x", "y"}
-    code, text, _ = hedge(capsys, "--check", path, "--judge", "rule")
+    code, _, _ = hedge(capsys, "--check", path, "--judge", "rule")
     assert code == 0
 
 

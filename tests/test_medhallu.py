@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import runpy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -258,21 +257,6 @@ def test_a_perfect_model_that_answers_in_sentences_has_f1_1(documents: list[dict
         assert value(name, documents, replies) == 1.0, name
     upside_down = [SENTENCES[str(1 - int(d["truth"]))][i // 2 % 5] for i, d in enumerate(documents)]
     assert value("f1", documents, upside_down) == value("accuracy", documents, upside_down) == 0.0
-
-
-def test_p_of_1_by_digit_mass_is_exact_where_the_earlier_estimate_turns_round() -> None:
-    file = Path(__file__).parents[1] / "benchmarks" / "digit_mass.py"
-    if not file.is_file():
-        pytest.skip("the benchmarks are not here")
-    simulated = runpy.run_path(str(file))["simulated"]
-    found = simulated(0.08, 6.0, 400, 10, np.random.default_rng(0))
-    whole = simulated(1.0, 6.0, 400, 10, np.random.default_rng(0))
-    assert found["exact"][0] == pytest.approx(whole["exact"][0], abs=1e-3)
-    assert whole["earlier"][0] == pytest.approx(whole["exact"][0], abs=1e-3)
-    assert whole["exact"][0] > 0.85
-    assert abs(found["exact"][1]) < 1e-12
-    assert found["share"][0] > 0.8
-    assert found["earlier"][0] < 0.5
 
 
 @pytest.mark.slow

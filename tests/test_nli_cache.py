@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from once import python
 
-from hedge_tasks.clustering import HybridClustering, NliClustering, nli_cache, nli_model
+from hedge_tasks.clustering import NliClustering, nli_cache, nli_model
 from hedge_tasks.clustering.nli_cache import RelationCache, cache_file, cache_folder, pair_key
 from hedge_tasks.clustering.relations import LIKELIEST
 
@@ -108,13 +108,6 @@ def test_without_a_cache_on_disk_nothing_is_kept_and_a_clustering_still_asks_eac
     cluster(model, **options)
     assert 10 < len(forward) == len(set(forward))
     assert not cache.exists()
-
-
-def test_hybrid_and_nli_clustering_share_what_the_model_has_said(model, forward):
-    cluster(model, veto=True)
-    hybrid = HybridClustering(nli_model=str(model), encoder=lambda batch: [[1.0]] * len(batch), device="cpu")
-    hybrid.cluster(SETS)
-    assert len(forward) == len(set(forward))
 
 
 def test_another_number_format_is_another_cache(model, forward, cache):

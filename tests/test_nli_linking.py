@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.clustering import NliClustering, Relation, cluster_by_nli
 from hedge_tasks.clustering.base import number_by_first_appearance
-from hedge_tasks.clustering.linking import ComponentLinker, VetoLinker, lexical_similarity, most_similar_first, settle
+from hedge_tasks.clustering.linking import VetoLinker, lexical_similarity, most_similar_first
 from hedge_tasks.clustering.relations import RULES
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
@@ -351,12 +351,3 @@ def test_lexical_similarity_is_a_symmetric_number_between_0_and_1(texts):
     similarity = lexical_similarity(texts)
     assert 0 <= similarity(0, 1) == similarity(1, 0) <= 1
     assert similarity(0, 0) == 1
-
-
-@pytest.mark.parametrize("linker", [ComponentLinker, VetoLinker])
-def test_pairs_that_are_linked_beforehand_need_no_entailment(linker):
-    made = linker(["a", "b", "c"], RULES["strict"], [(0, 1), (0, 2), (1, 2)], [(0, 1)])
-    oracle = Oracle(lambda a, b: NEUTRAL)
-    settle([made], oracle)
-    assert number_by_first_appearance(made.labels()) == [0, 0, 1]
-    assert (("a", "b") in oracle.asked) == (linker is VetoLinker)  # only a veto could still part them

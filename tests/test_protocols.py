@@ -162,7 +162,6 @@ def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(mo
     embed = {"backend": "embed", "model": "custom:function", "with_question": False}
     run = finished_run(2, filters={"embed": embed, "nli": nli})
     assert model_options(run, "nli") == {"model": "a/nli", "revision": "r1"}
-    assert model_options(run, "hybrid") == {"nli_model": "a/nli", "nli_revision": "r1"}
     assert model_options(run, "embed") == model_options(run, "exact") == {}
     outside = replace(run, path=Path("x"))
     with pytest.raises(Untrusted, match="a/nli"):
@@ -170,7 +169,8 @@ def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(mo
     assert model_options(outside, "nli", {"model": "mine"}) == {}
     monkeypatch.setenv("HEDGE_NLI_MODEL", "/my/nli")
     monkeypatch.setenv("HEDGE_EMBEDDING_MODEL", "/my/embed")
-    assert model_options(run, "hybrid") == {"nli_model": "/my/nli", "embedding_model": "/my/embed"}
+    assert model_options(run, "nli") == {"model": "/my/nli"}
+    assert model_options(run, "embed") == {"model": "/my/embed"}
 
 
 def test_rescore_with_another_clustering_needs_no_model_that_the_run_did_not_use(

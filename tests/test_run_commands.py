@@ -178,8 +178,8 @@ def test_two_runs_in_a_folder_need_a_choice(run: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.slow
-def test_rescore_with_both_kinds_of_evidence(run: Path, hedge: Callable[..., Any]) -> None:
+def test_rescore_with_a_model_that_is_named(run: Path, hedge: Callable[..., Any]) -> None:
     tiny = "package://hedge_tasks.models.tiny/nli"
-    facts = hedge("rescore", run, "--clustering", f"hybrid:nli_model={tiny},threshold=0.8")["filters"]["hybrid"]
-    assert (facts["clustering"]["nli_model"], facts["clustering"]["threshold"]) == (tiny, 0.8)
+    facts = hedge("rescore", run, "--clustering", f"nli:model={tiny},veto=true")["filters"]["nli"]
+    assert (facts["clustering"]["model"], facts["clustering"]["veto"]) == (tiny, True)
     assert facts["auroc"]["se"]["value"] is not None

@@ -110,7 +110,6 @@ def test_a_folder_without_runs_and_a_wrong_path_are_said_so(tmp_path: Path) -> N
         ("nli", {"rule": "strict", "veto": True, "revision": "abc", "dtype": "float32"}),
         ("embed", {"threshold": 0.8}),
         ("embed", {"threshold": "cross-fit", "tuning": {"folds": 3}}),
-        ("hybrid", {"nli_model": "some/nli", "embedding_revision": "abc", "threshold": 0.7, "dtype": "float32"}),
     ],
 )
 def test_a_method_is_built_again_from_what_a_run_records(backend: str, options: dict[str, object]) -> None:

@@ -237,7 +237,7 @@ def test_a_runs_choice_is_built_again_from_its_settings() -> None:
         ("embed", {"threshold": "tuned", "tuning": {"share": 1}}, "tuning: share: expected"),
         ("embed", {"threshold": "tuned", "tuning": 3}, "expected a mapping"),
         ("embed", {"threshold": 0.9, "tuning": {}}, "only beside threshold"),
-        ("hybrid", {"threshold": "tuned"}, "only embed chooses one"),
+        ("nli", {"threshold": "tuned"}, "only embed chooses one"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(backend_name: str, options: dict[str, Any], message: str) -> None:

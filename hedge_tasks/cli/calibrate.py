@@ -68,8 +68,9 @@ def _search(
     from hedge_tasks.measures.headline import headline
 
     detectors, finding = chosen_detectors(names, ()), headline(finished)
-    experts = labelled_by_experts(finished, _audit(finished), terms["seed"]) if audit else None
-    calibration = guard.calibrate(experts.run if experts else finished, scorer, detectors, **terms)
+    experts = _audit(finished) if audit else None
+    tested = labelled_by_experts(finished, experts, terms["seed"]) if experts else finished
+    calibration = guard.calibrate(tested, scorer, detectors, **terms)
     policy = calibration.policy
     facts: dict[str, Any] = {
         "finding": Details(finding.to_dict()),
@@ -79,10 +80,8 @@ def _search(
         "left_out": Details(calibration.left_out),
     }
     if experts is not None:
-        estimate = (
-            guard.risk_by_experts(finished, _audit(finished), guard.accepted(policy, finished)) if policy else None
-        )
-        facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
+        estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished)) if policy else None
+        facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets), "risk_by_experts": estimate}
     notes = [*finding.lines(), _promise(policy) if policy else "Nothing can be promised with these labels."]
     if policy and out is not None:
         save_policy(policy, out)

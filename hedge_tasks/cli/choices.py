@@ -53,7 +53,7 @@ class ClusteringChoice:
 
     Attributes:
         clustering: One of the run's own, such as nli or embed_qa, or another: exact, embed:threshold=.9,
-            nli:model=...,rule=strict, hybrid:nli_model=...; a name that ends in _qa puts the question in front of each
+            nli:model=...,rule=strict; a name that ends in _qa puts the question in front of each
             answer.
         alpha: Weight of the clean-noisy gap in VASE, 1 where the run has no other.
     """
@@ -87,7 +87,7 @@ class ClusteringChoice:
 
     def alone(self, default: str) -> Scorer:
         """Return the scorer of answers that belong to no run."""
-        from hedge_tasks.runs.scorers import chosen_models
+        from hedge_tasks.clustering.chosen import chosen_models
 
         return self._built(self.clustering or default, lambda backend, _: chosen_models(backend), ())
 

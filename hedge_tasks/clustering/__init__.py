@@ -23,7 +23,6 @@ from typing import Any
 from hedge_tasks.clustering.base import ClusteringBackend
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.exact import ExactClustering
-from hedge_tasks.clustering.hybrid import HybridClustering
 from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
 from hedge_tasks.llm.encoders import Encoder
 from hedge_tasks.llm.loading import ModelUnavailableError
@@ -35,7 +34,6 @@ __all__ = [
     "EmbeddingClustering",
     "Encoder",
     "ExactClustering",
-    "HybridClustering",
     "ModelUnavailableError",
     "NliClustering",
     "Relation",
@@ -53,7 +51,6 @@ BACKENDS: Registry[ClusteringBackend] = Registry(
         "exact": ExactClustering,
         "embed": EmbeddingClustering,
         "nli": NliClustering,
-        "hybrid": HybridClustering,
     },
 )
 """Every clustering backend by name, our own and those of other packages."""
@@ -68,9 +65,8 @@ def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
     """A clustering backend by name.
 
     Args:
-        name: `"exact"`, `"embed"`, `"nli"`, `"hybrid"` or one that another package brings.
-        **options: Those of `ExactClustering`, `EmbeddingClustering`, `NliClustering`,
-            `HybridClustering` or the other package's class.
+        name: `"exact"`, `"embed"`, `"nli"` or one that another package brings.
+        **options: Those of `ExactClustering`, `EmbeddingClustering`, `NliClustering` or the other package's class.
 
     Raises:
         ConfigError: If the name or an option is unknown, or an option has a value that makes no sense.

@@ -11,19 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.clustering.base import distinct_texts, map_in_batches
-from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE, Dendrogram, merge_order
+from hedge_tasks.clustering.dendrogram import Dendrogram, merge_order
 from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, Source, first_table
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.llm.encoders import DEFAULT_MODEL, Encoder, Row, encoder_settings, load_encoder, unit_vectors
 from hedge_tasks.llm.loading import check_model_options, custom_name, default_device
-
-__all__ = [
-    "COSINE_TOLERANCE",
-    "EmbeddingCache",
-    "EmbeddingClustering",
-    "Dendrogram",
-    "check_threshold",
-]
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from hedge_tasks.clustering.exact import normalise
@@ -51,14 +51,11 @@ class ComponentLinker:
         texts: Distinct texts.
         rule: When two texts are equivalent.
         order: All pairs of indices `i < j`, in the order in which they are asked.
-        linked: Pairs that are equivalent whatever the model says.
     """
 
-    def __init__(self, texts: Sequence[str], rule: Rule, order: Iterable[Edge], linked: Iterable[Edge] = ()) -> None:
+    def __init__(self, texts: Sequence[str], rule: Rule, order: Iterable[Edge]) -> None:
         self._texts, self._rule = texts, rule
         self._sets = UnionFind(len(texts))
-        for i, j in linked:
-            self._sets.union(i, j)
         # One number a pair: an object each would be most of the memory.
         self._open = _packed(order, len(texts))
         self._refused = 0
@@ -109,11 +106,10 @@ class VetoLinker:
         texts: Distinct texts.
         rule: When two texts are equivalent.
         order: All pairs of indices `i < j`, in the order in which they are visited.
-        linked: Pairs that are equivalent whatever the model says; a contradiction vetoes them all the same.
     """
 
-    def __init__(self, texts: Sequence[str], rule: Rule, order: Iterable[Edge], linked: Collection[Edge] = ()) -> None:
-        self._texts, self._rule, self._linked = texts, rule, frozenset(linked)
+    def __init__(self, texts: Sequence[str], rule: Rule, order: Iterable[Edge]) -> None:
+        self._texts, self._rule = texts, rule
         self._order = _packed(order, len(texts))
         self._next = 0
         self._label = list(range(len(texts)))
@@ -169,8 +165,6 @@ class VetoLinker:
         self._members[source] = []
 
     def _equivalent(self, relations: Relations, i: int, j: int) -> bool | None:
-        if (i, j) in self._linked:
-            return True
         a, b = self._texts[i], self._texts[j]
         return self._rule.verdict(*_both_ways(relations, a, b))
 
@@ -183,7 +177,7 @@ class VetoLinker:
                 yield self._texts[x], self._texts[y]
 
 
-def settle(linkers: Sequence[Linker], classify: Classifier, prior: Iterable[Relations] | None = None) -> None:
+def settle(linkers: Sequence[Linker], classify: Classifier, prior: Iterable[Relations]) -> None:
     """Classify the pairs that the linkers name, of all linkers together, until all are settled. No pair is asked twice.
 
     Args:
@@ -196,13 +190,11 @@ def settle(linkers: Sequence[Linker], classify: Classifier, prior: Iterable[Rela
         ValueError: If the classifier does not return one relation for each pair.
     """
     relations: dict[Pair, Relation] = {}
-    unsettled = list(linkers)
-    if prior is not None:
-        unsettled = []
-        for linker, known_relations in zip(linkers, prior, strict=True):
-            if linker.next_pairs(known_relations):
-                unsettled.append(linker)
-                relations.update(known_relations)
+    unsettled = []
+    for linker, known in zip(linkers, prior, strict=True):
+        if linker.next_pairs(known):
+            unsettled.append(linker)
+            relations.update(known)
     while unsettled:
         requests = [(linker, linker.next_pairs(relations)) for linker in unsettled]
         unsettled = [linker for linker, pairs in requests if pairs]

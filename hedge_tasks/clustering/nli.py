@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.clustering.base import DistinctTexts, distinct_texts
+from hedge_tasks.clustering.base import distinct_texts
 from hedge_tasks.clustering.linking import (
     ComponentLinker,
     Linker,
@@ -107,17 +107,11 @@ class NliClustering:
         """Cluster each answer set by itself; see `ClusteringBackend`."""
         # Texts in sorted order: neither ties nor what the model is asked may depend on the order of the answers.
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
-        return self.settle(sets, [self._linker(answers.texts) for answers in sets])
-
-    def settle(self, sets: Sequence[DistinctTexts], linkers: Sequence[Linker]) -> list[list[int]]:
-        """Settle linkers with this backend's model, and return the cluster ids of each set.
-
-        Args:
-            sets: the answer sets, their texts in sorted order.
-            linkers: one a set.
-        """
+        linkers = [self._linker(answers.texts) for answers in sets]
+        table = None if self.max_characters is not None else first_table(self)
         with self.classifier_in_use() as classify:
-            settle(linkers, self._shortened(classify), self.known_relations([answers.texts for answers in sets]))
+            shortened = classify if self.max_characters is None else lambda pairs: classify(self._cut(pairs))
+            settle(linkers, shortened, (_relations(table, answers.texts) for answers in sets))
         return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]
 
     @property
@@ -165,15 +159,6 @@ class NliClustering:
         with self._source() as source:
             yield source
 
-    def known_relations(self, texts: Iterable[Sequence[str]]) -> Iterator[dict[Pair, Relation]]:
-        """Yield the relations that are known before the model is asked, of all pairs of the texts of each question."""
-        table = first_table(self)
-        for question_texts in texts:
-            yield {} if table is None or self.max_characters is not None else _relations(table, question_texts)
-
-    def _shortened(self, classify: Classifier) -> Classifier:
-        return classify if self.max_characters is None else lambda pairs: classify(self._cut(pairs))
-
     def _cut(self, pairs: Sequence[Pair]) -> list[Pair]:
         return [(a[: self.max_characters], b[: self.max_characters]) for a, b in pairs]
 
@@ -199,7 +184,10 @@ class NliClustering:
         return self.dtype or ("float16" if default_device(self.device).startswith("cuda") else "float32")
 
 
-def _relations(table: PairTable, texts: Sequence[str]) -> dict[Pair, Relation]:
+def _relations(table: PairTable | None, texts: Sequence[str]) -> dict[Pair, Relation]:
+    """The relations of the pairs of some texts that the table knows: the model is not asked for them."""
+    if table is None:
+        return {}
     values, known = table.matrix(texts)
     rows, columns = known.nonzero()
     relations = map(LIKELIEST.__getitem__, values[rows, columns].argmax(axis=1).tolist())

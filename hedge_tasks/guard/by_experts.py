@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hedge_tasks.judging.base import NO_ANSWER
 from hedge_tasks.judging.designed import MEANINGS, ExpertAudit
@@ -19,23 +19,8 @@ from hedge_tasks.runs.run_files import Run
 _LABELS = {MEANINGS[0]: 1, MEANINGS[1]: 0}
 
 
-@dataclass(frozen=True)
-class RunByExperts:
-    """A run with labels of experts, of documents that were drawn alike.
-
-    Attributes:
-        run: of these documents alone; a random sample of all.
-        labels: that experts gave.
-        kept: that are left.
-    """
-
-    run: Run
-    labels: int
-    kept: int
-
-
-def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> RunByExperts:
-    """Put labels of experts in place of a judge's.
+def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> Run:
+    """A random sample of a run with labels of experts in place of a judge's: of documents that were drawn alike.
 
     An answer in which experts find none has no label.
 
@@ -51,8 +36,7 @@ def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> RunByExp
     }
     documents = {**(run.settings.get("documents") or {}), "judge": f"experts: {audit.by or 'who is not said'}"}
     settings = {**run.settings, "documents": documents, "failed": ()}
-    part = replace(run, answer_sets=sets, verdicts=verdicts, settings=settings)
-    return RunByExperts(part, audit.n_labels, len(ids))
+    return replace(run, answer_sets=sets, verdicts=verdicts, settings=settings)
 
 
 def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:
@@ -63,7 +47,8 @@ def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:
         labelled[audit.of[id]].append(id)
     sizes = Counter(audit.of.values())
     strata = sorted(sizes)
-    share = min(_share(len(labelled[h]), sizes[h]) for h in strata)
+    # The largest share of a stratum whose size, rounded up, is labelled.
+    share = min(1.0 if len(labelled[h]) == sizes[h] else max(len(labelled[h]) - 1, 0) / sizes[h] for h in strata)
     sampled: list[str] = []
     left = chance.random()  # systematic rounding: each stratum gets its whole number, on average its part
     for h in strata:
@@ -72,8 +57,3 @@ def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:
         left -= take
         sampled += chance.sample(labelled[h], min(take, len(labelled[h])))
     return frozenset(sampled)
-
-
-def _share(labelled: int, size: int) -> float:
-    """The largest share of a stratum whose size, rounded up, is labelled."""
-    return 1.0 if labelled == size else max(labelled - 1, 0) / size

@@ -27,24 +27,18 @@ class Monitor:
     Args:
         promise: of the policy.
         stop_on: after which alarm nothing is accepted any more: of audits, of any test, or of none.
+
+    Attributes:
+        broken: whether audits have refuted the promise.
+        shifted: whether another share is accepted than in calibration, so that the questions may be others.
     """
 
     def __init__(self, promise: Promise, stop_on: StopOn = "any") -> None:
         self.promise, self.stop_on = promise, stop_on
         low, high = promise.accepted_interval
         self._risk, self._more, self._fewer = MeanTest(promise.risk), MeanTest(high), MeanTest(1 - low)
-        self._broken = self._shifted = False
+        self.broken = self.shifted = False
         self._lock = threading.Lock()
-
-    @property
-    def broken(self) -> bool:
-        """Whether audits have refuted the promise."""
-        return self._broken
-
-    @property
-    def shifted(self) -> bool:
-        """Whether another share is accepted than in calibration, so that the questions may be others."""
-        return self._shifted
 
     @property
     def audits(self) -> tuple[int, int]:
@@ -54,13 +48,13 @@ class Monitor:
     @property
     def reason(self) -> str | None:
         """Why nothing is accepted any more; None as long as it is."""
-        if self._broken and self.stop_on != "none":
+        if self.broken and self.stop_on != "none":
             n, wrong = self.audits
             return (
                 f"audits have refuted the promise: {wrong} of {n} audited answers were hallucinated, and at most "
                 f"{PERCENT(self.promise.risk)} were promised"
             )
-        if self._shifted and self.stop_on == "any":
+        if self.shifted and self.stop_on == "any":
             return "another share of answers is accepted than in calibration: the questions may be others"
         return None
 
@@ -68,7 +62,7 @@ class Monitor:
         """Take what somebody found who looked at an accepted answer that was picked at random."""
         with self._lock:
             alarm = self._risk.add(float(hallucinated)) >= 1 / LEVEL
-            already_broken, self._broken = self._broken, self._broken or alarm
+            already_broken, self.broken = self.broken, self.broken or alarm
         if alarm and not already_broken:
             logger.error("{} of {} audited answers were hallucinated: the promise is refuted", *reversed(self.audits))
 
@@ -77,8 +71,8 @@ class Monitor:
         with self._lock:
             # Two tests share the level.
             won = max(self._more.add(float(accepted)), self._fewer.add(float(not accepted)))
-            already_shifted, self._shifted = self._shifted, self._shifted or won >= 2 / LEVEL
-        if self._shifted and not already_shifted:
+            already_shifted, self.shifted = self.shifted, self.shifted or won >= 2 / LEVEL
+        if self.shifted and not already_shifted:
             low, high = self.promise.accepted_interval
             logger.warning(
                 "{} of {} answers were accepted, {} to {} in calibration: the questions may be others than the policy "

@@ -134,16 +134,3 @@ def test_a_node_that_dies_and_one_that_joins(
 
     monkeypatch.setattr(two, "generate_draws", dying)
     assert (sampled(task, two, tmp_path, monkeypatch), held(tmp_path)) == alone
-
-
-def test_what_the_store_has_is_not_asked_for(
-    cluster: Any,
-    two: HedgeRay,
-    task: Any,
-    alone: tuple[list[str], Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sampled(task, HedgeTiny(), tmp_path, monkeypatch)
-    monkeypatch.setattr(two, "generate_draws", lambda draws: pytest.fail("a draw was made again"))
-    assert sampled(task, two, tmp_path, monkeypatch) == alone[0]

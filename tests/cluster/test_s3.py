@@ -1,6 +1,4 @@
-"""The answer store on S3: Ceph's gateway, a real one, where Debian's packages are installed; and moto's server, which
-only speaks the protocol.
-"""
+"""The answer store on S3, whose protocol moto's server speaks."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -16,9 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
-import ceph
 import pytest
-from ceph import Ceph, Gateway
 from test_segments import DEFINITION, dice_answers, document, draws, held, sample
 
 from hedge_tasks.errors import ConfigError, HedgeError
@@ -60,18 +55,8 @@ class Server:
         self.process.wait(PATIENCE_S)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Ceph]:
-    if missing := ceph.missing():
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    with tempfile.TemporaryDirectory(prefix="ceph-") as folder:  # pytest's names are too long for sockets
-        started = Ceph(Path(folder), KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"])
-        yield started
-        started.stop()
-
-
-@pytest.fixture(params=["moto", "ceph"])
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server | Gateway]:
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     import s3fs
 
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -81,17 +66,14 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     s3fs.S3FileSystem.clear_instance_cache()
     places.check_writable.cache_clear()
     monkeypatch.setattr(keyed_log, "UPLOAD_SECONDS", 0.0)
-    of_ceph = request.getfixturevalue("cluster") if request.param == "ceph" else None
-    started = of_ceph.gateway(port) if of_ceph else Server(port)
+    started = Server(port)
     s3fs.S3FileSystem().mkdir("bucket")
     yield started
     started.stop()
-    if of_ceph:
-        of_ceph.remove_bucket("bucket")
     s3fs.S3FileSystem.clear_instance_cache()
 
 
-def test_the_store_on_s3_holds_the_same(server: Server | Gateway, tmp_path: Path) -> None:
+def test_the_store_on_s3_holds_the_same(server: Server, tmp_path: Path) -> None:
     remote = Remote("s3://bucket/a/store")
     for seed, of in enumerate((range(5), range(3, 9))):
         sample(tmp_path, of, seed)
@@ -108,9 +90,7 @@ def test_the_store_on_s3_holds_the_same(server: Server | Gateway, tmp_path: Path
     assert len(mine) == 5
 
 
-def test_refused_before_the_first_draw(
-    server: Server | Gateway, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_refused_before_the_first_draw(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The bucket is missing; nobody is there."""
     monkeypatch.chdir(tmp_path)
     nothing = SimpleNamespace(output_path=None)
@@ -124,19 +104,6 @@ def test_refused_before_the_first_draw(
     with pytest.raises(ConfigError, match=r"HEDGE_STORE=s3://bucket/another: cannot be written: .*onnect"):
         store_folder(nothing)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_no_permission(server: Server | Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    import json
-
-    import boto3
-
-    s3 = boto3.client("s3")
-    denied = {"Effect": "Deny", "Principal": "*", "Action": "s3:PutObject", "Resource": "arn:aws:s3:::bucket/*"}
-    s3.put_bucket_policy(Bucket="bucket", Policy=json.dumps({"Version": "2012-10-17", "Statement": [denied]}))
-    monkeypatch.setenv("HEDGE_STORE", "s3://bucket/store")
-    with pytest.raises(ConfigError, match="cannot be written"):
-        store_folder(SimpleNamespace(output_path=None))
 
 
 class Line:
@@ -178,7 +145,7 @@ class Line:
             end.close()
 
 
-def test_a_connection_cut_while_writing(server: Server | Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_cut_while_writing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """What had been uploaded stays, and a process that lives on uploads the rest when the server is back."""
     import s3fs
 

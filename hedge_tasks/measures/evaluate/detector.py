@@ -28,7 +28,7 @@ Args:
         "mean_logprob", "n_tokens"}`.
     references: for each question 1 where the baseline answer is hallucinated, 0 where it is not, None where nobody
         knows. Without them there are scores and no AUROC.
-    clustering: how answers become meanings: `embed` (the default), `nli`, `exact`, `hybrid` or a backend. Not asked
+    clustering: how answers become meanings: `embed` (the default), `nli`, `exact` or a backend. Not asked
         where a prediction has `cluster_ids`.
     with_question: put the question in front of each answer, for clustering.
     alpha: weight of the contrast, in detectors that have one.
