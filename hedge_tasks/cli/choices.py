@@ -136,8 +136,8 @@ class ColumnChoice:
     def settings(self) -> ColumnSettings:
         from hedge_tasks.data.roles import ColumnSettings
 
-        single = {"question": self.question, "label": self.label, "id": self.id}
-        return ColumnSettings(answers=tuple(self.answer), reply=tuple(dict.fromkeys(self.reply)), **single)
+        several = {"answers": tuple(self.answer), "reply": tuple(dict.fromkeys(self.reply))}
+        return ColumnSettings(question=self.question, label=self.label, id=self.id, **several)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ def _models() -> Iterator[DoctorFact]:
     for model, revision in dict.fromkeys([*chosen, *default_models()]):
         if not model:
             continue
+        revision = revision if isinstance(revision, str) else None
         if package := encoder_settings(model, revision).get("source"):
             where = f"installed with {package}"
         elif model.startswith("package://") or Path(model).is_dir():
