@@ -144,7 +144,7 @@ _WITHOUT = {
     "group": "questions that show the same, or ask it in the same words",
     "id": "the number of the row, from 0",
 }
-"""What is taken where no column is."""
+"""Sources of what no column has."""
 
 
 def _facts(table: StoredTable, roles: Roles) -> list[str]:
