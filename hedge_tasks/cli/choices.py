@@ -136,8 +136,8 @@ class ColumnChoice:
     def settings(self) -> ColumnSettings:
         from hedge_tasks.data.roles import ColumnSettings
 
-        several = {"answers": tuple(self.answer), "reply": tuple(dict.fromkeys(self.reply))}
-        return ColumnSettings(question=self.question, label=self.label, id=self.id, **several)
+        answers, reply = tuple(self.answer), tuple(dict.fromkeys(self.reply))
+        return ColumnSettings(question=self.question, label=self.label, id=self.id, answers=answers, reply=reply)
 
 
 @dataclass(frozen=True)
