@@ -69,12 +69,6 @@ def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.Capture
     assert "no labels, so no ROC-AUC" in printed
 
 
-def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path / "a.jsonl", line(0, "ab", 1), line(1, "aa", 1))
-    assert main(["score", str(path), "--clustering", "exact"]) == 0
-    assert "undefined: value: " in capsys.readouterr().out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "message"),
@@ -123,20 +117,6 @@ def test_wrong_use_is_one_line_and_exit_code_2(
     printed = capsys.readouterr().err
     assert message in printed
     assert len(printed.splitlines()) == 1
-
-
-def test_an_unknown_command_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["scor"])
-    assert stop.value.code == 2
-
-
-@pytest.mark.slow
-def test_not_utf8_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"id": "\xff"}\n')
-    assert main(["score", str(path)]) == 2
-    assert ":1: not UTF-8" in capsys.readouterr().err
 
 
 def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:

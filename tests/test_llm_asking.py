@@ -447,13 +447,10 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
 
 
 def test_a_support_with_its_options_is_named_on_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "answers.jsonl"
     file.write_text(json.dumps({"id": "a", "question": "q", "answers": ["A mass. A cyst.", "A mass.", "No mass."]}))
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    hosted = ["claims", str(file), "--support", "judge:model=m,url=https://api.openai.com/v1"]
-    assert main([*hosted, "--price"]) == 0
     with serve(Script('{"1": "yes", "2": "no"}')) as url:
         units = json.dumps(
             {"claims": [{"claim": "A mass.", "quote": "A mass"}, {"claim": "A cyst.", "quote": "A cyst"}]}

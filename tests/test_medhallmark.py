@@ -234,7 +234,7 @@ def test_the_command_says_what_is_missing_and_what_remains(
     facts = json.loads(capsys.readouterr().out)
     assert facts["conventional"]["missing"] == ["rad/synpic3.jpg"]
     assert main(command) == 1
-    assert re.search(r"confidence +3 +3\n", capsys.readouterr().out)
+    assert re.search(r"items +3\nwith an image +3\n", capsys.readouterr().out)
     labels = tmp_path / "out" / "judged.jsonl"
     rows = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
     assert [row["label"] for row in rows] == ["minor", "correct", "catastrophic", "attribute", "prompt_induced"]

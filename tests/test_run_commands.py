@@ -155,7 +155,6 @@ def test_what_a_terminal_would_obey_is_escaped() -> None:
         (["rescore", "RUN", "--clustering", "exakt"], "did you mean 'exact'"),
         (["rescore", "RUN", "--clustering", "exact:rule=strict"], "unknown option of clustering backend 'exact'"),
         (["rescore", "RUN", "--task", "hedge_dem"], "did you mean 'hedge_demo'"),
-        (["report", "FILE", "--out", "FILE"], "is read as well; write to another file"),
         (["detectors", "RUN", "--thresholds"], "only the clustering 'embed' has a threshold"),
         (["show", "RUN", "--id", "q99"], "unknown question"),
     ],

@@ -149,7 +149,7 @@ def test_no_changed_byte_of_a_segment_becomes_an_answer(
     segmented(monkeypatch)
     sample(tmp_path, range(3))
     whole = held(tmp_path)
-    assert main(["store", "verify", str(tmp_path)]) == 0
+    assert main(["store", "info", str(tmp_path)]) == 0
     [file] = tmp_path.iterdir()
     content = file.read_bytes()
     dice = random.Random(0)
@@ -162,7 +162,7 @@ def test_no_changed_byte_of_a_segment_becomes_an_answer(
         assert len(opened) == len(whole["answers"]) or opened.dropped, position
     file.write_bytes(content[:-30])
     capsys.readouterr()
-    assert main(["store", "verify", str(tmp_path), "--json"]) == 1
+    assert main(["store", "info", str(tmp_path), "--json"]) == 1
     [problem] = json.loads(capsys.readouterr().out)["problems"]
     assert "no sound segment" in problem["problem"]
 

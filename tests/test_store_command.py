@@ -98,21 +98,21 @@ def test_a_damaged_import_is_refused(store: Path, hedge: Callable[..., Any], tmp
     assert (code, "text: expected a text, got 7" in error) == (2, True)
 
 
-def test_verify_finds_a_changed_byte_and_a_conflict(store: Path, hedge: Callable[..., Any]) -> None:
-    assert hedge("verify", store)[0] == 0
+def test_info_finds_a_changed_byte_and_a_conflict(store: Path, hedge: Callable[..., Any]) -> None:
+    assert hedge("info", store)[0] == 0
     whole = AnswerStore(store)
     key = next(iter(whole))
     with AnswerStore(store.with_name("another")) as other:  # a second writer that knew nothing of the first
         other.folder = store
         other.put([FinishedDraw(key, Answer("something else"), "q", "clean", 0)])
-    code, facts = hedge("verify", store)
+    code, facts = hedge("info", store)
     assert (code, [p["kind"] for p in facts["problems"]]) == (1, ["conflict"])
     assert AnswerStore(store)[key] == whole[key]
     first = min(store.glob("*.jsonl"))
     content = bytearray(first.read_bytes())
     content[-9] ^= 1
     first.write_bytes(content)
-    code, facts = hedge("verify", store)
+    code, facts = hedge("info", store)
     assert (code, sorted(p["kind"] for p in facts["problems"])) == (1, ["conflict", "damaged"])
 
 

@@ -536,7 +536,7 @@ def test_the_official_items_and_coco_images_become_a_data_set(
     command = ["data", "vope", str(file), "--images", str(tmp_path / "images"), "--out", str(tmp_path / "d")]
     assert main([*command, "--json"]) == 1
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["test"]["items"], facts["test"]["with an image"], len(facts["test"]["missing"])) == (74, 2, 71)
+    assert (facts["test"]["items"], facts["test"]["with_an_image"], len(facts["test"]["missing"])) == (74, 2, 71)
     assert facts["test"]["unreadable"] == items[2]["images"]
     table = Dataset.from_parquet(str(tmp_path / "d" / "qqwsad5__VOPE" / "test.parquet"))
     assert table["question_id"][:] == ["1", "2"]
@@ -544,7 +544,7 @@ def test_the_official_items_and_coco_images_become_a_data_set(
     assert process_docs(table)["truth"][0] == "bicycle, motorcycle, person"
     assert table[1]["image"].size == (256, 256)
     assert main(command) == 1
-    assert re.search(r"test +74 +2\n", capsys.readouterr().out)
+    assert re.search(r"items +74\nwith an image +2\n", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,8 @@ def ask(
         within: Seconds after which the answer is undecided.
     """
     from hedge_tasks.data.pictures import open_picture
-    from hedge_tasks.guard import Guard
 
     images = [open_picture(path) for path in image]
-    options: dict[str, Any] = {"within": within, "trust": policy.trust_policy}
-    with Guard.load(policy.policy, model=policy.model, model_args=policy.model_args, **options) as guard:
+    with policy.guard(within=within) as guard:
         verdict = guard.ask(images, question)
     return verdict.to_dict(), 0 if verdict.accepted else PROBLEMS_FOUND

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from hedge_tasks.judging.designed import AuditPlan
     from hedge_tasks.runs.run_files import Run
 
-_LONGEST = 100
-"""Characters that say who labelled."""
-
 
 def plan(
     run: RunChoice, *, budget: int, hide_reference: bool = False, seed: int = 0, out: Path | None = None
@@ -28,7 +25,6 @@ def plan(
         out: A folder; audit-TASK if not given.
     """
     from hedge_tasks.measures.audit_plan import make_plan, write_plan
-    from hedge_tasks.numbers import Cell, Column, Table
     from hedge_tasks.report.pictures import stored_documents
 
     finished = run.load()
@@ -37,16 +33,16 @@ def plan(
     pictures = {document.id: document.files for document in stored}
     folder = out or Path(f"audit-{finished.task}")
     files = write_plan(planned, finished, folder, pictures, reference=not hide_reference)
-    columns = [Column("stratum"), Column("documents"), Column("to_label")]
-    rows: list[dict[str, Cell]] = [
-        {"stratum": s.title, "documents": s.size, "to_label": s.take} for s in planned.strata
-    ]
-    n, all_ = len(planned.codes), len(planned.documents)
-    title = f"{planned.task}: {n} of {all_} documents, in proportion to the judge's labels"
+    rows = [{"stratum": s.title, "documents": s.size, "to_label": s.take} for s in planned.strata]
     give = f"Give people {files[1]} (or the CSV beside it); plan.json says which documents they are."
     back = f"With the files that come back: {typed('audit', 'apply', run.run, files[2])}"
     notes = [*([note] if note else []), f"{give} {back}"]
-    return {"files": files, "strata": Table(columns, rows, title), "notes": notes}
+    return {
+        "files": files,
+        "to_label": f"{len(planned.codes)} of {len(planned.documents)}",
+        "strata": rows,
+        "notes": notes,
+    }
 
 
 def apply(
@@ -68,7 +64,6 @@ def apply(
         by: Who labelled, in roles and numbers, such as "2 radiologists"; no names.
         detectors: Which ones, such as se,kle,msp, in place of those of the run's table.
     """
-    from hedge_tasks.errors import ConfigError
     from hedge_tasks.judging.designed import put_together, read_experts
     from hedge_tasks.measures import audited
     from hedge_tasks.runs.audit_files import keep_audit
@@ -76,8 +71,6 @@ def apply(
 
     finished = run.load()
     planned = _plan(finished, labels, plan, random=random)
-    if len(by) > _LONGEST or not by.isprintable():
-        raise ConfigError(f"--by: expected a text of at most {_LONGEST} characters on one line")
     read = [label for file in labels for label in read_experts(file)]
     audit = put_together(planned, read, by)
     if finished.path is not None and is_run_file(finished.path):

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hedge_tasks.data.roles import ColumnSettings
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.guard import Guard
     from hedge_tasks.runs.run_files import Run
 
 
@@ -85,7 +87,7 @@ class ClusteringChoice:
 
     def alone(self, default: str) -> Scorer:
         """Return the scorer of answers that belong to no run."""
-        from hedge_tasks.runs.scorers import chosen_models
+        from hedge_tasks.clustering.chosen import chosen_models
 
         return self._built(self.clustering or default, lambda backend, _: chosen_models(backend), ())
 
@@ -111,6 +113,31 @@ class ClusteringChoice:
 
     def _weighted(self, scorer: Scorer) -> Scorer:
         return scorer if self.alpha is None else replace(scorer, alpha=self.alpha)
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Columns of a file of answers.
+
+    Attributes:
+        reply: Column with the model's replies, the baseline first; again for draws.
+        answer: Column with right answers; again for more references.
+        question: Column with the questions.
+        label: Column with labels, 1 = hallucinated.
+        id: Column with ids.
+    """
+
+    reply: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    question: str | None = None
+    label: str | None = None
+    id: str | None = None
+
+    def settings(self) -> ColumnSettings:
+        from hedge_tasks.data.roles import ColumnSettings
+
+        answers, reply = tuple(self.answer), tuple(dict.fromkeys(self.reply))
+        return ColumnSettings(question=self.question, label=self.label, id=self.id, answers=answers, reply=reply)
 
 
 @dataclass(frozen=True)
@@ -142,6 +169,13 @@ class PolicyChoice:
     model: str = "hedge_openai"
     model_args: str = ""
     trust_policy: bool = False
+
+    def guard(self, **options: Any) -> Guard:
+        """Return the model under the policy; see `hedge_tasks.guard.Guard.load`."""
+        from hedge_tasks.guard import Guard
+
+        options |= {"model": self.model, "model_args": self.model_args, "trust": self.trust_policy}
+        return Guard.load(self.policy, **options)
 
 
 def chosen_detectors(names: str | None, default: Sequence[str]) -> tuple[str, ...]:

@@ -68,19 +68,17 @@ def claim_facts(
 
 def _suspicious(scored: ScoredClaims, why: str) -> Table:
     """Return the most suspicious claims, where none has a label."""
-    from hedge_tasks.numbers import Cell, Table
+    from hedge_tasks.numbers import Table
 
     names = list(dict.fromkeys(name for answer in scored.answers for name in answer.scores))
-    name = next((n for n in ("claim_luq", *names) if n in names), "")
-    scores = [
-        (float(score), claim.answer, claim.text)
+    name = "claim_luq" if "claim_luq" in names else next(iter(names), "")
+    rows = [
+        (claim.answer, float(score), claim.text)
         for answer in scored.answers
         for claim, score in zip(answer.claims, answer.scores.get(name, ()), strict=False)
         if score == score
     ]
-    rows: list[list[Cell]] = [
-        [answer, score, text] for score, answer, text in sorted(scores, key=lambda row: -row[0])[:_LISTED]
-    ]
+    rows.sort(key=lambda row: -row[1])
     notes = [why or "no claim is labelled: give --labels, or answers with a field claims"]
     title = f"most suspicious by {name} (to ask for all of it: {scored.price})"
-    return Table.of(("answer", "score", "claim"), rows, title=title, notes=notes)
+    return Table.of(("answer", "score", "claim"), rows[:_LISTED], title=title, notes=notes)

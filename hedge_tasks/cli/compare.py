@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _RATE = "hallucination_rate"
 
 _Pairs = dict[str, "Comparison | None"]
-"""What is compared -> the comparison; None where no labelled document has it on both sides."""
+"""Name of a pair -> its comparison; None where no labelled document has it on both sides."""
 
 
 def compare(

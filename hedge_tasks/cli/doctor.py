@@ -1,4 +1,4 @@
-"""`hedge doctor`: what is installed, which devices, models and data are at hand, and whether the package works."""
+"""`hedge doctor`: what is installed, which models and data are at hand, and whether the package works."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def doctor() -> tuple[dict[str, Any], int]:
     from hedge_tasks.numbers import Column, Table
 
     say("torch and lmms-eval are loaded, which takes some seconds", sys.stderr)
-    facts = [*_versions(), *_devices(), *_models(), *_data(), *_checks()]
+    facts = [*_versions(), *_models(), *_data(), *_checks()]
     marks = {True: "ok", False: "PROBLEM", None: ""}
     problems = [fact.name for fact in facts if fact.ok is False]
     rows = [{**fact._asdict(), "state": marks[fact.ok]} for fact in facts]
@@ -47,60 +47,48 @@ def doctor() -> tuple[dict[str, Any], int]:
 
 
 def _versions() -> Iterator[DoctorFact]:
-    import platform
+    import torch
 
-    yield DoctorFact("Versions", "Python", platform.python_version())
     for name in (*PACKAGES, *OPTIONAL):
         try:
             yield DoctorFact("Versions", name, version(name))
         except PackageNotFoundError:
             yield DoctorFact("Versions", name, "not installed", False if name in PACKAGES else None)
-
-
-def _devices() -> Iterator[DoctorFact]:
-    import torch
-
-    yield DoctorFact("Devices", "CPU cores", str(os.cpu_count()))
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    yield DoctorFact("Devices", "GPU", ", ".join(names) or "none: models run on the CPU")
+    yield DoctorFact("Devices", "GPU", ", ".join(names) or f"none: models run on {os.cpu_count()} CPU cores")
 
 
 def _models() -> Iterator[DoctorFact]:
     """Yield the models that answers are clustered with, and whether a run would have to download them."""
+    from huggingface_hub import try_to_load_from_cache
+
+    from hedge_tasks.llm.encoders import encoder_settings
     from hedge_tasks.runs.trust import default_models
 
     chosen = [(os.environ.get(variable), None) for variable in ("HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL")]
     for model, revision in dict.fromkeys([*chosen, *default_models()]):
-        if model:
-            yield DoctorFact("Models", model, _where(model, revision if isinstance(revision, str) else None))
-
-
-def _where(model: str, revision: str | None) -> str:
-    from huggingface_hub import try_to_load_from_cache
-
-    from hedge_tasks.llm.encoders import encoder_settings
-
-    if model.startswith("package://") or Path(model).is_dir():
-        return "here"
-    if package := encoder_settings(model, revision).get("source"):
-        return f"installed with {package}"
-    file = try_to_load_from_cache(model, "config.json", revision=revision)
-    return "downloaded" if isinstance(file, str) else "not here: a run downloads it"
+        if not model:
+            continue
+        revision = revision if isinstance(revision, str) else None
+        if package := encoder_settings(model, revision).get("source"):
+            where = f"installed with {package}"
+        elif model.startswith("package://") or Path(model).is_dir():
+            where = "here"
+        else:
+            is_here = isinstance(try_to_load_from_cache(model, "config.json", revision=revision), str)
+            where = "downloaded" if is_here else "not here: a run downloads it"
+        yield DoctorFact("Models", model, where)
 
 
 def _data() -> Iterator[DoctorFact]:
-    """Yield where the data sets of our tasks come from."""
+    """Yield which data sets of our tasks the folder of local data lacks."""
     from hedge_tasks.data.splits import DATA_DIR, local_files
     from hedge_tasks.errors import DataError
-    from hedge_tasks.lmms.catalogue import PACKAGE, list_tasks
     from hedge_tasks.runs.trust import DocumentSource, installed_tasks
 
-    inside = [task.task for task in list_tasks() if task.data == PACKAGE and not task.variant]
-    yield DoctorFact("Data", "without network", ", ".join(dict.fromkeys(inside)))
     root = os.environ.get(DATA_DIR)
     yield DoctorFact("Data", DATA_DIR, root or "not set", None if root is None else Path(root).is_dir())
-    sources = dict.fromkeys(filter(None, map(DocumentSource.of, installed_tasks()))) if root else ()
-    for source in sources:
+    for source in dict.fromkeys(filter(None, map(DocumentSource.of, installed_tasks()))) if root else ():
         try:
             local_files(source.path, source.name, source.split)
         except DataError as error:
@@ -109,18 +97,16 @@ def _data() -> Iterator[DoctorFact]:
 
 def _checks() -> Iterator[DoctorFact]:
     """Yield small computations whose results are known."""
-    import math
-
     from hedge_tasks.clustering import cluster_by_nli
     from hedge_tasks.detectors.pipeline import score_answers
     from hedge_tasks.errors import HedgeError
     from hedge_tasks.lmms.plugin import install
+    from hedge_tasks.numbers import FOUR_DIGITS, format_value
     from hedge_tasks.sampling import Answer, AnswerSet
 
     left = AnswerSet("q", baseline=Answer("left"), clean=(Answer("left"), Answer("Left."), Answer("right")))
-    value = score_answers(left, clustering="exact")["se"] or 0.0
-    is_right = math.isclose(value, math.log(3) - 2 / 3 * math.log(2), abs_tol=5e-5)
-    yield DoctorFact("Self-check", "semantic entropy", f"{value:.4g} nats", is_right)
+    value = format_value(score_answers(left, clustering="exact")["se"], FOUR_DIGITS)
+    yield DoctorFact("Self-check", "semantic entropy", f"{value} nats", value == "0.6365")  # ln 3 - 2/3 ln 2
     try:
         ids = cluster_by_nli(["left", "on the left", "right"], model="package://hedge_tasks.models.tiny/nli")
         yield DoctorFact("Self-check", "clustering by NLI", f"clusters {list(ids)}", ids[0] == ids[1] != ids[2])

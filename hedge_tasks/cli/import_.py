@@ -5,19 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.choices import ColumnChoice
+
 if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
 
 
 def answers(
     files: list[Path],
+    columns: ColumnChoice,
     *,
     questions: Path | None = None,
-    reply: tuple[str, ...] = (),
-    answer: tuple[str, ...] = (),
-    question: str | None = None,
-    label: str | None = None,
-    id: str | None = None,
     judge: str = "rule",
     task: str | None = None,
     model_name: str | None = None,
@@ -38,24 +36,17 @@ def answers(
     Args:
         files: Files of one tool, for one model.
         questions: Requests of a batch.
-        reply: Column with the model's replies, the baseline first; again for draws.
-        answer: Column with right answers; again for more references.
-        question: Column with the questions.
-        label: Column with labels, 1 = hallucinated.
-        id: Column with ids.
         judge: Who labels.
         task: Name of the data set; that of the file if not given.
         model_name: Name of the model, where the file does not tell.
         out: Folder of the run files.
     """
     from hedge_tasks.data.answer_files import read_answers
-    from hedge_tasks.data.roles import ColumnSettings
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.from_answers import run_from_answers
     from hedge_tasks.runs.run_files import save_run
 
-    columns = ColumnSettings(question=question, answers=answer, id=id, label=label, reply=tuple(dict.fromkeys(reply)))
-    read = read_answers(files, questions, columns)
+    read = read_answers(files, questions, columns.settings())
     if model_name and read.model and model_name != read.model:
         raise ConfigError(f"--model-name: {files[0]} names its model itself: {read.model}")
     source = ", ".join(file.name for file in files)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import ClusteringChoice, key_and_value, label_store_of
-from hedge_tasks.cli.judge_check import run_check, write_lines
+from hedge_tasks.cli.judge_check import run_check
 from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels, reliability
@@ -18,13 +18,13 @@ from hedge_tasks.llm.account import asked
 from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, labels_by_judge
 from hedge_tasks.runs.judge_comparison import disagreements as differing
 from hedge_tasks.runs.relabel import cases_of, changes, relabel
-from hedge_tasks.runs.run_files import load_run, save_run
+from hedge_tasks.runs.run_files import is_run_file, load_run, save_run
 
 if TYPE_CHECKING:
     from hedge_tasks.judging import Verdict
     from hedge_tasks.runs.run_files import Run
 
-_NAMES = {1: "hallucinated", 0: "supported", None: "without a label"}
+_NAMES = {1: "hallucinated", 0: "supported", None: "without_a_label"}
 
 
 def judge(
@@ -34,14 +34,12 @@ def judge(
     judge: tuple[str, ...] = (),
     label_store: Path | None = None,
     out: Path | None = None,
-    disagreements: Path | None = None,
     task: str | None = None,
     check: Path | None = None,
     scheme: str | None = None,
     label_field: str = "label",
     column: tuple[str, ...] = (),
     images: Path | None = None,
-    wrong: Path | None = None,
 ) -> dict[str, Any]:
     """Label a finished run anew, or check a judge against human labels.
 
@@ -50,14 +48,12 @@ def judge(
         judge: Name, name:key=value,... or JSON; several for a majority; without it HEDGE_JUDGE.
         label_store: Folder of the judge's kept replies: what is there is not asked again; beside the run if not given.
         out: Folder of the new run file; beside RUN if not given.
-        disagreements: Write the cases that the judges label differently (JSON lines).
         task: Which task, where the folder holds runs of several.
         check: Question, reference, answer and human label a row.
         scheme: Whose outcomes the human labels are, such as medhallmark.
         label_field: Column of the label.
         column: KEY=COLUMN, such as reference=ground_truth; may be given again.
         images: Folder of the pictures that the column `image` names.
-        wrong: Write the cases that the judge got wrong (JSON lines).
     """
     if (run is None) == (check is None):
         raise ConfigError("give a RUN to label, or --check with human labels, not both")
@@ -68,10 +64,11 @@ def judge(
     check_judge(chosen, cases_have_images=images is not None)
     if check is not None:
         columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
-        options = {"label_field": label_field, "scheme": scheme, "columns": columns, "images": images}
-        return run_check(check, chosen, label_store=label_store, wrong=wrong, **options)
+        keep_labels(chosen, label_store)
+        return run_check(check, chosen, label_field=label_field, scheme=scheme, columns=columns, images=images)
     finished = load_run(Path(run or ""), task)
-    if out is None and not is_run_file(finished):
+    folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)
+    if folder is None:
         raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
     keep_labels(chosen, label_store or label_store_of(finished))
     judged, verdicts = relabel(finished, chosen)
@@ -79,7 +76,7 @@ def judge(
     facts = {
         "task": judged.task,
         "model": judged.model,
-        "run": str(save_run(judged, out or Path(str(finished.path)).parent)),
+        "run": str(save_run(judged, folder)),
         "judge": chosen.settings(),
         **_counts(verdicts),
         "unreliable": reliability(verdicts),
@@ -89,21 +86,13 @@ def judge(
     }
     if getattr(chosen, "judges", None):
         facts |= _compared(clustering, judged, verdicts)
-        if disagreements:
-            write_lines(disagreements, facts["disagreements"])
     return facts
 
 
-def is_run_file(finished: Run) -> bool:
-    """Whether a run is of a file of ours, beside which others may stand."""
-    return finished.path is not None and finished.path.name.startswith("run-")
-
-
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    labels = [verdict.label for verdict in verdicts]
-    counts = {_NAMES[label].replace(" ", "_"): labels.count(label) for label in (1, 0, None)}
+    counts = Counter(_NAMES[verdict.label] for verdict in verdicts)
     categories = Counter(verdict.category for verdict in verdicts if verdict.category is not None)
-    return {"documents": len(verdicts), **counts, "categories": dict(sorted(categories.items()))}
+    return {"documents": len(verdicts), **{name: counts[name] for name in _NAMES.values()}, "categories": categories}
 
 
 def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:

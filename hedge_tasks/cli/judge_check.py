@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.files import write_whole
-from hedge_tasks.judging import NO_ANSWER, judge_from, keep_labels
+from hedge_tasks.cli.printing import Details
+from hedge_tasks.judging import NO_ANSWER, judge_from
 from hedge_tasks.judging.baselines import MAJORITY, majority, stand_beside
 from hedge_tasks.judging.check import LABELS, check, check_categories, facets, read_checked
 from hedge_tasks.llm import account
-from hedge_tasks.numbers import Column, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.judging import Judge, Verdict
@@ -20,28 +18,19 @@ if TYPE_CHECKING:
     from hedge_tasks.judging.label_files import HumanLabel
 
 
-def run_check(
-    file: Path, judge: Judge, *, label_store: Path | None, wrong: Path | None, **options: Any
-) -> dict[str, Any]:
+def run_check(file: Path, judge: Judge, **options: Any) -> dict[str, Any]:
     """Return facts of a judge against labels that people gave, beside the rule and a guess.
 
     Args:
         file: A case and its label a row.
-        label_store: Folder of the kept replies.
-        wrong: Where the cases are written that the judge got wrong.
         options: Of `hedge_tasks.judging.check.read_checked`.
     """
     cases, human = read_checked(file, **options)
     case_facets = facets(cases, human, options["columns"])
-    keep_labels(judge, label_store)
     verdicts, scheme = judge.judge(cases), options["scheme"]
     checks = {"labels": check(cases, human, verdicts, case_facets)}
     if scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
         checks["categories"] = check_categories(cases, human, verdicts, scheme, case_facets)
-    if wrong:
-        rows = ((case, {"human": people, "verdict": v.to_dict()}) for case, people, v in checks["labels"].wrong)
-        texts = ("question", "reference", "answer")
-        write_lines(wrong, [{"line": c.id, **{key: getattr(c, key) for key in texts}, **row} for c, row in rows])
     judges: dict[str, Sequence[Verdict]] = {str(getattr(judge, "title", judge.name)): verdicts}
     if judge.name != "rule":
         judges["rule"] = judge_from("rule").judge(cases)
@@ -49,31 +38,38 @@ def run_check(
     facts: dict[str, Any] = {"file": str(file), "judge": judge.settings(), **cost, "notes": notes}
     for name, result in checks.items():
         facts[name] = {**_facts(result), "beside": _beside(name, human, case_facets, judges)}
-    return facts
+    wrong = [
+        {
+            "line": c.id,
+            "question": c.question,
+            "reference": c.reference,
+            "answer": c.answer,
+            "human": people,
+            "verdict": v,
+        }
+        for c, people, v in checks["labels"].wrong
+    ]
+    return {**facts, "wrong": Details(wrong)}
 
 
 def _beside(
     name: str, human: Sequence[HumanLabel], case_facets: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
-) -> Table:
-    """Return the judge, the rule and the majority, by labels or by categories."""
+) -> list[dict[str, Any]]:
+    """Return the judge, the rule and the majority, by labels or by categories, of all answers.
+
+    What got no label counts as wrong; intervals are over images or questions.
+    """
 
     def outcome(label: int | None, category: str | None) -> str | None:
         return category if name == "categories" else None if label is None else LABELS[label]
 
     outcomes = {i: text for i, h in enumerate(human) if (text := outcome(h.label, h.category)) is not None}
-    people, of_labelled = list(outcomes.values()), [case_facets[i] for i in outcomes]
+    people = list(outcomes.values())
     said_by = {who: [outcome(v[i].label, v[i].category) for i in outcomes] for who, v in judges.items()}
     # The rule knows no categories.
     said_by = {who: own for who, own in said_by.items() if who != "rule" or any(own)}
-    rivals = stand_beside(people, {**said_by, MAJORITY: [*majority(people)]}, [facet.group for facet in of_labelled])
-    columns = [
-        *(Column("name", "who"), Column("judged"), Column("agreement", interval=True)),
-        Column("judge_ahead", "the judge is ahead by", interval=True),
-    ]
-    rows = [{"name": r.name, "judged": r.judged, "agreement": r.agreement, "judge_ahead": r.ahead} for r in rivals]
-    n, n_groups = rivals[0].agreement.n, rivals[0].agreement.n_groups
-    note = f"Of all {n} answers, with what got no label as wrong; intervals over {n_groups} images or questions."
-    return Table(columns, rows, notes=[note])
+    rivals = stand_beside(people, {**said_by, MAJORITY: [*majority(people)]}, [case_facets[i].group for i in outcomes])
+    return [{"name": r.name, "judged": r.judged, "agreement": r.agreement, "judge_ahead": r.ahead} for r in rivals]
 
 
 def _facts(result: JudgeCheck) -> dict[str, Any]:
@@ -91,7 +87,3 @@ def _facts(result: JudgeCheck) -> dict[str, Any]:
             for name, row in zip(result.classes, result.confusion, strict=True)
         },
     }
-
-
-def write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

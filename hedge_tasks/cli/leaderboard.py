@@ -62,24 +62,19 @@ def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str,
     from hedge_tasks.leaderboard.entry import Entry, read_entry
 
     own = {path.resolve() for path in entries}
-    others: dict[str, Entry] = {}
-    if beside is not None:
-        files = sorted(entries_folder(beside).glob("*.json"))
-        others = {file.name: read_entry(file) for file in files if file.resolve() not in own}
+    files = sorted(entries_folder(beside).glob("*.json")) if beside is not None else []
+    others: dict[str, Entry] = {file.name: read_entry(file) for file in files if file.resolve() not in own}
     wrong: dict[str, list[str]] = {}
     for path in entries:
         try:
             entry = read_entry(path)
-            repeated = repeats(entry, others)
-            wrong[str(path)] = [*faults(entry, Rules()), *([repeated] if repeated else [])]
+            wrong[str(path)] = [*faults(entry, Rules()), *filter(None, [repeats(entry, others)])]
             others[path.name] = entry
         except HedgeError as error:
             wrong[str(path)] = [str(error)]
-    facts: dict[str, Any] = {path: {"refused": reasons} for path, reasons in wrong.items()}
-    facts["notes"] = [
-        f"{path}: {'; '.join(reasons) or 'has a place on a board, as not replayed'}" for path, reasons in wrong.items()
-    ]
-    return facts, PROBLEMS_FOUND if any(wrong.values()) else 0
+    notes = [f"{path}: {'; '.join(why) or 'has a place on a board, as not replayed'}" for path, why in wrong.items()]
+    facts = {path: {"refused": reasons} for path, reasons in wrong.items()}
+    return {**facts, "notes": notes}, PROBLEMS_FOUND if any(wrong.values()) else 0
 
 
 def replay(

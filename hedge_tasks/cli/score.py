@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, ColumnChoice, chosen_detectors
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
@@ -16,14 +16,10 @@ if TYPE_CHECKING:
 def score(
     answers: Path,
     clustering: ClusteringChoice,
+    columns: ColumnChoice,
     *,
     detectors: str | None = None,
     out: Path | None = None,
-    reply: tuple[str, ...] = (),
-    answer: tuple[str, ...] = (),
-    question: str | None = None,
-    label: str | None = None,
-    id: str | None = None,
 ) -> dict[str, Any]:
     """Score sampled answers from a file, without lmms-eval or a model.
 
@@ -44,21 +40,14 @@ def score(
         answers: JSONL or CSV file; - for the standard input.
         detectors: Which ones, such as se,kle,msp; the usual ones are se, radflag, vase and what to compare them with.
         out: Where the scores of every answer are written (JSON lines).
-        reply: Column with the model's replies, the baseline first; again for draws.
-        answer: Column with right answers, again for more references.
-        question: Column with the questions.
-        label: Column with labels, 1 = hallucinated.
-        id: Column with ids.
     """
     from hedge_tasks.data.answer_files import read_answers
-    from hedge_tasks.data.roles import ColumnSettings
     from hedge_tasks.detectors.pipeline import USUAL, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
 
     names, scorer = chosen_detectors(detectors, USUAL), clustering.alone("embed")
-    columns = ColumnSettings(question=question, answers=answer, id=id, label=label, reply=tuple(dict.fromkeys(reply)))
-    read = read_answers([answers], columns=columns)
+    read = read_answers([answers], columns=columns.settings())
     open_sets = [answer_set for answer_set in read.answer_sets if answer_set.cluster_ids is None]
     fresh = iter(scorer.cluster(open_sets) if open_sets else [])
     clustered = [next(fresh) if answer_set.cluster_ids is None else answer_set for answer_set in read.answer_sets]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from hedge_tasks.cli.choices import PolicyChoice
 from hedge_tasks.io.commands import say
@@ -43,7 +43,6 @@ def serve(
         concurrency: Questions at a time; as many wait, and more get a 429.
     """
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.guard import Guard
     from hedge_tasks.io import options
 
     try:
@@ -61,9 +60,7 @@ def serve(
         local=is_loopback(host),
         most_requests=2 * options.count("--concurrency", concurrency, at_least=1),
     )
-    limits: dict[str, Any] = {"within": within, "concurrency": concurrency, "endpoint": upstream, "stop_on": stop_on}
-    limits |= {"trust": policy.trust_policy}
-    with Guard.load(policy.policy, model=policy.model, model_args=policy.model_args, **limits) as guard:
+    with policy.guard(within=within, concurrency=concurrency, endpoint=upstream, stop_on=stop_on) as guard:
         server = server_of(build_app(guard, settings))
         with listen(host, port) as listener:
             guard.warm()

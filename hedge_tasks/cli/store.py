@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from hedge_tasks.sampling.store import AnswerStore
 
 
-def info(store: Place) -> dict[str, Any]:
-    """Say what is in a store, by definition.
+def info(store: Place) -> tuple[dict[str, Any], int]:
+    """Say what is in a store, by definition, and check every record; exit code 1 if something is wrong.
 
     Args:
         store: Folder or URL of the store, or lmms-eval's output folder.
@@ -24,14 +24,18 @@ def info(store: Place) -> dict[str, Any]:
 
     opened = archive.open_store(store)
     files = [*opened.files(), *opened.segments()]
+    kinds = [("damaged", line) for line in opened.dropped] + [("conflict", line) for line in opened.conflicts]
+    problems = [
+        {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)} for kind, line in kinds
+    ]
     return {
         "store": str(opened.folder),
         "files": len(files),
-        "bytes": sum(size_of(file) for file in files),
+        "bytes": sum(map(size_of, files)),
         "answers": len(opened),
-        "dropped": len(opened.dropped),
         "definitions": [_about(opened, definition) for definition in opened.definitions.values()],
-    }
+        "problems": problems,
+    }, PROBLEMS_FOUND if problems else 0
 
 
 def _about(opened: AnswerStore, definition: Definition) -> dict[str, Any]:
@@ -76,23 +80,4 @@ def import_(sources: list[Place], *, into: Place) -> dict[str, Any]:
     return {"into": str(into), "added": sum(n for n, _ in counts), "conflicts": sum(n for _, n in counts)}
 
 
-def verify(store: Place) -> tuple[dict[str, Any], int]:
-    """Check every record; exit code 1 if something is wrong.
-
-    Args:
-        store: Folder or URL of the store, or lmms-eval's output folder.
-    """
-    from hedge_tasks.numbers import Column, Table
-    from hedge_tasks.sampling import archive
-
-    opened = archive.open_store(store)
-    kinds = [("damaged", line) for line in opened.dropped] + [("conflict", line) for line in opened.conflicts]
-    problems = [
-        {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)} for kind, line in kinds
-    ]
-    facts = {"store": str(opened.folder), "answers": len(opened)}
-    table = Table([*map(Column, ("place", "kind", "problem"))], problems, f"{len(problems)} problems")
-    return {**facts, "problems": table}, PROBLEMS_FOUND if problems else 0
-
-
-COMMANDS = {"info": info, "export": export, "import": import_, "verify": verify}
+COMMANDS = {"info": info, "export": export, "import": import_}

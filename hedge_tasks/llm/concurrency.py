@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
-from queue import Empty, SimpleQueue
-from typing import Generic, TypeVar
+from queue import SimpleQueue
+from typing import TypeVar
 
 from loguru import logger
 
@@ -57,29 +57,53 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
     results are yielded, then the error goes on. The event is set by then, so that a call may cut its pauses short. A
     second Ctrl-C, or a caller that stops listening, drops them.
     """
-    calls, numbers = _Calls(call, at_once), iter(range(count))
+    loop, stop, places = event_loop(), threading.Event(), asyncio.Semaphore(at_once)
+    under_way: dict[Future[T], int] = {}
+    finished: SimpleQueue[Future[T]] = SimpleQueue()
+    numbers = iter(range(count))
     error: BaseException | None = None
+
+    async def make(number: int) -> T:
+        async with places:
+            if stop.is_set():
+                raise asyncio.CancelledError
+            return await call(number, stop)
+
     try:
-        while error is None:
-            # As many again wait in the queue, so that none is late while the caller stores answers.
-            calls.begin(list(islice(numbers, 2 * at_once - calls.open)))
-            if not calls.open:
-                return
+        while True:
+            # As many again wait for a place, so that none is late while the caller stores answers.
+            for number in islice(numbers, 0 if stop.is_set() else 2 * at_once - len(under_way)):
+                future = asyncio.run_coroutine_threadsafe(make(number), loop)
+                under_way[future] = number
+                future.add_done_callback(finished.put)
+            if not under_way:
+                break
             try:
-                results, error = calls.finished()
+                futures = [finished.get(), *(finished.get() for _ in range(finished.qsize()))]
             except KeyboardInterrupt as interrupt:
+                if error is not None:
+                    raise
                 logger.warning("Interrupted: waiting for the requests under way. Interrupt again to drop them.")
-                results, error = [], interrupt
+                futures, error = [], interrupt
+            results, failure = _outcomes([(under_way.pop(future), future) for future in futures])
+            error = error or failure
+            if error is not None:
+                stop.set()
             if results:
                 yield results
-        calls.begin_no_more()
-        while calls.open:
-            results, _ = calls.finished()
-            if results:
-                yield results
-        raise error
+        if error is not None:
+            raise error
     finally:
-        calls.drop()
+        stop.set()
+        for future in under_way:
+            future.cancel()
+
+
+def _outcomes(futures: Sequence[tuple[int, Future[T]]]) -> tuple[list[tuple[int, T]], BaseException | None]:
+    """Return the results, and the first error; what was dropped has neither."""
+    errors = [future.exception() for _, future in futures if not future.cancelled()]
+    results = [(i, future.result()) for i, future in futures if not (future.cancelled() or future.exception())]
+    return results, next((e for e in errors if e is not None and not isinstance(e, asyncio.CancelledError)), None)
 
 
 def in_threads(call: Callable[[int, threading.Event], T], threads: int) -> Call[T]:
@@ -90,71 +114,3 @@ def in_threads(call: Callable[[int, threading.Event], T], threads: int) -> Call[
         return await asyncio.get_running_loop().run_in_executor(pool, call, number, stop)
 
     return in_thread
-
-
-class _Dropped(Exception):
-    """A call was not begun."""
-
-
-class _Calls(Generic[T]):
-    """Calls on the event loop, and the outcomes that are not read yet.
-
-    Attributes:
-        open: Number of calls whose results have not been looked at.
-    """
-
-    def __init__(self, call: Call[T], at_once: int) -> None:
-        self.open = 0
-        self._call, self._places = call, asyncio.Semaphore(at_once)
-        self._stop = threading.Event()
-        self._outcomes: SimpleQueue[tuple[int, T | None, BaseException | None]] = SimpleQueue()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def begin(self, numbers: Sequence[int]) -> None:
-        if numbers:
-            self.open += len(numbers)
-            event_loop().call_soon_threadsafe(self._schedule, numbers)
-
-    def begin_no_more(self) -> None:
-        self._stop.set()
-
-    def finished(self) -> tuple[list[tuple[int, T]], BaseException | None]:
-        """Wait for outcomes: the results, and the first error."""
-        outcomes = [self._outcomes.get()]
-        try:
-            while True:
-                outcomes.append(self._outcomes.get_nowait())
-        except Empty:
-            self.open -= len(outcomes)
-        errors = [error for _, _, error in outcomes if error is not None and not isinstance(error, _Dropped)]
-        results = [(number, result) for number, result, error in outcomes if error is None]
-        return results, next(iter(errors), None)  # type: ignore[return-value]
-
-    def drop(self) -> None:
-        """End the calls under way."""
-        self._stop.set()
-        if self.open:
-            event_loop().call_soon_threadsafe(self._cancel)
-
-    def _schedule(self, numbers: Sequence[int]) -> None:
-        for number in numbers:
-            task = asyncio.get_running_loop().create_task(self._make(number))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    def _cancel(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-
-    async def _make(self, number: int) -> None:
-        result, error = None, None
-        try:
-            async with self._places:
-                if self._stop.is_set():
-                    raise _Dropped
-                result = await self._call(number, self._stop)
-        except BaseException as failure:  # the caller's, who has it raised
-            error = failure
-        self._outcomes.put((number, result, error))
-        if isinstance(error, asyncio.CancelledError):
-            raise error

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from hedge_tasks.claims.base import ClaimEvidence
+from hedge_tasks.clustering.chosen import KINDS, chosen_models
 from hedge_tasks.detectors.scorer import ClaimSource, Scorer
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.runs.claims import claim_evidence
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
-
-KINDS = {"nli": ("nli", "HEDGE_NLI_MODEL"), "embed": ("embedding", "HEDGE_EMBEDDING_MODEL")}
-"""Clusterings with one model: how their model's options are called in `hybrid`, and the variable that names it."""
 
 
 def scorers_of(run: Run) -> dict[str, Scorer]:
@@ -74,15 +71,6 @@ def scorer_of(run: Run, name: str | None) -> Scorer:
     if name is not None and name not in scorers:
         raise unknown(f"filter of {run.task}", name, scorers)
     return scorers[name] if name is not None else next(iter(scorers.values()))
-
-
-def chosen_models(backend: str) -> dict[str, Any]:
-    """Return the models that HEDGE_NLI_MODEL and HEDGE_EMBEDDING_MODEL name, as options of a clustering."""
-    return {
-        "model" if backend == kind else f"{prefix}_model": os.environ[variable]
-        for kind, (prefix, variable) in KINDS.items()
-        if backend in (kind, "hybrid") and os.environ.get(variable)
-    }
 
 
 def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[str, Any]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data.local_data import BuiltSet, HasImage, ReadImage, listed
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
-from hedge_tasks.numbers import Cell, Table
+from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 
 @dataclass(frozen=True)
@@ -36,40 +33,39 @@ Release = tuple[Mapping[str, ReleasedPart], ReadImage]
 """Parts of a benchmark by name, and what reads an image."""
 
 
-def add_release(name: str, text: str, files: str, read: Callable[[Path, Path], Release], commands: Parser) -> None:
-    """Add the command that imports a benchmark.
+@dataclass(frozen=True)
+class ImportChoice:
+    """The images of a benchmark, and its data set.
+
+    Attributes:
+        images: Folder with the images, searched with its folders; that of the files if not given.
+        out: Folder that HEDGE_DATA_DIR will name; without it there is only the check.
+    """
+
+    images: Path | None = None
+    out: Path | None = None
+
+
+def imported(read: Callable[[Path, Path], Release], files: Path, choice: ImportChoice) -> tuple[dict[str, Any], int]:
+    """Check a download, build the data set if a folder is named, and return facts and exit code of the command.
 
     Args:
-        name: of the suite.
-        text: what the command does, one line that begins in lower case.
-        files: the released file or folder, for its help.
-        read: from the released files and a folder of images to a `Release`.
+        read: From the released files and a folder of images to a `Release`.
+        files: The released file or folder.
     """
-    parser = command(commands, name, partial(_import, read), text)
-    parser.add_argument("files", type=Path, metavar="FILES", help=files)
-    text = "folder with the images, searched with its folders (default: that of the files)"
-    parser.add_argument("--images", type=Path, metavar="DIR", help=text)
-    add_out(parser, "folder that HEDGE_DATA_DIR will name; without it there is only the check")
-
-
-def _import(read: Callable[[Path, Path], Release], arguments: argparse.Namespace) -> int:
-    files, out = arguments.files, arguments.out
-    parts, read_image = read(files, arguments.images or (files if files.is_dir() else files.parent))
-    rows: list[dict[str, Cell]] = []
-    lines: list[str] = []
-    facts: dict[str, Any] = {}
+    parts, read_image = read(files, choice.images or (files if files.is_dir() else files.parent))
+    out, notes, facts = choice.out, list[str](), dict[str, Any]()
+    complete, built = True, False
     for name, part in parts.items():
         images = part.build(read_image, out)
-        rows.append({"part": name, "items": len(part.items), "with an image": images.built})
-        facts[name] = {**rows[-1], **asdict(images), "faults": part.faults}
-        lines += [f"{name}: {line}" for line in (*_unseen(images), *part.faults)]
+        facts[name] = {"items": len(part.items), "with_an_image": images.built, **asdict(images), "faults": part.faults}
+        notes += [f"{name}: {line}" for line in (*_unseen(images), *part.faults)]
+        complete = complete and images.built == len(part.items) and not part.faults
+        built = built or bool(images.files)
     if out is not None:
-        built = any(fact["files"] for fact in facts.values())
-        lines += _judged(parts.values(), out)
-        lines.append(f"Now set HEDGE_DATA_DIR={out}" if built else "No data set was written.")
-    show(arguments, facts, Table.of(list(rows[0]), [list(row.values()) for row in rows]), "\n".join(lines))
-    complete = all(row["items"] == row["with an image"] for row in rows)
-    return PROBLEMS_FOUND if not complete or any(part.faults for part in parts.values()) else 0
+        notes += _judged(parts.values(), out)
+        notes.append(f"Now set HEDGE_DATA_DIR={out}" if built else "No data set was written.")
+    return {**facts, "notes": notes}, 0 if complete else PROBLEMS_FOUND
 
 
 def _unseen(images: BuiltSet) -> list[str]:

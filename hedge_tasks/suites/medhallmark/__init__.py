@@ -21,7 +21,7 @@ EVALUATION = Evaluation(
     ),
     papers={"medhallmark": "hedge_tasks.suites.medhallmark.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.medhallmark.building:add",),
+        "data": ("hedge_tasks.suites.medhallmark.building:medhallmark",),
         "make": ("hedge_tasks.making.medhallmark.command:medhallmark",),
     },
 )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import local_data
 from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
-from hedge_tasks.suites.importing import Release, ReleasedPart, add_release
+from hedge_tasks.suites.importing import ImportChoice, Release, ReleasedPart, imported
 from hedge_tasks.suites.medhallmark.released import PARTS, MedHallMarkItem, read_part
 
 DATASET = "ydk122024/Med-HallMark"
@@ -79,11 +78,10 @@ def _row(item: MedHallMarkItem) -> dict[str, Any]:
     }
 
 
-add = partial(
-    add_release,
-    "medhallmark",
-    "build Med-HallMark from its JSON files and your copies of its images",
-    "folder with Conventional..json, Counterfactual..json, Confidence_weakening.json and Irg.json",
-    released,
-)
-"""Adds `hedge data medhallmark`."""
+def medhallmark(files: Path, choice: ImportChoice) -> tuple[dict[str, Any], int]:
+    """Build Med-HallMark from its JSON files and your copies of its images.
+
+    Args:
+        files: Folder with Conventional..json, Counterfactual..json, Confidence_weakening.json and Irg.json.
+    """
+    return imported(released, files, choice)

@@ -21,7 +21,7 @@ EVALUATION = Evaluation(
     measures=("hedge_tasks.suites.medhallu.measures:MEASURES",),
     papers={"medhallu": "hedge_tasks.suites.medhallu.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.medhallu.data_command:add",),
+        "data": ("hedge_tasks.suites.medhallu.data_command:medhallu",),
         "make": ("hedge_tasks.making.medhallu.command:medhallu",),
         "paper": ("hedge_tasks.making.medhallu.candidates:candidates",),
     },

@@ -24,7 +24,7 @@ EVALUATION = Evaluation(
     second_stages={"shale_blind": "hedge_tasks.suites.shale.blind:without_image"},
     papers={"shale": "hedge_tasks.suites.shale.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.shale.building:add",),
+        "data": ("hedge_tasks.suites.shale.building:shale",),
         "make": ("hedge_tasks.making.shale.command:shale",),
     },
 )

@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hedge_tasks.data import local_data
 from hedge_tasks.data.local_data import BuiltSet, ReadImage, listed
 from hedge_tasks.data.union_find import UnionFind
 from hedge_tasks.errors import DataError
-from hedge_tasks.suites.importing import Release, ReleasedPart, add_release
+from hedge_tasks.suites.importing import ImportChoice, Release, ReleasedPart, imported
 from hedge_tasks.suites.shale.items import ALL_SCENARIOS, ASPECTS, CLEAN, DATASET, DISCRIMINATIVE, TASKS, ShaleItem
 from hedge_tasks.suites.shale.released import read_released
 
@@ -119,11 +120,10 @@ def _row(item: ShaleItem, groups: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-add = partial(
-    add_release,
-    "shale",
-    "check your download of SHALE, and build the data set from it",
-    "folder with Query/*.json (or query_json/) and Image/",
-    released,
-)
-"""Adds `hedge data shale`."""
+def shale(files: Path, choice: ImportChoice) -> tuple[dict[str, Any], int]:
+    """Check your download of SHALE, and build the data set from it.
+
+    Args:
+        files: Folder with Query/*.json (or query_json/) and Image/.
+    """
+    return imported(released, files, choice)

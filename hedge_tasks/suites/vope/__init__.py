@@ -28,7 +28,7 @@ EVALUATION = Evaluation(
     second_stages={"vope_rechecks": "hedge_tasks.suites.vope.rechecks:rechecks"},
     papers={"vope": "hedge_tasks.suites.vope.paper:PAPER"},
     commands={
-        "data": ("hedge_tasks.suites.vope.building:add",),
+        "data": ("hedge_tasks.suites.vope.building:vope",),
     },
 )
 """Its contributions to the rooms below."""

@@ -15,7 +15,7 @@ from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Items, OpenRecord
 from hedge_tasks.suites import documents
-from hedge_tasks.suites.importing import Release, ReleasedPart, add_release
+from hedge_tasks.suites.importing import ImportChoice, Release, ReleasedPart, imported
 from hedge_tasks.suites.vope.documents import truth_of
 
 DATASET = "qqwsad5/VOPE"
@@ -87,11 +87,10 @@ class _Item(OpenRecord):
     truth: Any = None
 
 
-add = partial(
-    add_release,
-    "vope",
-    "build VOPE from its JSON file and your copies of COCO's images",
-    "coco_captioning.json (all three have the same items)",
-    released,
-)
-"""Adds `hedge data vope`."""
+def vope(files: Path, choice: ImportChoice) -> tuple[dict[str, Any], int]:
+    """Build VOPE from its JSON file and your copies of COCO's images.
+
+    Args:
+        files: File coco_captioning.json (all three have the same items).
+    """
+    return imported(released, files, choice)

@@ -12,7 +12,7 @@ EVALUATION = Evaluation(
     Path(__file__).parent / "tasks",
     measures=("hedge_colours.measures:MEASURES",),
     second_stages={"colours_again": "hedge_colours.evaluation:ask_again"},
-    commands={"data": ("hedge_colours.commands:add_data",), "paper": ("hedge_colours.commands:add_table",)},
+    commands={"data": ("hedge_colours.commands:colours",), "paper": ("hedge_colours.table:colours",)},
 )
 
 
