@@ -168,9 +168,20 @@ def test_what_a_stranger_names_is_not_loaded(tmp_path: Path, edit: Edit, named: 
     assert named in str(refused.value)
 
 
-def test_the_server_s_own_key_in_an_answer_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = "sk-" + "a1B2" * 8
-    monkeypatch.setenv("SOME_KEY", secret)
+SECRETS = [
+    "sk-" + "a1B2" * 8,
+    "sk-ant-api03-" + "x_Y-" * 8,
+    "hf_" + "aB3" * 12,
+    "AKIA" + "A1B2" * 4,
+    "AIza" + "a1_-B" * 7,
+    "ghp_" + "a1B2" * 9,
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
+def test_a_key_in_an_answer_is_taken_out(secret: str) -> None:
     tokens = tuple((piece, -0.1) for piece in ("The key is ", *secret))
     told = without_keys(Answer(f"The key is {secret}.", -0.1, len(tokens), tokens=tokens), Redactor())
     assert isinstance(told, Answer)
@@ -191,14 +202,11 @@ def test_what_the_user_trusts_is_loaded(tmp_path: Path) -> None:
     assert load_policy(path, trust=True).promise == POLICY.promise
 
 
-def test_a_guard_hands_on_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = "sk-" + "a1B2" * 8
-    monkeypatch.setenv("SOME_KEY", secret)
-
+def test_a_guard_hands_on_no_key() -> None:
     class Leaks(Model):
         def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
-            yield [(i, Answer(f"it is {secret}")) for i, _ in enumerate(draws)]
+            yield [(i, Answer(f"it is {SECRETS[0]}")) for i, _ in enumerate(draws)]
 
     verdict = Guard(policy(), Leaks()).ask(PICTURE, "0.0")
-    assert secret not in json.dumps(verdict.to_dict())
+    assert SECRETS[0] not in json.dumps(verdict.to_dict())
     assert verdict.answer == "it is [secret]"

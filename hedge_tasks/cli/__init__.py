@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
@@ -55,6 +56,8 @@ _OPEN = ("data", "make", "paper")
 """Groups that evaluations bring commands for."""
 
 _LONGEST_LINE = 2000
+_WRITTEN = ("out", "html")
+"""Options that name a file to write."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,6 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
     try:
+        _check_not_written_over(vars(arguments))
         return int(arguments.execute(arguments))
     except Exception as error:  # also a fault of ours, or of a library: still one line, and a way to see more
         if arguments.traceback:
@@ -84,6 +88,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         kind = "" if of_ours else f"unexpected {type(error).__name__} (--traceback shows where): "
         _complain(f"hedge: {kind}{text}")
     return USAGE_ERROR
+
+
+def _check_not_written_over(arguments: Mapping[str, object]) -> None:
+    """Raise ConfigError where a command would write its result over a file that it reads."""
+    from hedge_tasks.errors import ConfigError
+
+    values = [value for name, value in arguments.items() if name not in _WRITTEN]
+    paths = [path for value in values for path in (value if isinstance(value, list | tuple) else [value])]
+    resolved = {path.resolve() for path in paths if isinstance(path, Path)}
+    for name in _WRITTEN:
+        file = arguments.get(name)
+        if isinstance(file, Path) and file.is_file() and file.resolve() in resolved:
+            raise ConfigError(f"--{name}: {file} is read as well; write to another file")
 
 
 def _complain(text: str) -> None:

@@ -18,6 +18,7 @@ def _paper(registration: Registration) -> Callable[..., dict[str, Any]]:
         trust: TrustChoice,
         *,
         name: tuple[str, ...] = (),
+        scores: Path | None = None,
         out: Path | None = None,
     ) -> dict[str, Any]:
         """Lay runs of any model out as the paper's tables, beside its values.
@@ -25,15 +26,25 @@ def _paper(registration: Registration) -> Callable[..., dict[str, Any]]:
         Args:
             runs: Output folders of lmms-eval, or run files.
             name: MODEL=TEXT: the runs with TEXT in their model's name are the paper's MODEL.
+            scores: The same models on other benchmarks (CSV: model, one a benchmark), to correlate with.
             out: A line for each number, with its interval (CSV).
         """
+        from hedge_tasks.errors import ConfigError
         from hedge_tasks.io.files import write_whole
         from hedge_tasks.runs.run_files import load_runs
+        from hedge_tasks.suites.correlation import correlation_table, read_scores
 
         paper = registration.load()
-        finished = [run for path in runs for run in load_runs(path, trust=trust.trust_run)]
-        rows = paper.rows_of(finished, paper.names_given(name))
+        if scores and not paper.leads:
+            raise ConfigError(f"--scores: the {paper.name} paper correlates nothing with other benchmarks")
+        names = paper.names_given(name)
+        rows = paper.rows_of([run for path in runs for run in load_runs(path, trust=trust.trust_run)], names)
         records, tables = paper.records(rows), paper.tables(rows)
+        if scores:
+            setting, measure = paper.leads
+            numbers = {row.model: row.numbers[measure].value for row, _ in rows if row.setting == setting}
+            ours = {model: value for model, value in numbers.items() if value is not None}
+            tables.append(correlation_table(paper.name, ours, read_scores(scores)))
         if out:
             write_whole(out, records.to_csv())
         return {"tables": tables, "numbers": Details(records)}

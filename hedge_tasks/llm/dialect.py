@@ -38,7 +38,7 @@ _CONSEQUENCES = {
 _NO_TOP_K = -1
 
 Levels = Mapping[str, int]
-"""How far each setting is from its first form: setting -> position among its forms."""
+"""How far each setting is from its first form: setting -> position among its forms; of `n` the most that is taken."""
 
 
 class Dialect:
@@ -79,22 +79,22 @@ class Dialect:
         """
         with self._lock:
             for setting in self._suspects(status, reason.lower(), settings, levels):
-                at, forms = levels.get(setting, 0), _forms(setting, settings[setting])
+                at = levels.get(setting, 0)
+                if setting == "n" and not at and (most := _most(reason, settings["n"])):
+                    if not self.levels.get("n"):
+                        self.levels = {**self.levels, "n": most}
+                        self._announce(setting, reason)
+                    return True
+                forms = _forms(setting, settings[setting])
                 if at + 1 < len(forms) and (forms[at + 1] is not None or setting in optional):
                     if self.levels.get(setting, 0) == at:
-                        self._go_on(setting, at + 1, reason, is_left_out=forms[at + 1] is None)
+                        self.levels = {**self.levels, setting: at + 1}
+                        if forms[at + 1] is None:
+                            self._left_out.add(setting)
+                        self._announce(setting, reason)
                     return True
             # Another thread may have learned while this request was under way.
             return self.levels != levels
-
-    def _go_on(self, setting: str, level: int, reason: str, *, is_left_out: bool) -> None:
-        self.levels, self.reasons[setting] = {**self.levels, setting: level}, reason
-        if is_left_out:
-            self._left_out.add(setting)
-        consequence = _CONSEQUENCES.get(setting) if is_left_out else None
-        then = consequence or "later requests are put without it, or in another form"
-        message = f"{self._server} refuses {setting} ({reason}): {then}"
-        self._say(f"{setting} {level}", message, "WARNING" if consequence else "INFO")
 
     def _suspects(self, status: int, reason: str, settings: Mapping[str, Any], levels: Levels) -> list[str]:
         """Settings that the refusal may mean, the likeliest first."""
@@ -110,6 +110,14 @@ class Dialect:
             named = [name for name in sent if name.endswith("_penalty")]
         bare = not self._answered and status in (400, 422) and not _OF_THE_REQUEST.search(reason)
         return named or ([name for name in _EXTENSIONS if name in sent] if bare else [])
+
+    def _announce(self, setting: str, reason: str) -> None:
+        self.reasons[setting] = reason
+        consequence = None if self.takes(setting) else _CONSEQUENCES.get(setting)
+        level = "INFO" if consequence is None else "WARNING"
+        consequence = consequence or "later requests are put without it, or in another form"
+        topic = f"{setting} {self.levels[setting]}"
+        self._say(topic, f"{self._server} refuses {setting} ({reason}): {consequence}", level)
 
 
 def spell(settings: Mapping[str, Any], levels: Levels, optional: Collection[str]) -> dict[str, Any]:
@@ -127,7 +135,14 @@ def _spellings(name: str) -> str:
     return rf"\b{re.escape(name).replace('_', '[_ ]?')}\b"
 
 
+def _most(reason: str, n: int) -> int | None:
+    """The largest number of answers that a refusal of more of them names ("n must be between 1 and 8")."""
+    return max((most for digits in re.findall(r"\b\d{1,4}\b", reason) if 1 < (most := int(digits)) < n), default=None)
+
+
 def _form(name: str, value: Any, levels: Levels) -> tuple[str, Any] | None:
+    if name == "n" and (most := levels.get("n", 0)) > 1:
+        return name, min(value, most)
     forms = _forms(name, value)
     return forms[min(levels.get(name, 0), len(forms) - 1)]
 

@@ -19,6 +19,22 @@ _SHORTEST_KEY = 4
 _SHORTEST_IN_ANSWER = 16
 """Characters of a secret of the environment that is looked for in an answer: no word of an answer is as long."""
 
+_KEY_LIKE = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    r"|\bsk-[\w-]{20,}"  # OpenAI, Anthropic, OpenRouter
+    r"|\bhf_[A-Za-z0-9]{30,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
+    r"|\bAIza[\w-]{35}"
+    r"|\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{40,})"
+    r"|\bglpat-[\w-]{20,}"
+    r"|\bxox[abeoprs]-[\w-]{10,}"
+    r"|\bgsk_[A-Za-z0-9]{40,}"
+    r"|\bnvapi-[\w-]{40,}"
+    r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",  # JSON web tokens
+    re.DOTALL,
+)
+"""Keys by the form that their makers give them."""
+
 
 def check_key(name: str, value: str | None) -> str:
     """A key that can be sent.
@@ -65,8 +81,11 @@ class Redactor:
         return self(str(value))[:LONGEST_SHOWN]
 
     def answer(self, text: str) -> str:
-        """A model's answer without keys of this process that no word could be: a careless server quotes its own."""
+        """A model's answer without keys: those of this process that no word could be, and all of a known form.
+
+        A chart may have a key on it, and a careless server quotes the one that it was sent.
+        """
         for secret in self._secrets:
             if len(secret) >= _SHORTEST_IN_ANSWER and any(c.isdigit() for c in secret):
                 text = text.replace(secret, "[secret]")
-        return text
+        return _KEY_LIKE.sub("[secret]", text)

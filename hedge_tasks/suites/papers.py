@@ -110,12 +110,14 @@ class Paper:
         package: where `tables.yaml` and `published.csv` are.
         rows: runs of any kind -> the rows that those of this paper give, in their order.
         measures: that the columns are named after; the first one of a name counts.
+        leads: setting and measure of the number that other benchmarks are correlated with; empty for none.
     """
 
     name: str
     package: str
     rows: Callable[[Sequence[Run]], Iterable[PaperRow]]
     measures: Sequence[Measure]
+    leads: tuple[str, ...] = ()
 
     @cached_property
     def published(self) -> tuple[Published, ...]:

@@ -44,7 +44,7 @@ def _part(part: str, items: Sequence[MedHallMarkItem]) -> ReleasedPart:
 
 
 def build_items(
-    items: Mapping[str, Sequence[MedHallMarkItem]], read_image: ReadImage, out: Path
+    items: Mapping[str, Sequence[MedHallMarkItem]], read_image: ReadImage, out: Path | None
 ) -> dict[str, BuiltSet]:
     """Write items, one folder a part, as the tasks read them.
 

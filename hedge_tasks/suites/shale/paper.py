@@ -141,4 +141,5 @@ PAPER = Paper(
     __package__,
     rows_of,
     [measure for columns in COLUMNS.values() for measure in columns],
+    leads=("Table 6", "perception"),
 )
