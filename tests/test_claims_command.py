@@ -62,17 +62,6 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0)
     return said.out, said.err
 
 
-def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = asked(capsys, answers)
-    assert "price: 6 claims of 3 answers x 3 draws, no model" in err
-    assert re.search(r"labelled +5\nhallucinated +2\nsilent claims +1\n", out)
-    assert "only 2 of 5" in out
-    # One line a reason.
-    assert re.search(
-        r"^left out: claim_contradiction, .*claim_luq_contrasted: there are no contradic", out, re.MULTILINE
-    )
-
-
 @pytest.mark.slow
 def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = written(tmp_path / "answers.jsonl", three_times(rows()))
@@ -109,13 +98,6 @@ def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys
     assert lines[2]["label"] == "silent"
 
 
-def test_without_labels_the_most_suspicious_claims_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = asked(capsys, written(tmp_path / "x.jsonl", rows(labels=False)))
-    assert "no claim is labelled" in out
-    table = r"by claim_luq .*\nanswer +score +claim\na +0\.750  A mass is seen\.\nb +0\.5\d+  A <b>rib</b>"
-    assert re.search(table, out)
-
-
 @pytest.mark.slow
 def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Units of their own: half a sentence.
@@ -138,45 +120,6 @@ def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureF
     ):
         _, err = asked(capsys, answers, "--labels", written(tmp_path / "wrong.jsonl", wrong), code=2)
         assert message in err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--unit", "sentense"], "sentence"),
-        (["--support", "nly"], "nli"),
-        (["--detectors", "claim_lug"], "claim_luq"),
-        (["--support", "words:model=x"], "model"),
-    ],
-)
-def test_mistakes_are_named(
-    answers: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    out, err = asked(capsys, answers, *arguments, code=2)
-    assert message in err
-    assert not out
-
-
-def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    out, _ = asked(capsys, answers, "--price", "--json", "--graph")
-    assert json.loads(out)["price"]["claims"] == 6
-
-
-def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = rows()
-    for line, worst in zip(lines, (-3.0, -9.0, -0.5), strict=True):
-        words = re.findall(r"\s*\S+", line["baseline"])
-        tokens = [[word, -0.25] for word in words[:-1]] + [[words[-1], worst]]
-        line["baseline"] = {"text": line["baseline"], "tokens": tokens}
-    out, _ = asked(capsys, written(tmp_path / "x.jsonl", three_times(lines)), "--json")
-    found = {row["detector"]: row for row in json.loads(out)["detectors"]}
-    assert found["claim_nll_max"]["draws"] == 0
-    assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones
-
-
-def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = asked(capsys, answers, "--detectors", "claim_luq,se")
-    assert "left out: se: it scores whole answers, not claims" in out
 
 
 @pytest.mark.slow
@@ -245,21 +188,6 @@ def test_the_page_is_one_file_and_texts_stay_texts(page: str) -> None:
     found = json.loads(data[1])
     assert len(found["scores"]) == len(found["labels"]) == 15
     assert found["threshold"] in found["scores"]
-
-
-def test_worst_answers_come_first(page: str) -> None:
-    means = [float(text) for text in re.findall(r"mean score (\d\.\d+), highest", page)]
-    assert len(means) == 9
-    assert means == sorted(means, reverse=True)
-
-
-def test_a_page_without_labels_has_no_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "page.html"
-    asked(capsys, written(tmp_path / "x.jsonl", rows(labels=False)), "--html", path)
-    page = path.read_text("utf-8")
-    assert 'id="numbers"' not in page
-    assert "unlabelled<" not in page
-    assert len(re.findall(r'<a class="claim ', page)) == 6
 
 
 def test_claims_that_overlap_keep_every_character_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -342,20 +270,6 @@ def test_damaged_support_is_asked_for_again(
     assert NeverAgain.asked == 2
 
 
-def test_kept_support_of_other_texts_is_not_used(
-    answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Registration(NeverAgain, "test"))
-    monkeypatch.setattr(NeverAgain, "asked", 0)
-    asked(capsys, answers, "--support", "rare", "--keep")
-    changed = rows()
-    changed[1]["clean"][0] = "A rib is not broken."
-    written(answers, changed)
-    _, err = asked(capsys, answers, "--support", "rare")
-    assert "it is of other texts" in err
-    assert NeverAgain.asked == 2
-
-
 def other_support(run: Run, unit: str, when: int) -> Path:
     """Support by words, kept by hand and written at a time."""
     engine, of = build_entailment("words"), build_decomposition(unit)
@@ -392,65 +306,3 @@ def test_the_support_that_counts_is_the_tasks_own_else_the_newest(
     given = support_of_run(own, lambda settings: settings["decomposition"] == "given")
     assert given is not None
     assert given.path == paths["given"]
-
-
-def test_of_several_supports_the_one_that_is_used_is_named(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = load_run(answers)
-    for when, unit in enumerate(("sentence", "given"), 10):
-        other_support(run, unit, when)
-    _, err = asked(capsys, answers)
-    assert "2 supports of claims are kept" in err
-    assert "given by words in" in err
-    assert "is kept with the run (given by words)" in err
-
-
-# --- other commands ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
-    many: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for command in (["detectors"], ["rescore"]):
-        arguments = [*command, str(many), "--clustering", "exact"]
-        assert main(arguments) == 0
-        assert "claim_luq" not in capsys.readouterr().out
-        asked(capsys, many, "--keep")
-        assert main([*arguments, "--json"]) == 0
-        facts = json.loads(capsys.readouterr().out)
-        block = (facts[0] if command == ["detectors"] else facts)["claims"]
-        assert {row["detector"]: row["draws"] for row in block["detectors"]}["claim_luq"] == 2
-        assert block["price"]["claims"] == 18
-        assert main(arguments) == 0
-        assert "claim_luq" in capsys.readouterr().out
-        [kept] = many.parent.glob("claims-*.jsonl")
-        kept.unlink()
-
-
-@pytest.mark.slow
-def test_the_report_has_a_section_on_what_is_kept(
-    many: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    def page() -> str:
-        out = tmp_path / "report.html"
-        assert main(["report", str(many), "--out", str(out), "--no-curves", "--no-pictures"]) == 0
-        capsys.readouterr()
-        return out.read_text("utf-8")
-
-    heading = "Claims: which part of an answer is hallucinated"
-    assert heading not in page()
-    asked(capsys, many, "--keep")
-    shown = page()
-    section = shown[shown.index(heading) : shown.index("<h3>Judges</h3>")]
-    out, _ = asked(capsys, many, "--json")
-    numbers = {row["detector"]: row for row in json.loads(out)["detectors"]}
-    for name in ("claim_luq", "claim_position (blind)"):  # blind baselines stand beside
-        assert str(numbers[name]["title"]) in section
-    assert len(re.findall(r'<a class="claim l\d', section)) == 6  # of the first answers
-    assert "A &lt;b&gt;rib&lt;/b&gt; is broken." in section
-    assert "<b>rib</b>" not in section
-    ids = re.findall(r'id="([^"]+)"', shown)
-    assert len(ids) == len(set(ids))
-    [kept] = many.parent.glob("claims-*.jsonl")
-    kept.write_text(kept.read_text("utf-8").replace("mass", "mess"), "utf-8")
-    assert heading not in page()  # damaged: a warning, and no section

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation import TASKS, Run, evaluate, evaluated, same_values
+from evaluation import Run, evaluate, evaluated, same_values
 from openai_server import images_of, serve, texts_of
 
 from hedge_tasks.cli import main
@@ -78,14 +78,6 @@ def test_its_run_is_reported_and_scored_again_without_a_model(
 
 
 @pytest.mark.slow
-def test_the_command_line_sets_the_number_of_answers(demo: Run) -> None:
-    sets = answer_sets(demo).values()
-    assert len(sets) == 24
-    assert {(len(s.clean), len(s.noisy)) for s in sets} == {(3, 3)}
-    assert all(s.has_logprobs for s in sets)
-
-
-@pytest.mark.slow
 def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
     from sklearn.metrics import roc_auc_score
 
@@ -107,45 +99,6 @@ def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
 
 
 @pytest.mark.slow
-def test_every_document_counts_under_embed_and_few_labels_leave_the_threshold_alone(demo: Run) -> None:
-    from sklearn.metrics import roc_auc_score
-
-    from hedge_tasks.detectors.pipeline import score_answers
-
-    samples = demo.samples("hedge_demo")[24:48]  # the second filter is embed
-    sets = [AnswerSet.read(json.loads(s["filtered_resps"])) for s in samples]
-    chosen = demo.results["configs"]["hedge_demo"]["hedge"]["filters"]["embed"]["chosen"]
-    assert chosen["held_out"] == 0
-    assert not any(s.held_out for s in sets)
-    # 24 documents have fewer than ten of a class.
-    assert {part["threshold"] for part in chosen["parts"]} == {0.9}
-    assert all(part["reason"] for part in chosen["parts"])
-    scores = [score_answers(replace(s, cluster_ids=None), clustering="embed", threshold=0.9) for s in sets]
-    values = demo.values("hedge_demo")
-    assert values["auroc_documents,embed"] == values["auroc_documents,nli"] == 24
-    for name in ("se", "radflag", "vase"):
-        expected = roc_auc_score([s.label for s in sets], [s[name] for s in scores])
-        assert values[f"{name}_auroc,embed"] == pytest.approx(expected)
-
-
-@pytest.mark.slow
-def test_the_results_file_says_what_produced_it(demo: Run) -> None:
-    settings = demo.results["configs"]["hedge_demo"]["hedge"]
-    assert settings["sampling"]["n"] == 3
-    assert settings["sampling"]["perturbation"]["gauss_noise"] == 0.07
-    assert settings["filters"]["nli_qa"]["model"] == TINY_NLI
-    assert settings["filters"]["embed"]["threshold"] == "cross-fit"
-    assert settings["filters"]["embed_qa"]["threshold"] == "label-free"
-    assert settings["documents"]["judge"]["judge"] == "rule"
-    outcome = settings["outcome"]
-    assert (outcome["documents"], outcome["unlabelled"], outcome["without_logprobs"]) == (24, 0, 0)
-    assert outcome["sampled"]["decoding"]["sent"]["top_p"] == 1.0
-    assert outcome["sampled"]["probe"]["varied"] is outcome["sampled"]["probe"]["raw_logprobs"] is True
-    assert outcome["health"]["draws"] == 24 * 7
-    assert outcome["health"]["unreliable"] is None
-
-
-@pytest.mark.slow
 def test_a_second_run_and_another_batch_size_give_the_same(demo: Run, tmp_path: Path) -> None:
     arguments = ("--model", "hedge_tiny", "--tasks", "hedge_demo", *SMALL)
     again = evaluate(tmp_path / "again", *arguments)
@@ -154,14 +107,6 @@ def test_a_second_run_and_another_batch_size_give_the_same(demo: Run, tmp_path: 
         assert same_values(other.values("hedge_demo"), demo.values("hedge_demo"))
         texts = {i: s.texts for i, s in answer_sets(demo).items()}
         assert {i: s.texts for i, s in answer_sets(other).items()} == texts
-
-
-@pytest.mark.slow
-def test_another_seed_gives_other_answers(demo: Run, tmp_path: Path) -> None:
-    other = evaluate(
-        tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "24", "--gen_kwargs", "n=3,seed=1"
-    )
-    assert {i: s.texts for i, s in answer_sets(other).items()} != {i: s.texts for i, s in answer_sets(demo).items()}
 
 
 @pytest.mark.slow
@@ -205,54 +150,6 @@ def test_the_response_cache_of_lmms_eval_never_returns_stale_samples(tmp_path: P
     assert all(len(texts) == 2 for texts in clean[1].values())
     assert {i: texts[:1] for i, texts in clean[1].items()} == clean[0]
     assert clean[2] != clean[1]
-
-
-@pytest.mark.slow
-def test_a_stock_text_task_runs_beside_ours(tmp_path: Path) -> None:
-    run = evaluate(
-        tmp_path,
-        *("--model", "hedge_tiny", "--tasks", "hedge_demo,stock_text", "--include_path", str(TASKS)),
-        *("--limit", "4", "--gen_kwargs", "n=3"),
-    )
-    assert 0 <= run.values("stock_text")["exact_match,none"] <= 1
-    assert len(answer_sets(run)) == 4
-    assert {len(s.clean) for s in answer_sets(run).values()} == {3}
-
-
-@pytest.mark.slow
-def test_predict_only_keeps_the_answers_and_scores_nothing(tmp_path: Path) -> None:
-    run = evaluate(
-        tmp_path,
-        "--model",
-        "hedge_tiny",
-        "--tasks",
-        "hedge_demo",
-        "--limit",
-        "2",
-        "--gen_kwargs",
-        "n=1",
-        "--predict_only",
-    )
-    assert [s for s in run.values("hedge_demo") if "auroc" in s] == []
-    assert len(run.samples("hedge_demo")) == 2
-
-
-@pytest.mark.slow
-def test_real_vqa_rad_with_the_embedded_model(
-    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
-    monkeypatch.setenv("HEDGE_NLI_MODEL", TINY_NLI)
-    run = evaluate(
-        tmp_path,
-        *("--model", "hedge_tiny", "--tasks", "hedge_vqarad", "--limit", "8"),
-        *("--gen_kwargs", "n=2,max_new_tokens=12"),
-    )
-    sets = answer_sets(run, "hedge_vqarad")
-    assert len(sets) == 8
-    assert len({s.group for s in sets.values()}) < 8  # several questions share an image
-    settings = run.results["configs"]["hedge_vqarad"]["hedge"]
-    assert settings["outcome"]["documents"] == 8
 
 
 @pytest.mark.slow
@@ -335,44 +232,6 @@ def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -
             evaluate(tmp_path, "--model", "openai", "--model_args", model_args, *arguments)
     assert list(tmp_path.rglob("*_results.json")) == []
     assert len(list(tmp_path.glob("hedge_answers/answers-*.jsonl"))) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (
-            ("--gen_kwargs", "temprature=1"),
-            ConfigError,
-            "unknown key 'temprature', did you mean 'temperature'",
-        ),
-        (("--gen_kwargs", "n=-1"), ConfigError, "n: expected an integer"),
-        (("--gen_kwargs", "perturbation=hegde"), ConfigError, "did you mean 'hedge'"),
-        (
-            ("--gen_kwargs", "perturbation=shale_pfx"),
-            ConfigError,
-            "hedge_demo, document .* needs a wrong answer to every",
-        ),
-        (("--model_args", "batchsize=4"), ConfigError, "unknown model argument 'batchsize', did you mean 'batch_size'"),
-        (("--model_args", "dtype=float31"), ConfigError, "unknown dtype 'float31', did you mean 'float32'"),
-    ],
-)
-def test_bad_settings_fail_before_anything_is_sampled(
-    tmp_path: Path, arguments: tuple[str, ...], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        evaluate(tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "2", *arguments)
-    assert not (tmp_path / "hedge_answers").exists()
-
-
-@pytest.mark.slow
-def test_a_missing_clustering_model_fails_before_anything_is_sampled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEDGE_NLI_MODEL", "nobody/has-this-model")
-    with pytest.raises(Exception, match="cannot load the NLI model 'nobody/has-this-model'"):
-        evaluate(tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "2")
-    assert not (tmp_path / "hedge_answers").exists()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from hedge_tasks.llm.completion import PromptToken
 from hedge_tasks.measures.forced_options import forced_measures, offered_facts
 from hedge_tasks.measures.measure import by_name
 from hedge_tasks.models.base import whole_reply
-from hedge_tasks.models.first_token import ask_for_letter, by_letters, first_tokens
+from hedge_tasks.models.first_token import first_tokens
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import complete_passes, passes_needed
@@ -241,19 +241,6 @@ def test_a_liking_for_places_is_averaged_out_and_told() -> None:
     )
 
 
-def test_messages_of_another_task_are_turned_in_the_one_text_that_has_the_options() -> None:
-    parts = [{"type": "text", "text": text} for text in ("Look.", "Which?\nA. red\nB. blue")]
-    whole, _ = Conversation.of([{"role": "user", "content": parts}])
-    answers, model = two_orders(whole)
-    assert "reversed:A" in answers.forced
-    assert model.asked[-1][1] == "Which?\nA. blue\nB. red"
-    split, _ = Conversation.of(
-        [{"role": "user", "content": [{"type": "text", "text": t} for t in ("A. red", "B. blue")]}]
-    )
-    answers, _ = two_orders(split)
-    assert sorted(answers.forced) == ["option:A", "option:B"]
-
-
 def test_numbers_of_the_distribution() -> None:
     numbers = by_name(forced_measures())
 
@@ -336,36 +323,6 @@ def test_of_any_other_server_the_first_tokens_are_read() -> None:
     assert script.bodies[1]["temperature"] == 1.0
 
 
-@pytest.mark.framework
-def test_a_server_that_tells_nothing_gives_reasons() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    for reply, says in (
-        (completion("x"), "tells no likeliest first tokens"),
-        (Response({"error": {"message": "not today"}}, 400), "does not tell how likely replies"),
-        (Response({"error": {"message": "You may not ask for logprobs of this model"}}, 403), "how likely replies"),
-    ):
-        with serve(Script(reply)) as url:
-            found = HedgeOpenAI(model="m", base_url=url, max_retries=0).reply_logprobs([TURNS] * 2, ["A", "B"])
-        assert all(isinstance(one, str) and says in one for one in found), found
-
-
-@pytest.mark.framework
-def test_what_is_refused_of_first_tokens_is_asked_for_again_and_not_left_out_of_draws() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    def reply(body: dict[str, Any]) -> Response:
-        if body.get("top_logprobs", 0) > 5:
-            return Response({"error": {"message": "logprobs must be at most 5"}}, 400)
-        return openai_server(Yes=-0.1, No=-3.0)(body)
-
-    with serve(reply) as url:
-        model = HedgeOpenAI(model="m", base_url=url)
-        found = model.reply_logprobs([TURNS] * 2, ["Yes", "No"])
-        assert model._client.takes("logprobs")
-    assert [total(one) for one in found] == pytest.approx([-0.1, -3.0])
-
-
 PLACES = ("upper", "upper left", "lower")
 BELIEF = {"upper": 0.2, "upper left": 0.7, "lower": 0.1}
 BIAS = {"A": 3.0, "B": 1.0, "C": 2.0}
@@ -437,41 +394,6 @@ def test_options_of_several_tokens_are_told_by_their_letters_in_two_orders(serve
     assert len(lettered_ones) == 2
     assert "regex" not in plain
     assert all("where?" in json.dumps(body["messages"]) for body in lettered_ones)
-
-
-@pytest.mark.framework
-def test_letters_of_the_question_s_own_are_kept_to_where_one_is_none_of_the_likeliest() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    def reply(body: dict[str, Any]) -> Response:
-        kept = "grammar" in body
-        return openai_server(**({"A": -0.1, "B": -2.5} if kept else {"The": -0.1, "A": -4.0}))(body)
-
-    script = Script(reply)
-    with serve(script) as url:
-        found = HedgeOpenAI(model="m", base_url=url).reply_logprobs([TURNS] * 2, ["A", "B"])
-    assert [total(one) for one in found] == pytest.approx([-0.1, -2.5])
-    assert len({json.dumps(body["messages"]) for body in script.bodies}) == 1  # the question as it is
-
-
-@pytest.mark.slow
-@given(st.floats(0.01, 0.99), st.floats(-3, 3))
-def test_of_two_options_a_liking_for_a_letter_cancels_out(p: float, liking: float) -> None:
-    def told(first: float) -> list[tuple[str, float]]:
-        odds = first / (1 - first) * math.exp(liking)
-        return [("A", math.log(odds / (1 + odds))), ("B", -math.log(1 + odds))]
-
-    found = by_letters([told(p), told(1 - p)], ["yes", "not sure"])
-    assert not isinstance(found, str)
-    assert math.exp(total(found["yes"])) == pytest.approx(p, abs=1e-4)
-
-
-def test_letters_of_which_one_is_not_told_have_a_reason() -> None:
-    told = [("A", -0.1), ("B", -3.0)]
-    assert "'C' is none of the likeliest" in str(by_letters([told, told], PLACES))
-    conversation = ask_for_letter(TURNS, PLACES)
-    assert "B. upper left\n" in conversation[-1]["content"][1]["text"]
-    assert len(TURNS[-1]["content"]) == 1  # what was given is not changed
 
 
 # --- in process -------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from test_guard_ask import Model
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.calibrate import calibrate
 from hedge_tasks.guard.policy import digest_of, load_policy, save_policy
@@ -88,18 +88,6 @@ def test_an_edited_policy_is_refused(tmp_path: Path, edit: Edit) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_what_was_not_edited_is_not_refused(tmp_path: Path) -> None:
-    assert load_policy(written(tmp_path, put("threshold", lambda t: t))) == POLICY
-
-
-def test_a_policy_changed_by_hand_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "policy.json"
-    save_policy(POLICY, path)
-    path.write_text(path.read_text().replace(f'"threshold": {POLICY.threshold}', '"threshold": 0.99'))
-    with pytest.raises(DataError, match="digest"):
-        load_policy(path)
-
-
 MALFORMED = [
     b"[]",
     b'"policy"',
@@ -135,17 +123,6 @@ def test_a_malformed_policy_is_one_clear_error(
     shown = capsys.readouterr().err
     assert "policy.json" in shown
     assert "Traceback" not in shown
-
-
-@pytest.mark.parametrize("value", [[], "x", 7, None, True])
-@pytest.mark.parametrize("key", ["detector", "clustering", "promise", "circumstances", "calibration"])
-def test_a_wrong_kind_of_value_is_one_clear_error(tmp_path: Path, key: str, value: Any) -> None:
-    path = written(tmp_path, put(key, value))
-    with pytest.raises(DataError, match=key):
-        load_policy(path)
-
-
-NLI = {"backend": "nli", "with_question": False}
 
 
 @pytest.mark.parametrize(
@@ -187,19 +164,6 @@ def test_a_key_in_an_answer_is_taken_out(secret: str) -> None:
     assert isinstance(told, Answer)
     assert told.text == "The key is [secret]."
     assert (told.tokens, told.mean_logprob) == (None, -0.1)
-
-
-def test_the_server_s_own_key_is_taken_out_and_words_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_TOKEN", "tok-1234567890-abcdef")
-    monkeypatch.setenv("KEYBOARD_KEY", "pneumoperitoneum")
-    text = "Authorization: tok-1234567890-abcdef; a pneumoperitoneum, sk-ip, T2-weighted, AKIAs"
-    expected = "Authorization: [secret]; a pneumoperitoneum, sk-ip, T2-weighted, AKIAs"
-    assert Redactor().answer(text) == expected
-
-
-def test_what_the_user_trusts_is_loaded(tmp_path: Path) -> None:
-    path = written(tmp_path, put("clustering", {"backend": "embed", "with_question": False, "model": "/tmp/model"}))
-    assert load_policy(path, trust=True).promise == POLICY.promise
 
 
 def test_a_guard_hands_on_no_key() -> None:

@@ -8,12 +8,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from openai_server import Script, completion, serve
 from PIL import Image
 from rows import rows_of
-from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import ConfigError
@@ -112,13 +110,6 @@ def test_a_model_that_cannot_be_constrained_is_refused() -> None:
         generate_samples(SimpleNamespace(), [instance])
 
 
-def test_a_plan_without_it_is_defined_as_before() -> None:
-    assert "guided" not in SamplingPlan().settings()
-    assert SamplingPlan(guided=True).settings()["guided"] is True
-    with pytest.raises(ConfigError, match="guided"):
-        SamplingPlan(guided="yes")  # type: ignore[arg-type]
-
-
 def test_the_probability_of_a_verdict_is_that_of_its_forced_digits() -> None:
     assert hallucinated_probability({"1": math.log(0.5), "0": math.log(0.125), "2": -0.1}) == pytest.approx(0.8)
     # Digits that hold little of the first token's mass: what was not said is no evidence for the other digit.
@@ -134,18 +125,3 @@ def test_the_probability_of_a_verdict_is_that_of_its_forced_digits() -> None:
     ]
     records = [measure.record(SimpleNamespace(), {}, document) for document in documents]  # type: ignore[arg-type]
     assert measure(records) == 1.0
-
-
-def test_the_forced_probability_ranks_where_one_sided_guesses_do_not() -> None:
-    """Simulated models whose digits hold 1 to 90 % of the mass: the exact p(1) against p(other) = 1 - p(seen)."""
-    dice = np.random.default_rng(5)
-    truth = dice.integers(0, 2, 400)
-    exact, guessed = [], []
-    for y in truth:
-        mass, p1 = dice.uniform(0.01, 0.9), dice.beta(*((4, 2) if y else (2, 4)))
-        said = {"0": mass * (1 - p1), "1": mass * p1}
-        exact.append(hallucinated_probability({digit: math.log(p) for digit, p in said.items()}))
-        seen = "1" if dice.random() < p1 else "0"  # one verdict was ever drawn
-        guessed.append(said["1"] if seen == "1" else 1 - said["0"])
-        assert exact[-1] == pytest.approx(p1)
-    assert roc_auc_score(truth, exact) > roc_auc_score(truth, guessed) + 0.15

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from dataclasses import replace
-from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import pytest
 from evaluation import Run as Evaluated
 from evaluation import evaluate
 from medhallmark_models import (
     MODELS,
-    N_IMAGES,
-    PREFIX,
     REFERENCES,
-    RIGHT,
-    WRONG,
     noisy_category,
     reply,
     write_stand_in,
     write_tasks,
 )
 from openai_server import serve
-from scipy import stats
 
-from hedge_tasks.cli import main
 from hedge_tasks.judging import Case, judge_from
 from hedge_tasks.judging.base import NO_ANSWER
 from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.judging.prompt import load_judge_prompt
-from hedge_tasks.runs.run_files import load_runs, save_run
 from hedge_tasks.suites.medhallmark.measures import MEDIHALL
 
-VQA = ("conventional", "confidence", "counterfactual")
 RIGHT_ALWAYS = ("perfect", "verbose", "thinking")
 SILENT = ("refusing", "cut")
 
@@ -53,31 +40,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
         model = ("--model", "hedge_openai", "--model_args", f"model=scripted,base_url={url}")
         own = ("--include_path", str(root / "own"), "--gen_kwargs", "n=0")
         return evaluate(root / "out", *model, "--tasks", ",".join(tasks), *own)
-
-
-@pytest.fixture(scope="module")
-def runs(run: Evaluated, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same runs, each under the name of its scripted model; the noisy one is called as one of the paper's."""
-    folder = tmp_path_factory.mktemp("named")
-    for one in load_runs(run.output):
-        name = one.task.split("_")[1]
-        save_run(replace(one, model="liuhaotian/llava-v1.5-7b" if name == "noisy" else name), folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def facts(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], dict[str, Any]]:
-    out = tmp_path_factory.mktemp("out") / "facts.json"
-    with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as file:
-        patch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
-        patch.setattr("sys.stdout", file)
-        assert main(["paper", "medhallmark", str(runs), "--json"]) == 0
-    found = json.loads(out.read_text("utf-8"))
-    cells: dict[tuple[str, str], dict[str, Any]] = {}
-    for number in found["numbers"]:
-        place = (number["model"].removeprefix("liuhaotian/"), number["setting"])
-        cells.setdefault(place, {})[number["measure"]] = number
-    return cells
 
 
 def said_by_noisy(part: str, weakened: bool = False) -> list[list[str]]:
@@ -132,55 +94,6 @@ def test_every_row_of_the_table_is_what_arithmetic_says(run: Evaluated, model: s
     assert cells["bertscore_f1"].startswith("undefined: BERTScore's model nobody/has-this-model")
 
 
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_command_lays_out_all_eight(facts: dict[tuple[str, str], dict[str, Any]]) -> None:
-    def of(model: str, setting: str, *names: str) -> list[Any]:
-        return [facts[model, setting][name]["value"] for name in names]
-
-    for model in RIGHT_ALWAYS:
-        for setting in ("vqa", "irg", "counterfactual", "plain", "weakened"):
-            assert of(model, setting, "medihall", "accuracy", "rouge2_f1")[:2] == [1, 1]
-    for model, word in (("always1", "yes"), ("always0", "no")):
-        share = share_saying(word, *VQA)
-        assert of(model, "vqa", "medihall", "accuracy") == pytest.approx([share, share])
-        assert of(model, "irg", "medihall", "accuracy", "wrong_sentences") == [0, 0, 1]
-    for model in SILENT:
-        assert of(model, "vqa", "medihall", "accuracy", "accuracy_unread_wrong") == [None, None, 0]
-        assert facts[model, "irg"]["accuracy"]["reason"] == "no answer has a label"
-    noisy = [*said_by_noisy("conventional"), *said_by_noisy("confidence", True), *said_by_noisy("counterfactual")]
-    assert of("llava-v1.5-7b", "vqa", "medihall") == pytest.approx([mean(scores(noisy))])
-    by_image = [
-        [s for i, s in enumerate(scores(said_by_noisy("confidence", True))) if i % N_IMAGES["confidence"] == image]
-        for image in range(N_IMAGES["confidence"])
-    ]
-    cell = facts["llava-v1.5-7b", "weakened"]["medihall"]
-    assert cell["value"] == pytest.approx(mean(map(mean, by_image)))
-    assert cell["stderr"] == pytest.approx(stats.sem([mean(values) for values in by_image]))
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_text_has_the_papers_row_and_says_what_was_not_read(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
-    out = tmp_path / "cells.csv"
-    assert main(["paper", "medhallmark", str(runs), "--out", str(out)]) == 0
-    text = capsys.readouterr().out
-    lines = text.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("llava-v1.5-7b "))
-    assert lines[at + 1].split()[0] == "paper"
-    assert {"0.530", "0.280"} <= set(lines[at + 1].split())
-    assert "accuracy, unreadable is wrong" in text
-    [row] = [
-        r
-        for r in csv.DictReader(out.open(encoding="utf-8"))
-        if (r["model"], r["setting"], r["measure"]) == ("liuhaotian/llava-v1.5-7b", "vqa", "medihall")
-    ]
-    assert float(row["difference"]) == pytest.approx(float(row["value"]) - 0.53)
-
-
 # --- what is no answer ------------------------------------------------------------------------------------------------
 
 NO_ANSWERS = {
@@ -204,26 +117,3 @@ def test_nobody_is_asked_what_level_a_refusal_has(kind: str, prompt: str) -> Non
         assert verdict.category in (None, NO_ANSWER), "no level of hallucination"
     assert load_judge_prompt(prompt).answers_only
     assert not load_judge_prompt("shale").answers_only, "it has a level for them"
-
-
-def test_of_a_report_that_was_cut_off_the_whole_sentences_are_judged() -> None:
-    asked: list[Case] = []
-
-    class Notes:
-        name, version = "notes", "1"
-
-        def judge(self, cases: list[Case]) -> list[Any]:
-            asked.extend(cases)
-            return judge_from("rule").judge(cases)
-
-        def settings(self) -> dict[str, Any]:
-            return {"judge": self.name}
-
-    SentenceJudge(Notes()).judge([Case("1", "q", "r", "The lungs are clear, The heart is large, There is a", cut=True)])
-    assert [case.cut for case in asked] == [False, False, True]
-
-
-def test_the_scripted_faults_are_in_no_reference() -> None:
-    assert not [wrong for wrong in WRONG.values() for of in REFERENCES.values() for one in of if wrong in one]
-    assert "{question}" in PREFIX
-    assert set(RIGHT) == {"plain", "weakened"}

@@ -6,17 +6,15 @@ import os
 import shutil
 import sqlite3
 import struct
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from once import python
 
-from hedge_tasks.clustering import HybridClustering, NliClustering, nli_cache, nli_model
-from hedge_tasks.clustering.nli_cache import RelationCache, cache_file, cache_folder, pair_key
+from hedge_tasks.clustering import NliClustering, nli_model
+from hedge_tasks.clustering.nli_cache import RelationCache, cache_folder, pair_key
 from hedge_tasks.clustering.relations import LIKELIEST
 
 pytest.importorskip("torch")
@@ -110,21 +108,6 @@ def test_without_a_cache_on_disk_nothing_is_kept_and_a_clustering_still_asks_eac
     assert not cache.exists()
 
 
-def test_hybrid_and_nli_clustering_share_what_the_model_has_said(model, forward):
-    cluster(model, veto=True)
-    hybrid = HybridClustering(nli_model=str(model), encoder=lambda batch: [[1.0]] * len(batch), device="cpu")
-    hybrid.cluster(SETS)
-    assert len(forward) == len(set(forward))
-
-
-def test_another_number_format_is_another_cache(model, forward, cache):
-    cluster(model)
-    pairs = len(forward)
-    cluster(model, dtype="bfloat16")
-    assert len(forward) > pairs
-    assert len(list(cache.iterdir())) == 2
-
-
 def test_a_copy_of_a_model_needs_no_passes_and_a_changed_one_needs_all(model, forward, tmp_path):
     first = cluster(model)
     pairs = list(forward)
@@ -136,17 +119,6 @@ def test_a_copy_of_a_model_needs_no_passes_and_a_changed_one_needs_all(model, fo
     save(copy, seed=1)
     cluster(copy)
     assert set(pairs) & set(forward)
-
-
-def test_a_model_that_changes_within_a_run_is_loaded_again(tmp_path):
-    folder = save(tmp_path / "model", seed=0)
-    one = cluster(folder)
-    save(folder, seed=1)
-    other = cluster(folder)
-    assert one != other
-    forget()
-    save(folder, seed=0)
-    assert cluster(folder) == one
 
 
 # --- models from the hub ---------------------------------------------------------------------------------------------
@@ -172,19 +144,6 @@ def hub(tmp_path, monkeypatch):
     return main_is
 
 
-def test_another_revision_of_a_hub_model_asks_again(hub, forward):
-    first = cluster("org/nli")
-    pairs = set(forward)
-    forward.clear()
-    forget()
-    assert cluster("org/nli", revision="a" * 40) == first
-    assert forward == []
-    hub("b")
-    second = cluster("org/nli")
-    assert second != first
-    assert pairs & set(forward)
-
-
 def _relations(model, pairs):
     predictions = {pair: p for batch in model.predict(pairs, batch_size=64) for pair, p in batch.items()}
     return [int(np.argmax(predictions[pair])) for pair in pairs]
@@ -203,13 +162,6 @@ def test_the_weights_are_those_of_the_commit_that_the_cache_is_for(hub, forward)
     forget()
     third = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
     assert _relations(third, pairs) == relations[0] != relations[1]
-
-
-def test_a_hub_model_of_unknown_revision_is_not_kept_on_disk(model, forward, monkeypatch, cache):
-    monkeypatch.setattr(nli_model, "_folder_identity", lambda folder: None)
-    cluster(model)
-    assert forward
-    assert not cache.exists()
 
 
 # --- broken caches ---------------------------------------------------------------------------------------------------
@@ -274,47 +226,6 @@ def test_entries_that_are_no_probabilities_are_asked_again(model, cache, forward
     assert forward == []  # mended
 
 
-def test_a_locked_cache_is_reported_and_left_alone(model, cache, forward, warnings, monkeypatch):
-    first = cluster(model)
-    monkeypatch.setattr(nli_cache, "LOCK_TIMEOUT_S", 0.05)
-    connection = sqlite3.connect(the_file(cache), isolation_level=None)
-    connection.execute("BEGIN EXCLUSIVE")
-    forget()
-    forward.clear()
-    try:
-        assert cluster(model) == first
-    finally:
-        connection.close()
-    assert forward
-    assert len(warnings) == 1
-    assert "locked" in warnings[0]
-
-
-def test_a_cache_that_breaks_in_the_middle_of_a_run_is_left_alone(model, forward, warnings, monkeypatch):
-    expected = cluster(model, cache=False)
-    forget()
-    forward.clear()
-
-    execute = sqlite3.connect
-
-    class Full(sqlite3.Connection):
-        def executemany(self, *_):
-            raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(sqlite3, "connect", lambda *args, **options: execute(*args, factory=Full, **options))
-    assert cluster(model) == expected
-    assert len(forward) == len(set(forward))
-    assert len(warnings) == 1
-    assert "disk is full" in warnings[0]
-
-
-def test_a_folder_that_cannot_be_made_is_reported(model, tmp_path, monkeypatch, warnings):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("HEDGE_CACHE", str(tmp_path / "file" / "cache"))
-    assert cluster(model) == cluster(model, cache=False)
-    assert len(warnings) == 1
-
-
 def test_what_was_classified_before_an_interruption_is_kept(model, forward, monkeypatch):
     original = nli_model.NliModel._begun
 
@@ -335,32 +246,6 @@ def test_what_was_classified_before_an_interruption_is_kept(model, forward, monk
     assert forward[: len(done)] == done
 
 
-# --- several processes -----------------------------------------------------------------------------------------------
-
-WRITER = """
-import sys
-from pathlib import Path
-from hedge_tasks.clustering.nli_cache import RelationCache
-
-name, path = sys.argv[1:]
-cache = RelationCache(Path(path))
-for i in range(150):
-    cache.write({(f"{who} {i}", "text"): (0.0, 1.0, 0.0) for who in (name, "both")})
-    assert (f"{name} {i}", "text") in cache.read([(f"{name} {i}", "text")])
-"""
-
-
-@pytest.mark.slow
-def test_several_processes_write_one_cache_at_once(tmp_path):
-    path = tmp_path / "new" / "cache.sqlite3"
-    writers = [subprocess.Popen([python(), "-c", WRITER, name, str(path)]) for name in ("one", "two", "three")]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
-    wanted = [(f"{name} {i}", "text") for name in ("one", "two", "three", "both") for i in range(150)]
-    reader = RelationCache(path)
-    assert len(reader.read(wanted)) == len(wanted)
-    reader.close()
-
-
 # --- the cache by itself ---------------------------------------------------------------------------------------------
 
 
@@ -377,13 +262,6 @@ def test_what_is_written_is_read_back_and_nothing_else(disk, rows):
     disk.write(rows)
     assert disk.read(list(rows)) == rows
     assert disk.read([(f"{a}?", f"{b}!?") for a, b in rows]) == {}
-
-
-def test_more_pairs_than_a_statement_can_hold_are_read_and_the_newest_counts(disk):
-    rows = {(str(i), "x"): ENTAILED if i % 2 else CONTRADICTED for i in range(3000)}
-    disk.write(dict.fromkeys(rows, (0.0, 1.0, 0.0)))
-    disk.write(rows)
-    assert disk.read([*rows, ("x", "1")]) == rows
 
 
 def test_pairs_that_read_the_same_in_one_string_have_keys_of_their_own():
@@ -457,11 +335,3 @@ def test_probabilities_are_those_of_the_model_whatever_the_order_of_its_labels(l
 )
 def test_where_the_cache_is(environment, expected):
     assert cache_folder(environment) == expected
-
-
-def test_the_files_of_models_are_told_apart_and_can_be_recognised(tmp_path):
-    one = cache_file(tmp_path, "microsoft/deberta-v2-xlarge-mnli", "hub abc float32")
-    assert "deberta-v2-xlarge-mnli" in one.name
-    assert one != cache_file(tmp_path, "microsoft/deberta-v2-xlarge-mnli", "hub abc float16")
-    assert cache_file(tmp_path, "../../évil/\0" * 50, "x").parent == tmp_path
-    assert len(cache_file(tmp_path, "a" * 300, "x").name) < 120

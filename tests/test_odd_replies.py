@@ -104,13 +104,6 @@ def test_a_server(task: Path) -> None:
     assert (reasons[NO_END], reasons[NO_BOUNDARY]) == (5, 5)
 
 
-def test_a_script(task: Path) -> None:
-    script = {str(i): "".join(tokens).removesuffix(END) for i, tokens in enumerate([*QUESTIONS.values(), ("left",)])}
-    (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
-    arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
-    assert len(run(task, *arguments, "--gen_kwargs", MAXIMUM).answer_sets) == len(QUESTIONS) + 1
-
-
 def test_a_fact_that_fails_or_no_file_can_hold_is_named_and_costs_no_run(
     task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,21 +116,3 @@ def test_a_fact_that_fails_or_no_file_can_hold_is_named_and_costs_no_run(
     results = Results()
     results.note("odd", "other", lambda: {"other": [1]})
     assert results.outcome == {"other": [1]}
-
-
-def test_a_killed_evaluation_can_be_checked(task: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    script = {str(i): "left" for i in range(len(QUESTIONS) + 1)}
-    (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
-    arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
-    run(task, *arguments, "--gen_kwargs", MAXIMUM)
-    [file] = (task.parent / "out").rglob("run-*.jsonl")
-    capsys.readouterr()
-    assert main(["health", str(task.parent / "out")]) in (0, 1)
-    finished = capsys.readouterr().out
-    file.unlink()
-    assert main(["health", str(task.parent / "out"), "--task", "odd"]) in (0, 1)
-    checked = capsys.readouterr().out
-    for line in ("documents", "draws"):
-        assert next(x for x in checked.splitlines() if x.startswith(line)) in finished.splitlines()
-    assert main(["health", str(task)]) == 2
-    assert "no answer store" in capsys.readouterr().err

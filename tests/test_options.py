@@ -7,21 +7,18 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import SHARED_DATA
-from hostile import attempt, dumped, mangled, mutated
 from scipy.stats import chisquare, mannwhitneyu
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.option_files import OptionQuestion, read_options
 from hedge_tasks.detectors.units import detection_auroc
-from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.coverage import Coverage, parts_of
+from hedge_tasks.errors import DataError
 from hedge_tasks.runs.from_options import run_from_options
 from hedge_tasks.runs.run_files import load_run, load_runs
 from hedge_tasks.runs.scorers import scorer_of
@@ -79,26 +76,6 @@ def test_the_baseline_is_cool_and_its_option_decides_the_label() -> None:
     assert draw_options(tied, OptionSampling(n=1, baseline_temperature=0.0)).baseline.text == "A"
 
 
-def test_what_the_report_shows_of_a_question() -> None:
-    answers = draw_options(question(), OptionSampling(n=2))
-    assert answers.question == "Which?\nA. a cat\nB. a dog"
-    assert (answers.reference, answers.group, answers.question_type) == ("A", "image", "kind")
-    assert answers.noisy == ()
-
-
-@pytest.mark.parametrize("logits", [{"A": 1e308, "B": -1e308}, {"A": 700.0, "B": 0.0}, {"A": -1e9, "B": -math.inf}])
-def test_extreme_logits(logits: dict[str, float]) -> None:
-    answers = draw_options(question(logits=logits, options={}), OptionSampling(n=3, temperature=1e-300))
-    assert [answer.text for answer in answers.answers] == ["A"] * 4
-    assert math.fsum(math.exp(p) for p in option_logprobs(logits).values()) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("wrong", [{"n": 0}, {"seed": -1}, {"temperature": -1.0}, {"baseline_temperature": math.nan}])
-def test_sampling_that_makes_no_sense(wrong: dict[str, float]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        OptionSampling(**wrong)
-
-
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -129,23 +106,6 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
         assert (one.question, one.question_type, one.group) == ("Which?", "kind", "image")
 
 
-def test_an_option_that_cannot_be_chosen(tmp_path: Path) -> None:
-    rows = [{"id": "1", "answer": "A", "logits": [0, "-inf"]}, {"id": "2", "answer": "A", "probabilities": [1, 0]}]
-    for one in read_options(written(tmp_path / "x.jsonl", *rows))[""]:
-        assert one.logits == {"A": 0.0, "B": -math.inf}
-
-
-def test_several_models_in_one_file(tmp_path: Path) -> None:
-    rows = [{"id": "1", "answer": "A", "logits": [i, 0], "model": model} for i, model in enumerate("mkm")]
-    with pytest.raises(DataError, match=r"x.jsonl:3: id '1' is already on line 1"):
-        read_options(written(tmp_path / "x.jsonl", *rows))
-    rows[2]["id"] = "2"
-    assert {m: [q.id for q in qs] for m, qs in read_options(written(tmp_path / "x.jsonl", *rows)).items()} == {
-        "m": ["1", "2"],
-        "k": ["1"],
-    }
-
-
 @pytest.mark.parametrize(
     ("row", "says"),
     [
@@ -171,56 +131,6 @@ def test_what_is_wrong_is_said_with_its_place(row: dict[str, object], says: str,
         read_options(written(tmp_path / "x.jsonl", good, row))
     assert "x.jsonl:2" in str(error.value)
     assert says in str(error.value)
-
-
-def test_arrays_that_do_not_fit(tmp_path: Path) -> None:
-    questions = written(tmp_path / "q.jsonl", *({"id": str(i), "answer": "A"} for i in range(2)))
-    file = tmp_path / "a.npz"
-
-    def complaint(questions: Path | None = questions, **arrays: np.ndarray) -> str:
-        np.savez(file, **arrays)
-        with pytest.raises(DataError) as error:
-            read_options(file, questions)
-        return str(error.value)
-
-    assert "3 rows for the 2 questions" in complaint(m=np.zeros((3, 2)))
-    assert "expected numbers (questions, options), got (2,)" in complaint(m=np.zeros(2))
-    assert "expected numbers" in complaint(m=np.array([["a", "b"]] * 2))
-    assert "no NPZ file of numbers" in complaint(m=np.array([[None, {}]] * 2))  # a pickle inside: never loaded
-    assert "row 1: logits['B']: expected a finite number" in complaint(m=np.array([[0, 1], [0, np.nan]]))
-    assert "its questions are missing" in complaint(None, m=np.zeros((2, 2)))
-    assert "already on line" in complaint(
-        written(tmp_path / "p.jsonl", *[{"id": "1", "answer": "A"}] * 2), m=np.zeros((2, 2))
-    )
-    file.write_bytes(b"PK\x03\x04 and nothing else")
-    assert "no NPZ file" in str(attempt(lambda: read_options(file, questions))[1])
-    assert "--questions belongs to an .npz file" in attempt(lambda: read_options(questions, questions))[1]
-
-
-@pytest.mark.slow
-def test_damaged_files_end_in_an_error_of_ours_or_in_sound_questions(tmp_path: Path) -> None:
-    row = {"id": "1", "answer": "A", "logits": {"A": 1.0, "B": 0.0}, "options": {"A": "x"}, "question": "?"}
-    np.savez(tmp_path / "good.npz", m=np.zeros((1, 2)))
-    questions = written(tmp_path / "q.jsonl", {"id": "1", "answer": "A"})
-    read = 0
-    for case in range(500):
-        dice = random.Random(case)
-        lines = dumped(mutated(row, dice)).encode()
-        contents = {
-            ".jsonl": lines if dice.random() < 0.7 else mangled(lines, dice),
-            ".npz": mangled((tmp_path / "good.npz").read_bytes(), dice),
-        }
-        for suffix, content in contents.items():
-            file = tmp_path / f"x{suffix}"
-            file.write_bytes(content)
-            models, said = attempt(partial(read_options, file, questions if suffix == ".npz" else None))
-            assert models or said
-            for model, of_model in (models or {}).items():
-                read += 1
-                run = run_from_options("t", model, of_model, OptionSampling(n=2))
-                assert all(math.isfinite(p) or p == -math.inf for q in of_model for p in q.logits.values())
-                assert scorer_of(run, None).score(run.answer_sets)
-    assert read > 100
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -345,18 +255,3 @@ def test_an_option_that_declines_is_declined_unless_it_is_right(text: str, right
     run = run_from_options("set", "model", [OptionQuestion("q", right, logits, options=options)], OptionSampling(n=1))
     assert outcome_of(run.verdicts["q"]) == outcome
     assert run.answer_sets[0].label == {"declined": None, "supported": 0, "hallucinated": 1}[outcome]
-
-
-def test_options_without_texts_decline_where_it_is_said() -> None:
-    questions = [
-        OptionQuestion("a", "A", {"A": 0.0, "E": 50.0}),
-        OptionQuestion("b", "E", {"A": 0.0, "E": 50.0}),
-        OptionQuestion("c", "A", {"A": 0.0, "B": 50.0}),
-    ]
-    sampling = OptionSampling(n=1)
-    assert [a.label for a in run_from_options("t", "m", questions, sampling).answer_sets] == [1, 0, 1]
-    run = run_from_options("t", "m", questions, sampling, declining=("E",))
-    assert [a.label for a in run.answer_sets] == [None, 0, 1]
-    assert Coverage.of(parts_of(run).values()).declined == 1
-    with pytest.raises(ConfigError, match="option that declines"):
-        run_from_options("t", "m", questions, sampling, declining=("F",))

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from hedge_tasks.data.answers import READ, Answer, AnswerSet, option_logprobs
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import Case
 from hedge_tasks.replies.reading import MODEL
 from hedge_tasks.sampling import SamplingPlan
@@ -18,7 +17,6 @@ from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.suites.shale.judge import ShaleJudge
-from hedge_tasks.suites.vope.judge import VopeJudge
 
 QUESTION = "Which? (A) red (B) blue"
 
@@ -63,18 +61,6 @@ def test_rules_are_the_second_opinion() -> None:
     assert verdicts[8].basis == MODEL
     assert [verdicts[i] for i in (0, 3, 4, 5)] == [judged[i][0] for i in (0, 3, 4, 5)]
     assert [more for _, more in found] == [more for _, more in judged]
-
-
-@pytest.mark.framework
-def test_tasks_without_options_are_refused() -> None:
-    from hedge_tasks.lmms.self_reading import check_self_reading
-
-    check_self_reading("t", ShaleJudge(), offers=True)
-    for judge, offers in ((ShaleJudge(), False), (VopeJudge(), True)):
-        with pytest.raises(ConfigError, match="self_reading: it has no options"):
-            check_self_reading("t", judge, offers=offers)
-    with pytest.raises(ConfigError, match="self_reading"):
-        SamplingPlan(self_reading=3)  # type: ignore[arg-type]
 
 
 class Reader:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from openai_server import Script, completion, error, serve
 from test_hedge_openai import PICTURE, adapter, draws, sample
 
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
@@ -60,18 +59,6 @@ def test_every_draw_is_in_one_group_and_has_its_own_seed_there(left: set[int], l
     assert len({request_seed(draw) for draw in every}) == len(every)
     if left == set(range(91)) and longest >= LONGEST:
         assert len(groups) == 1 + noisy + 2
-
-
-def test_a_draws_seed_knows_nothing_of_the_others() -> None:
-    few, many = ([request_seed(draw) for draw in draws(n)] for n in (2, 9))
-    assert many[:3] == few
-
-
-def test_a_draw_with_a_seed_of_its_own_goes_alone() -> None:
-    clean = [draw for draw in draws(2) if draw.draw.condition == "clean"]
-    odd = replace(clean[1], draw=replace(clean[1].draw, seed=2**40 + 7))
-    assert series([clean[0], odd]) == [[0], [1]]
-    assert request_seed(odd) == (2**40 + 7) % SEEDS
 
 
 # --- servers ----------------------------------------------------------------------------------------------------------
@@ -145,13 +132,3 @@ def test_a_request_for_several_that_failed_fails_for_each_of_them() -> None:
         model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
         with pytest.raises(DrawsFailed, match=r"4 of 5 draws failed.*status 500: on fire"):
             generate_samples(model, rows)
-
-
-def test_the_tokens_of_the_baseline_are_asked_for_alone() -> None:
-    script = Script(vllm)
-    with serve(script, models=["tiny"], owner="vllm") as url:
-        answers = sample(adapter(url, num_concurrent=1), draws(3, alternatives=4))
-    assert [(body.get("n"), body.get("top_logprobs")) for body in script.bodies] == [(None, 4), (3, None)]
-    assert [answer.tokens is None for answer in answers] == [False, True, True, True]
-    assert all(isinstance(answer, Answer) for answer in answers)
-    assert json.dumps([answer.to_dict() for answer in answers])
