@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,11 @@ import numpy as np
 import pytest
 from openai_server import serve
 
-from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
 from hedge_tasks.registry import Registration
-from hedge_tasks.runs.claim_files import SETTING, all_kept_supports, keep_support, read_labels, support_of_run
-from hedge_tasks.runs.claims import inquiry
-from hedge_tasks.runs.run_files import Run, load_run
+from hedge_tasks.runs.claim_files import read_labels
+from hedge_tasks.runs.run_files import load_run
 
 ANSWERS = [
     ("a", "No effusion. A mass is seen.", ["No effusion.", "There is no effusion. A cyst."], [0, 1]),
@@ -268,41 +264,3 @@ def test_damaged_support_is_asked_for_again(
     assert "is not used" in err
     assert reason in err
     assert NeverAgain.asked == 2
-
-
-def other_support(run: Run, unit: str, when: int) -> Path:
-    """Support by words, kept by hand and written at a time."""
-    engine, of = build_entailment("words"), build_decomposition(unit)
-    inquired = inquiry(run.answer_sets, of)
-    settings = {**of.settings(), **engine.settings(), "elsewhere": True, "graph": False}
-    path = keep_support(run, inquired.ask(engine), engine, inquired.price(engine), settings)
-    os.utime(path, (when, when))
-    return path
-
-
-def test_the_support_that_counts_is_the_tasks_own_else_the_newest(
-    answers: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = load_run(answers)
-    paths = {unit: other_support(run, unit, when) for when, unit in enumerate(("given", "sentence"), 10)}
-    for newest in paths:  # whatever the name of its file
-        os.utime(paths[newest], (99, 99))
-        kept = support_of_run(run)
-        assert kept is not None
-        assert kept.unit == newest
-        os.utime(paths[newest], (1, 1))
-    _, err = asked(capsys, answers, "--unit", "sentence")
-    assert "is kept with the run (sentence by words)" in err
-    by_unit = {kept.unit: kept for kept in all_kept_supports(run)}
-    own = replace(run, settings={SETTING: {"asked": dict(by_unit["sentence"].settings)}})
-    found = support_of_run(own)
-    assert found is not None
-    assert found.unit == "sentence"
-    given = support_of_run(own, lambda settings: settings["decomposition"] == "given")
-    assert given is not None
-    assert given.path == paths["given"]
-    paths["sentence"].write_text("", "utf-8")
-    assert support_of_run(own) is None  # no other one for it
-    given = support_of_run(own, lambda settings: settings["decomposition"] == "given")
-    assert given is not None
-    assert given.path == paths["given"]

@@ -27,14 +27,12 @@ from hedge_tasks.detectors import (
     evidence_of,
     get,
     names,
-    registry,
     relation_matrices,
 )
 from hedge_tasks.detectors.builtin.laplacian import eccentricity, eigenvalue_sum
 from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
 from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
 from hedge_tasks.detectors.pipeline import score_clustered
-from hedge_tasks.errors import ConfigError
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "detectors.json").read_text("utf-8"))
 BUILTIN = [f"{builtin.__name__}.{module.name}" for module in pkgutil.iter_modules(builtin.__path__)]
@@ -365,15 +363,6 @@ def test_semantic_density_of_very_unlikely_answers_is_that_of_likely_ones():
     assert get("semantic_density").score(impossible) is None
 
 
-def test_jaccard_sees_words_in_any_script_and_case():
-    evidence = Evidence(("q", "Yes.", "yes", "肺水肿", "", "..."), 5)
-    from hedge_tasks.detectors.similarity import jaccard
-
-    np.testing.assert_array_equal(jaccard(evidence), np.kron([[1, 0, 0], [0, 1, 0], [0, 0, 1]], np.ones((2, 2)))[
-        np.ix_([0, 1, 2, 4, 5], [0, 1, 2, 4, 5])
-    ])  # fmt: skip
-
-
 def test_lexical_disagreement_of_many_answers_is_close_to_that_of_all_pairs():
     dice = random.Random(0)
     few = [" ".join(dice.choices("abcdef", k=4)) for _ in range(90)]
@@ -542,22 +531,6 @@ def test_evidence_of_another_shape_is_refused(arguments, message):
 
 
 # --- registry --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: get("kl"), r"unknown detector 'kl', did you mean 'kle'\?"),
-        (lambda: get("kle", T=1), "unknown option of detector 'kle' 'T'"),
-        (lambda: registry.register("kle", "", needs=())(len), "two detectors are called 'kle'"),
-        (lambda: registry.register("KLE", "", needs=()), "lower-case"),
-        (lambda: registry.register("x", "", needs=("cluster",)), "did you mean 'clusters'"),
-    ],
-)
-def test_what_is_wrong_is_named(call, message):
-    names()
-    with pytest.raises(ConfigError, match=message):
-        call()
 
 
 def test_every_detector_explains_itself():

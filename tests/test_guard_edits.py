@@ -14,7 +14,6 @@ from guarded import PICTURE, policy
 from test_guard import POLICY, RUN
 from test_guard_ask import Model
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
@@ -88,22 +87,6 @@ def test_an_edited_policy_is_refused(tmp_path: Path, edit: Edit) -> None:
     assert "\n" not in str(refused.value)
 
 
-MALFORMED = [
-    b"[]",
-    b'"policy"',
-    b"7",
-    b"null",
-    b"",
-    b"\xff",
-    b"[" * 10**5,
-    b'{"hedge_policy": 2}',
-    b'{"hedge_policy": [1]}',
-    b'{"hedge_policy": 2, "digest": {"a": 1}}',
-    b'{"hedge_policy": 2, "a": ' + b"9" * 10**4 + b"}",
-    b" " * (2 << 20),
-]
-
-
 def test_documents_without_labels_may_have_other_scores() -> None:
     easy = tuple(replace(a, clean=(a.baseline,) * len(a.clean)).with_label(None) for a in RUN.answer_sets)
     more = tuple(replace(a, id=f"more {a.id}", group=f"more {a.group}") for a in easy)
@@ -111,18 +94,6 @@ def test_documents_without_labels_may_have_other_scores() -> None:
     silent = replace(run, verdicts={**run.verdicts, **{a.id: {"category": "no_answer"} for a in more}})
     assert calibrate(silent, EXACT, ["radflag"], risk=0.3, confidence=0.8).policy is not None
     assert calibrate(run, EXACT, ["radflag"], risk=0.3, confidence=0.8).policy is None, "half may all be wrong"
-
-
-@pytest.mark.parametrize("content", MALFORMED, ids=range(len(MALFORMED)))
-def test_a_malformed_policy_is_one_clear_error(
-    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "policy.json"
-    path.write_bytes(content)
-    assert main(["ask", "is it?", "--policy", str(path)]) == 2
-    shown = capsys.readouterr().err
-    assert "policy.json" in shown
-    assert "Traceback" not in shown
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from hedge_tasks.data.local_data import image_fault
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.splits import image_faults
 from hedge_tasks.errors import DataError, DrawsFailed
-from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.definition import Definition
@@ -53,15 +52,6 @@ PROMPT = load_judge_prompt("hedge")
 )
 def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
     assert PROMPT.outcome_in(reply)[0] is None
-
-
-@pytest.mark.parametrize(
-    "marker", ["[gMASK]", "[sMASK]", "[INST]", "[/INST]", "[IMG_2]", "[SYSTEM_PROMPT]", "<|im_end|>"]
-)
-def test_no_marker_of_a_chat_template_reaches_a_judge_raw(marker: str) -> None:
-    shown = PROMPT.shown(PROMPT.values(Case("1", f"q {marker}", "r", f"{marker} a")))
-    assert marker not in shown
-    assert marker[1:4] in shown
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------

@@ -20,13 +20,12 @@ from PIL import Image
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PREFIXES, PRESETS
-from hedge_tasks.perturb.induction_image import corrupt, draw_style, write
+from hedge_tasks.perturb.induction_image import corrupt, write
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.suites.shale.items import NOISY_SCENARIOS, options_of
 
 TINY = "package://hedge_tasks.models.tiny/vlm"
 ASKED = Wording("Which one? (A) red (B) a boat (C) left", distractor="a boat", answer="(A) red")
-FILTERS = ("color sketch", "watercolor", "poster", "mosaic", "color engraving")
 
 
 def picture(width: int = 72, height: int = 56) -> Image.Image:
@@ -335,18 +334,3 @@ def test_the_attack_stays_in_its_ball_and_beats_noise_of_the_same_size() -> None
     assert similarity(attacked) < similarity(random_noise) - 0.02
     [weak] = noise_of("shale_adv", steps=6, strength=0.0).perturb_images([picture()], ASKED, seed=3)
     assert weak.tobytes() == picture().tobytes()
-
-
-def test_an_encoder_that_cannot_be_had_is_named_with_the_way_out() -> None:
-    with pytest.raises(ConfigError, match=r"'nobody/has-this' cannot be loaded .*encoder: MODEL"):
-        noise_of("shale_adv", encoder="nobody/has-this").perturb_images([picture()], ASKED, seed=0)
-
-
-# --- STY --------------------------------------------------------------------------------------------------------------
-
-
-def test_the_drawn_styles_differ_and_a_wrong_one_is_named() -> None:
-    drawn = {style: draw_style(picture(), style=style, seed=1).tobytes() for style in FILTERS}
-    assert len({*drawn.values(), picture().tobytes()}) == len(FILTERS) + 1
-    with pytest.raises(ConfigError, match="did you mean 'mosaic'"):
-        draw_style(picture(), style="mosaik", seed=0)

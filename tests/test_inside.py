@@ -14,7 +14,6 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES, SENTENCE_PLACES
 from hedge_tasks.detectors import get
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.inside import InsideStore, inside_key, model_key
@@ -50,14 +49,6 @@ def test_the_number_is_that_of_lm_polygraph(name: str) -> None:
         ours = get(name).score(golden_evidence(question))
         assert ours is not None
         assert REPORTS.get(name, float)(ours) == pytest.approx(theirs, abs=1e-6)
-
-
-def test_fewer_draws_have_fewer_states() -> None:
-    inside = {"draw_states": np.arange(20.0).reshape(5, 4), "draw_logits": np.zeros((5, len(LOGITS)))}
-    three = AnswerSet("q", Answer("a"), tuple(Answer("b") for _ in range(3)))
-    assert evidence_of(three, inside=inside).inside["draw_states"].shape == (3, 4)
-    with pytest.raises(ValueError, match="draw_states of 5 of 1 clean"):
-        Evidence(("a", "b"), 1, inside=inside)
 
 
 # --- what is read ----------------------------------------------------------------------------------------------------
@@ -180,16 +171,6 @@ def test_sentences_have_the_states_of_their_tokens(tiny: Any) -> None:
     assert three["sentence_spans"].tolist() == (two["sentence_spans"] + 1).tolist()
 
 
-def test_without_a_picture_there_is_no_attention_to_it() -> None:
-    heads = np.full((2, 2, len(HEADS)), 0.5)
-    answers = AnswerSet("q", Answer("a"), ())
-    inside = {"heads": heads, "previous": np.zeros((2, 1))}
-    assert {"attention", "image_attention"} <= evidence_of(answers, inside=inside).offers
-    blind = {**inside, "heads": np.where(np.arange(len(HEADS)) == 0, np.nan, heads)}
-    assert "image_attention" not in evidence_of(answers, inside=blind).offers
-    assert get("lookback").score(evidence_of(answers, inside=blind)) == 0.5
-
-
 # --- what is kept ----------------------------------------------------------------------------------------------------
 
 
@@ -261,14 +242,3 @@ def test_only_missing_parts_are_asked_for(tmp_path: Path, capsys: Any) -> None:
     assert found["draw_states"].shape == (2, 2, 2)
     assert (found["states"] == 1).all()
     ask(model, tmp_path, "draws", n=0)  # no clean answers, nothing to look at
-
-
-def test_who_cannot_tell_or_keep_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no folder to keep arrays in"):
-        ask(TellsInside(), None, "all")
-    silent = SimpleNamespace(**{k: getattr(TellsInside, k) for k in ("rank", "is_simple", "answer_identity")})
-    with pytest.raises(ConfigError, match="inside: SimpleNamespace cannot be looked at"):
-        ask(silent, tmp_path, "states")
-    with pytest.raises(ConfigError, match="attention"):
-        SamplingPlan(inside="atention")
-    assert "inside" not in SamplingPlan().settings()

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.leaderboard.board import PlacedEntry, faults, measure, measured_run, read_board, repeats
+from hedge_tasks.leaderboard.board import faults, measure, read_board, repeats
 from hedge_tasks.leaderboard.entry import Entry, entry_of, hub_id, read_entry, write_entry
 from hedge_tasks.leaderboard.replay import LEAST_P, MOST_OFF, Replay
 from hedge_tasks.leaderboard.repository import make_repository, merged_in
-from hedge_tasks.leaderboard.site import build_site, paired
-from hedge_tasks.measures.comparisons import compare_hallucination_rates
+from hedge_tasks.leaderboard.site import build_site
 from hedge_tasks.runs.run_files import Run, save_run
 
 RUN = own_run()
@@ -231,20 +230,6 @@ def test_what_was_measured_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         kept.write_text("{", "utf-8")
     monkeypatch.undo()
     assert len(read_board(folder, tmp_path / "kept", rules=RULES).entries) == 2
-
-
-def test_comparisons_are_those_of_hedge_compare(tmp_path: Path) -> None:
-    runs = [QUESTIONS.run_of(f"org/{i}", own_run(seed=i).answer_sets) for i in (1, 2)]
-    entries = [PlacedEntry(f"{i}", f"org/{i}", "t", f"e{i}", {}, measured_run(run)) for i, run in enumerate(runs)]
-    rate = entries[0].measured.numbers[1]
-    first, second = paired(entries, rate)
-    order = [runs[entries.index(row.entry)].answer_sets for row in (first, second)]
-    expected = compare_hallucination_rates(*order)
-    assert second.comparison is not None
-    assert expected is not None
-    assert second.comparison.number == expected.number
-    assert second.p == expected.p_value
-    assert second.apart == (expected.p_value < 0.05)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from datasets import Dataset
 from evaluation import Run, evaluate
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +30,6 @@ from hedge_tasks.suites.medhallmark import wording
 from hedge_tasks.suites.medhallmark.building import build_items
 from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL
 from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
-from hedge_tasks.suites.medhallmark.task import process_docs
 
 METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
 medihall = METRICS["medihall"]
@@ -119,18 +117,6 @@ def pictures(tmp_path: Path) -> Path:
 # --- the released files -----------------------------------------------------------------------------------------------
 
 
-def test_the_released_files_are_read_with_their_oddities(real: Path) -> None:
-    items = {part: read_part(real, part) for part in PARTS}
-    assert [len(items[part]) for part in PARTS] == [499, 140, 111, 359]
-    assert sum(not item.reference for item in items["conventional"]) == 135
-    assert all(not item.reference for item in items["conventional"] if int(item.id.partition("-")[2]) > 365)
-    assert not any(item.category for part in ("confidence", "irg") for item in items[part])
-    prefixes = load_templates("confidence_weakening")
-    assert {item.prefix for item in items["confidence"]} == set(prefixes)
-    assert not [item for item in items["confidence"] if any(item.question[:9] == p[:9] for p in prefixes)]
-    assert all(len({i.id for i in part}) == len(part) for part in items.values())
-
-
 def test_the_medihall_score_of_the_610_judged_answers_is_that_of_their_counts(real: Path) -> None:
     # 215 catastrophic, 76 critical, 151 attribute, 12 + 111 prompt-induced, 42 minor, 3 correct.
     by_hand = (215 * 0.0 + 76 * 0.2 + 151 * 0.4 + 123 * 0.6 + 42 * 0.8 + 3 * 1.0) / 610
@@ -161,31 +147,6 @@ def test_a_prefix_is_taken_off_as_it_was_put_on(number: int, question: str) -> N
     template = load_templates("confidence_weakening")[number]
     assert split_prefix(template.replace("{question}", question)) == (template, question)
     assert split_prefix("Is this " + question) == ("", "Is this " + question)
-
-
-# --- documents --------------------------------------------------------------------------------------------------------
-
-
-def built_rows(part: str, released: Path, pictures: Path, out: Path) -> Dataset:
-    [file] = build(released, pictures, out, [part])[part].files.values()
-    return Dataset.from_parquet(str(file))
-
-
-def test_items_without_a_reference_are_left_out(released: Path, pictures: Path, tmp_path: Path) -> None:
-    rows = built_rows("conventional", released, pictures, tmp_path)
-    assert process_docs(rows)["id"][:] == ["conventional-1", "conventional-2"]
-    with pytest.raises(DataError, match="no item has a reference"):
-        process_docs(rows.select([2]))
-
-
-def test_every_question_is_asked_without_and_with_its_prefix(released: Path, pictures: Path, tmp_path: Path) -> None:
-    rows = built_rows("confidence", released, pictures, tmp_path)
-    asked = process_docs(rows, prefixes="both")
-    assert asked["weakened"][:] == [False, True] * 3
-    assert asked["pair"][:2] == ["confidence-1"] * 2
-    assert asked["asked"][:2] == ["Is it 0?", PREFIX.replace("{question}", "Is it 0?")]
-    assert len(set(asked["id"])) == 6
-    assert process_docs(rows)["asked"][:] == ["Is it 0?", "Is it 1?", "Is it 2?"]
 
 
 # --- MediHall Score ---------------------------------------------------------------------------------------------------
@@ -289,16 +250,6 @@ def test_rouge_equals_its_definition() -> None:
     assert [wording.rouge("rouge2", p, answer, reference) for p in parts] == pytest.approx([0.4, 2 / 3, 0.5])
     assert [wording.rouge("rougeL", p, answer, reference) for p in parts] == pytest.approx([4 / 6, 1.0, 0.8])
     assert wording.rouge("rouge1", "f1", "", reference) == 0.0
-
-
-def text_records(metric: Any, pairs: list[tuple[str, str]]) -> list[Any]:
-    return [record(metric, {}, baseline_answer=answer, reference=reference) for answer, reference in pairs]
-
-
-def test_answers_without_a_reference_are_left_out_of_wording() -> None:
-    metric = WORDING["rouge1_f1"]
-    assert metric(text_records(metric, [("lung", "lung"), ("lung", " "), ("heart", "lung")])) == 0.5
-    assert metric(text_records(metric, [("lung", "")])) == "undefined: no document has a reference"
 
 
 # --- a whole run ------------------------------------------------------------------------------------------------------

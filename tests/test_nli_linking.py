@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
 import random
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.clustering import NliClustering, Relation, cluster_by_nli
 from hedge_tasks.clustering.base import number_by_first_appearance
-from hedge_tasks.clustering.linking import ComponentLinker, VetoLinker, lexical_similarity, most_similar_first, settle
+from hedge_tasks.clustering.linking import ComponentLinker, VetoLinker, lexical_similarity, settle
 from hedge_tasks.clustering.relations import RULES
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
@@ -192,15 +189,6 @@ def test_with_veto_no_cluster_holds_a_contradiction_and_none_crosses_a_component
     assert len(set(zip(ids, whole, strict=True))) == len(set(ids))
 
 
-@pytest.mark.slow
-@given(labelled_texts(), st.sampled_from(sorted(RULES)))
-def test_without_contradictions_the_veto_changes_nothing(labelled, rule):
-    texts, labels = labelled
-    labels = {pair: NEUTRAL if label is CONTRADICTION else label for pair, label in labels.items()}
-    ids = cluster_by_nli(texts, rule=rule, veto=True, classifier=Oracle(lambda a, b: labels[a, b]))
-    assert ids == components(texts, lambda a, b: labels[a, b], rule)
-
-
 def test_a_veto_cuts_the_chain_that_leads_from_yes_to_no():
     chain = {
         frozenset({"yes, an effusion", "an effusion"}): ENTAILMENT,
@@ -236,20 +224,6 @@ def asked_about(relation, sets, **options):
     return oracle
 
 
-@every_rule
-@pytest.mark.parametrize("n", [2, 3, 10, 25])
-def test_answers_that_all_agree_cost_two_passes_for_each_but_one(rule, n):
-    texts = [f"answer {i}" for i in range(n)]
-    assert len(asked_about(lambda a, b: ENTAILMENT, [texts], rule=rule).asked) == 2 * (n - 1)
-
-
-@pytest.mark.parametrize("veto", [False, True])
-@pytest.mark.parametrize("n", [2, 3, 10, 25])
-def test_answers_that_all_contradict_cost_one_pass_a_pair(veto, n):
-    texts = [f"answer {i}" for i in range(n)]
-    assert len(asked_about(lambda a, b: CONTRADICTION, [texts], veto=veto).asked) == math.comb(n, 2)
-
-
 @pytest.mark.slow
 @every_oracle
 @pytest.mark.parametrize("veto", [False, True])
@@ -257,13 +231,6 @@ def test_nothing_is_asked_twice_over_all_answer_sets(oracle, veto):
     rng = random.Random(4)
     for seed in range(20):
         asked_about(oracle(seed), [random_texts(rng, most=18) for _ in range(12)], veto=veto)  # the oracle asserts it
-
-
-def test_a_relation_that_one_answer_set_asked_for_serves_the_others():
-    texts = [f"answer {i}" for i in range(8)]
-    alone = asked_about(seeded(0, (2, 1, 1)), [texts])
-    together = asked_about(seeded(0, (2, 1, 1)), [texts] * 5 + [texts[::-1], texts[:4]])
-    assert together.asked == alone.asked
 
 
 def test_the_same_direction_is_asked_first_wherever_a_pair_occurs():
@@ -275,15 +242,6 @@ def test_the_same_direction_is_asked_first_wherever_a_pair_occurs():
         linker = VetoLinker(["a", "b", "c"], RULES["relaxed"], order)
         firsts.append([pair for pair in linker.next_pairs(known) if set(pair) == {"a", "b"}])
     assert firsts == [[("a", "b")], [("a", "b")]]
-
-
-def test_the_number_of_rounds_grows_slower_than_the_number_of_answers():
-    rounds = []
-    for n in (8, 16, 32):
-        texts = [f"answer {i}" for i in range(n)]
-        rounds.append(asked_about(lambda a, b: CONTRADICTION, [texts]).calls)
-    assert rounds[-1] <= 8
-    assert rounds[-1] - rounds[-2] <= 2
 
 
 def test_clusters_with_a_known_contradiction_are_not_asked_about_again_under_the_veto():
@@ -315,42 +273,6 @@ def test_nothing_is_asked_that_asking_about_all_pairs_one_direction_first_would_
             of_all_pairs |= {(a, b), (b, a)} if still_open else {(a, b)}
         asked = asked_about(relation, [texts], rule=rule).asked
         assert asked <= of_all_pairs
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "most"), [(10, 0.57), (20, 0.52)])
-def test_realistic_answers_cost_little_more_than_half_the_passes_of_the_reference(n, most):
-    answers = benchmark().make_answers(n_questions=451, n=n)
-    of_the_reference = {pair for texts in answers.sets for pair in itertools.permutations(texts, 2)}
-    for veto in (False, True):
-        asked = asked_about(answers.relation, answers.sets, veto=veto).asked
-        assert len(asked) <= most * len(of_the_reference)
-
-
-def benchmark():
-    path = Path(__file__).parents[1] / "benchmarks" / "clustering_nli.py"
-    if not path.is_file():
-        pytest.skip("the benchmarks are not here")
-    spec = importlib.util.spec_from_file_location("clustering_nli_benchmark", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_similar_texts_come_first():
-    texts = ["left lung", "pneumonia", "the left lung", "heart"]
-    order = most_similar_first(texts, lexical_similarity(texts))
-    assert order[0] == (0, 2)
-    assert sorted(order) == list(itertools.combinations(range(4), 2))
-
-
-@pytest.mark.slow
-@given(st.lists(st.text(max_size=20), min_size=2, max_size=2))
-def test_lexical_similarity_is_a_symmetric_number_between_0_and_1(texts):
-    similarity = lexical_similarity(texts)
-    assert 0 <= similarity(0, 1) == similarity(1, 0) <= 1
-    assert similarity(0, 0) == 1
 
 
 @pytest.mark.parametrize("linker", [ComponentLinker, VetoLinker])

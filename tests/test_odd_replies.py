@@ -14,7 +14,6 @@ from openai_server import Response, completion, error, serve, texts_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END
-from hedge_tasks.lmms.results import Results
 from hedge_tasks.runs.run_files import load_run
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
@@ -102,17 +101,3 @@ def test_a_server(task: Path) -> None:
     assert "placeholder without a picture" in finished.settings["failed"][0]["reason"]
     reasons = Counter(a.no_logprob for s in finished.answer_sets for a in s.answers if a.mean_logprob is None)
     assert (reasons[NO_END], reasons[NO_BOUNDARY]) == (5, 5)
-
-
-def test_a_fact_that_fails_or_no_file_can_hold_is_named_and_costs_no_run(
-    task: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hedge_tasks.lmms.results.report_outcome", lambda *_: {"health": {("a", 1): 1}})
-    script = {str(i): "left" for i in range(len(QUESTIONS) + 1)}
-    (task.parent / "replies.json").write_text(json.dumps(script), "utf-8")
-    arguments = ("--model", "hedge_scripted", "--model_args", f"script={task.parent / 'replies.json'}")
-    finished = run(task, *arguments, "--gen_kwargs", MAXIMUM)
-    assert "TypeError" in finished.settings["outcome"]["missing"]["health"]
-    results = Results()
-    results.note("odd", "other", lambda: {"other": [1]})
-    assert results.outcome == {"other": [1]}

@@ -7,7 +7,6 @@ import json
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from finished_runs import suite_run
@@ -22,7 +21,6 @@ from hedge_tasks.suites.medhallmark.paper import PAPER as MEDHALLMARK
 from hedge_tasks.suites.medhallu.paper import PAPER as MEDHALLU
 from hedge_tasks.suites.papers import Paper, PaperRow
 from hedge_tasks.suites.shale.items import (
-    ALL_SCENARIOS,
     ASPECTS,
     CLEAN,
     IMAGE_SCENARIOS,
@@ -134,30 +132,6 @@ Right = dict[tuple[str, str, str, int], "int | None"]
 """(task, scenario, aspect, number of the scene) -> right, wrong or no verdict."""
 
 
-def answers_at_random(seed: int, scenes: int = 6) -> Right:
-    choice = random.Random(seed)
-    return {
-        (task, scenario, aspect, scene): choice.choice((0, 1, 1, None))
-        for task in TASKS
-        for scenario in ALL_SCENARIOS
-        for aspect in ASPECTS
-        for scene in range(scenes)
-        if choice.random() < 0.8
-    }
-
-
-def run_of(right: Right, task: str, **more: Any) -> Run:
-    sets, verdicts, columns = [], {}, {}
-    for (of, scenario, aspect, scene), said in right.items():
-        id = f"{of}{aspect}{scene}-{scenario}"
-        label = None if said is None else 1 - said
-        sets.append(AnswerSet(id, Answer("x"), (Answer("x"),), label=label, group=f"{aspect}{scene}"))
-        columns[id] = {"task": of, "scenario": scenario, "aspect": aspect, "pair": f"{of}{aspect}{scene}"}
-        verdicts[id] = {"judge": "shale"}
-    facts = {"model": "m", "answer_sets": tuple(sets), "verdicts": verdicts, "columns": columns, "created": "2026"}
-    return Run(task, **{**facts, **more})
-
-
 def share(right: Right, task: str, scenario: str) -> float:
     values = [r for (t, s, *_), r in right.items() if (t, s) == (task, scenario) and r is not None]
     return sum(values) / len(values)
@@ -204,23 +178,6 @@ def expected(right: Right) -> dict[tuple[int, str], float]:
         values = [r for (_, s, a, _), r in right.items() if (s, a) == (CLEAN, aspect) and r is not None]
         cells[6 if aspect in ASPECTS[:12] else 7, aspect] = sum(values) / len(values)
     return cells
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_shales_cells_equal_those_that_are_counted_by_hand(seed: int) -> None:
-    """Whether the items come in one run or in four."""
-    right = answers_at_random(seed)
-    apart = [run_of({k: v for k, v in right.items() if k[0] == task}, f"hedge_shale_{task}") for task in TASKS]
-    for runs in ([run_of(right, "all")], apart):
-        rows = SHALE.rows_of(runs)
-        values = {(int(row.setting[-1]), name): n.value for row, _ in rows for name, n in row.numbers.items()}
-        assert values.pop((2, "blind")) is None
-        said = [r for (_, s, a, _), r in right.items() if s == CLEAN and a in ASPECTS[:12] and r is not None]
-        assert values.pop((6, "perception")) == pytest.approx(sum(said) / len(said))
-        assert values == pytest.approx(expected(right), abs=1e-12)
-        unknown = sum(r is None for r in right.values())
-        assert f"{unknown} of {len(right)} answers have no verdict" in SHALE.tables(rows)[0].to_text()
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

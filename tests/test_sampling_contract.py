@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,14 +12,11 @@ import pytest
 from openai_server import Response, Script, completion, error, serve
 from test_hedge_openai import LEFT, LEFT_ANSWER, PICTURE, adapter, ask, draws, sample
 
-from hedge_tasks.data.answers import Answer, AnswerSet, Refused, Served
+from hedge_tasks.data.answers import Answer, Refused
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.models.hedge_openai import NEUTRAL
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.sampling.series import request_seed
-from hedge_tasks.sampling.store import AnswerStore
 
 pytestmark = pytest.mark.framework
 
@@ -75,17 +71,6 @@ def test_what_the_plan_sets_itself_is_not_left_out() -> None:
     assert "top_k is not supported" in outcome
 
 
-def test_no_top_k_is_0_for_a_server_to_which_it_must_not_be_negative(said: list[str]) -> None:
-    script = Script(lambda body: error(400, "top_k must be non-negative, got -1") if body.get("top_k", 0) < 0 else LEFT)
-    with serve(script) as url:
-        model = adapter(url, num_concurrent=1)
-        assert sample(model, draws(1)) == [STOPPED] * 2
-        assert isinstance(sample(model, draws(1, top_k=5))[0], Answer)
-    assert [body["top_k"] for body in script.bodies] == [-1, 0, 0, 5, 5]
-    assert "refused" not in model.sent_decoding(SamplingPlan().limits())
-    assert not any("its own top_k applies" in line for line in said)
-
-
 # --- the repetition penalty -------------------------------------------------------------------------------------------
 
 
@@ -137,26 +122,6 @@ def test_a_server_that_loads_its_model_is_waited_for_longer_than_the_retries_las
 
 
 # --- one model? -------------------------------------------------------------------------------------------------------
-
-
-def test_every_draw_keeps_who_answered_it(tmp_path: Path) -> None:
-    def reply(body: dict[str, Any]) -> Any:
-        odd = body["seed"] % 2
-        return {**LEFT, "model": f"tiny-{odd}", "provider": f"host {odd}", "system_fingerprint": f"fp_{odd}"}
-
-    drawn = draws(5)
-    request = replace(drawn[0].request, store=tmp_path)
-    rows = [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))]
-    with serve(Script(reply)) as url:
-        model = adapter(url)
-        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
-        [line] = generate_samples(model, rows)
-    expected = [request_seed(draw) % 2 for draw in drawn]
-    assert len(set(expected)) == 2
-    for answers in (AnswerSet.from_json(line), AnswerSet.read(json.loads(line))):
-        assert [a.served for a in answers.answers] == [Served(f"tiny-{i}", f"host {i}", f"fp_{i}") for i in expected]
-    stored = [AnswerStore(tmp_path)[key].served for key in AnswerStore(tmp_path)]
-    assert Counter(stored) == Counter(answer.served for answer in answers.answers)
 
 
 def test_transformers_serve_is_told_to_sample() -> None:
@@ -218,15 +183,6 @@ def test_log_probabilities_above_zero_are_none() -> None:
     [answer] = ask(Script(completion("left", [("left", 0.7)])))
     assert isinstance(answer, Answer)
     assert answer.mean_logprob is None
-
-
-def test_log_probabilities_of_other_tokens_than_the_answers_are_counted() -> None:
-    with serve(Script(LEFT, completion("left", [("right", -0.5)]), completion("left"))) as url:
-        model = adapter(url, num_concurrent=1)
-        sample(model, draws(3))
-    facts = model.sampling_facts()
-    assert (facts["answers_with_tokens"], facts["answers_of_other_tokens"]) == (2, 1)
-    assert server_lines(facts)[-1] == "1 of 2 answers came with log-probabilities of other tokens: they count as none"
 
 
 # --- the border -----------------------------------------------------------------------------------------------------

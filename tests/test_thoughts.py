@@ -17,7 +17,6 @@ from hedge_tasks.data.thoughts import (
     NO_BOUNDARY,
     NO_END,
     NO_TOKENS,
-    OTHER_TOKENS,
     Parts,
     Token,
     answer_of,
@@ -59,14 +58,6 @@ def test_the_answers_tokens_spell_the_answer_and_all_tokens_are_in_one_part(
     assert split_tokens(tokens) == parts
     if not before:
         assert parts.thought == ()
-
-
-@given(st.data(), TEXT.filter(lambda text: bool(text.strip())), TEXT)
-def test_tokens_of_another_text_are_not_taken(data: st.DataObject, answer: str, other: str) -> None:
-    bare = ["".join(text.split()).translate(dict.fromkeys(map(ord, "▁ĠĊ"))) for text in (answer, other)]
-    if bare[0] == bare[1] or has_thought(answer) or not other or not other.isascii():
-        return
-    assert not isinstance(split_tokens(_cut(data, other), answer.strip()), Parts)
 
 
 @pytest.mark.parametrize(
@@ -211,18 +202,3 @@ def test_a_thought_that_was_cut_is_no_answer_in_any_adapter(name: str) -> None:
     health = measure_health([AnswerSet("1", answers[0], (answers[1],))], {})
     assert health.shares[CUT] == 1
     assert any("the thought has no end: 2" in f.text for f in health.findings)
-
-
-def test_log_probabilities_of_other_tokens_are_a_finding_once() -> None:
-    mine, foreign = Answer("left", -0.5, 1), Answer("left", no_logprob=OTHER_TOKENS)
-    server = {"answers_of_other_tokens": 1, "answers_with_tokens": 2}
-    health = measure_health([AnswerSet("1", mine, (foreign,))], {"server": server})
-    texts = [finding.text for finding in health.findings if "other tokens" in finding.text]
-    assert len(texts) == 1
-    assert f"({OTHER_TOKENS}: 1)" in texts[0]
-
-
-def test_what_is_known_of_an_answer_survives_the_file() -> None:
-    answer = in_hf(REPLIES["Qwen3"])
-    assert Answer.read(answer.to_dict()) == answer
-    assert set(answer.to_dict()) >= {"end_logprob", "thought"}

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from test_shared_prefill import FAMILIES, SPECIAL, TOKENIZER, first_prompt, sampler_and_reader, sharpen
 
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding, contrasted
 from hedge_tasks.models.decoding import SharedPrefill
 from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler
@@ -130,22 +130,6 @@ def test_alpha_0_changes_nothing_and_alpha_minus_1_is_the_other_prompt(
     assert len(identities | {tiny(contrast=f"{where}:{shape}:-1:0.1").answer_identity}) == 3
     with pytest.raises(HedgeError, match="needs a shared prefill"):
         sample(tiny(contrast=f"{where}:{shape}:0.5", share_prefill=False), where, pictures)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("vope/writing", "expected PROMPT:OTHER:ALPHA"),
-        ("vope/writing:vope/captoning:1", "did you mean 'captioning'"),
-        ("vope/writing:vope/captioning:much", "alpha must be a number, got 'much'"),
-        ("vope/writing:vope/captioning:nan", "alpha must be a number"),
-        ("vope/writing:vope/captioning:1:1", "beta must be at least 0 and below 1"),
-        ("vope/writing:vope/writing:1", "cannot be contrasted with itself"),
-    ],
-)
-def test_a_wrong_contrast_is_refused_before_a_model_is_loaded(text: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        tiny(contrast=text)
 
 
 def test_a_contrast_is_read_from_a_model_argument() -> None:
