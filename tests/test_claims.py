@@ -128,18 +128,11 @@ def test_spans_are_read_by_place_or_by_text() -> None:
     [
         ({"start": 0, "end": 99}, "0 to 99 is no span of an answer of 8 characters"),
         ({"start": 4, "end": 4}, "4 to 4 is no span"),
-        ({"start": True, "end": 4}, "start: expected an integer, got True"),
         ({"start": 0}, "expected a text, or start and end"),
         ({"text": "A mass."}, "'A mass.' does not stand in the baseline answer"),
         ({"text": "No", "start": 1, "end": 3}, "1 to 3 of the baseline answer is 'o '"),
-        ({"text": " "}, "does not stand in"),
-        ({}, "expected a text, or start and end"),
         ({"text": "No", "label": 2}, "label: expected a number of at most 1 or 'silent', got 2"),
-        ({"text": "No", "label": True}, "got True"),
-        ({"text": "No", "lable": 1}, "label"),
         ({"text": "No", "label": 0, "severity": "major"}, "only what is hallucinated"),
-        ({"text": "No", "label": 1, "severity": "grave"}, "expected 'minor' or 'major'"),
-        ("No", "expected an object"),
     ],
 )
 def test_spans_that_are_none_are_refused(span: object, message: str) -> None:

@@ -142,26 +142,12 @@ def test_bad_input_is_named(backend, arguments, message):
             {"treshold": 0.9},
             "unknown option of clustering backend 'embed' 'treshold', did you mean 'threshold'",
         ),
-        ("nli", {"name": "x"}, "unknown option of clustering backend 'nli' 'name'"),
-        ("exact", {"threshold": 0.9}, "option of clustering backend 'exact' 'threshold'"),
         ("embed", {"threshold": 1.1}, r"threshold must be a number in \[-1, 1\].* got 1.1"),
         ("embed", {"threshold": float("nan")}, "threshold must be"),
-        ("embed", {"threshold": "0.9"}, "threshold must be"),
-        ("embed", {"threshold": True}, "threshold must be"),
         ("embed", {"batch_size": 0}, "batch_size: expected .* got 0"),
-        ("embed", {"model": ""}, "model must be"),
         ("nli", {"rule": "relax"}, "unknown NLI clustering rule 'relax', did you mean 'relaxed'"),
         ("nli", {"dtype": "float8"}, "dtype must be one of float32, float16, bfloat16, got 'float8'"),
-        ("nli", {"batch_size": 1.5}, "batch_size: expected"),
-        ("nli", {"veto": "yes"}, "veto: expected true or false, got 'yes'"),
-        ("nli", {"cache": 1}, "cache: expected true or false, got 1"),
         ("hybrid", {"model": "m"}, "unknown option of clustering backend 'hybrid' 'model', did you mean"),
-        ("hybrid", {"nli_model": ""}, "nli_model must be"),
-        ("hybrid", {"embedding_model": 3}, "embedding_model must be"),
-        ("hybrid", {"threshold": 2}, r"threshold must be a number in \[-1, 1\]"),
-        ("hybrid", {"rule": "stric"}, "unknown NLI clustering rule 'stric', did you mean 'strict'"),
-        ("hybrid", {"veto": None}, "veto: expected true or false, got None"),
-        ("nli", {"model": None}, "model must be"),
     ],
 )
 def test_a_wrong_setting_is_named_before_any_work(name, options, message):
@@ -182,21 +168,13 @@ def test_docstring_examples(module):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (" Yes. ", "yes"),
         ("(“Left\n\t lung”)!", "left lung"),
-        ("STRASSE", "strasse"),
         ("straße", "strasse"),
-        ("ﬁbrosis", "fibrosis"),
         ("ｆｕｌｌ　ｗｉｄｔｈ", "full width"),
         ("cafe\u0301", "café"),
-        ("X-ray", "x-ray"),
         ("5%", "5%"),
-        ("-5", "-5"),
         ("- 5", "5"),
-        (".5", ".5"),
         ("...", "..."),
-        ("?", "?"),
-        ("", ""),
     ],
 )
 def test_normalisation(text, expected):
@@ -349,11 +327,9 @@ def test_a_classifier_that_breaks_its_contract_is_refused(classifier, message):
     "labels",
     [
         ["LABEL_0", "LABEL_1", "LABEL_2"],
-        ["entailment", "not_entailment"],
         ["entailment", "entailment", "neutral"],
         ["contradiction", "neutral", "entailment", "other"],
         ["entailment", "not_entailment", "neutral"],
-        [],
     ],
 )
 def test_a_model_with_other_labels_is_refused(labels):

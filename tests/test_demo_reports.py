@@ -45,15 +45,11 @@ def test_every_wording_is_one_sentence_with_one_meaning() -> None:
         ),
         ("There is a lesion in the upper left quadrant.", "The lower left quadrant looks normal.", 1),
         ("There is a lesion in the upper left quadrant.", "There are no lesions.", 0),
-        ("The scan looks normal.", "The lesion is round.", 0),
         ("The lesion is round.", "The lesions are small.", 1),
         ("The lesion is round. The scan is CT.", "The lesion is irregular.", 0),
-        ("The lesion is round. It is odd.", "The lesions are round.", 2),
         # It contradicts itself: every sentence counts alone.
         ("There are no lesions. The lesion is round.", "The lesion is round.", 2),
-        ("There are no lesions. The lesion is round.", "The lesion is dark.", 0),
         ("I see nothing.", "The lesion is dark.", 1),
-        ("", "The lesion is dark.", 1),
     ],
 )
 def test_what_follows(text: str, sentence: str, expected: int) -> None:

@@ -215,22 +215,7 @@ def claims_in_order(claims, order, n):
 def reordered(evidence, order):
     """The same answers in another order."""
     order = list(order)
-    return Evidence(
-        tuple(evidence.texts[i] for i in order),
-        evidence.n_clean,
-        tuple(evidence.cluster_ids[i] for i in order),
-        evidence.mean_logprobs[order],
-        evidence.n_tokens[order],
-        evidence.relations[np.ix_(order, order)],
-        evidence.cosines[np.ix_(order, order)],
-        evidence.question,
-        evidence.forced,
-        claims_in_order(evidence.claims, order, evidence.n_clean),
-        token_logprobs=evidence.token_logprobs,
-        token_entropies=evidence.token_entropies,
-        relevances=tuple(evidence.relevances[i] for i in order),
-        inside=inside_in_order(evidence, order),
-    )
+    return dataclasses.replace(evidence, texts=tuple(evidence.texts[i] for i in order), **cut(evidence, order))
 
 
 def inside_in_order(evidence, order):
@@ -378,50 +363,41 @@ def test_lexical_disagreement_of_many_answers_is_close_to_that_of_all_pairs():
 # --- needs -----------------------------------------------------------------------------------------------------------
 
 WITHOUT = {
-    "clusters": lambda e: changed(e, cluster_ids=None),
-    "baseline_logprob": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, 0)),
-    "baseline_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, 0)),
-    "clean_logprobs": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, 1)),
-    "clean_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, 1)),
-    "noisy_logprobs": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, -1)),
-    "noisy_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, -1)),
-    "relations": lambda e: changed(e, relations=None),
-    "cosines": lambda e: changed(e, cosines=None),
-    "question": lambda e: changed(e, question=None),
-    "baseline_token_logprobs": lambda e: changed(e, token_logprobs=None),
-    "baseline_token_entropies": lambda e: changed(e, token_entropies=None),
-    "baseline_relevance": lambda e: changed(e, relevances=(None, *e.relevances[1:])),
-    "clean_relevance": lambda e: changed(e, relevances=(e.relevances[0], None, *e.relevances[2:])),
-    "claims": lambda e: changed(e, claims=None),
-    "contradictions": lambda e: changed(e, claims=dataclasses.replace(e.claims, contradicts=False)),
-    "forced_reworded": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
-    "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
-    "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
-    "forced_options": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "option:a"}),
-    "forced_noisy": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if not k.startswith("noisy:")}),
+    "clusters": lambda e: dataclasses.replace(e, cluster_ids=None),
+    "baseline_logprob": lambda e: dataclasses.replace(e, mean_logprobs=with_nan(e.mean_logprobs, 0)),
+    "baseline_tokens": lambda e: dataclasses.replace(e, n_tokens=with_nan(e.n_tokens, 0)),
+    "clean_logprobs": lambda e: dataclasses.replace(e, mean_logprobs=with_nan(e.mean_logprobs, 1)),
+    "clean_tokens": lambda e: dataclasses.replace(e, n_tokens=with_nan(e.n_tokens, 1)),
+    "noisy_logprobs": lambda e: dataclasses.replace(e, mean_logprobs=with_nan(e.mean_logprobs, -1)),
+    "noisy_tokens": lambda e: dataclasses.replace(e, n_tokens=with_nan(e.n_tokens, -1)),
+    "relations": lambda e: dataclasses.replace(e, relations=None),
+    "cosines": lambda e: dataclasses.replace(e, cosines=None),
+    "question": lambda e: dataclasses.replace(e, question=None),
+    "baseline_token_logprobs": lambda e: dataclasses.replace(e, token_logprobs=None),
+    "baseline_token_entropies": lambda e: dataclasses.replace(e, token_entropies=None),
+    "baseline_relevance": lambda e: dataclasses.replace(e, relevances=(None, *e.relevances[1:])),
+    "clean_relevance": lambda e: dataclasses.replace(e, relevances=(e.relevances[0], None, *e.relevances[2:])),
+    "claims": lambda e: dataclasses.replace(e, claims=None),
+    "contradictions": lambda e: dataclasses.replace(e, claims=dataclasses.replace(e.claims, contradicts=False)),
+    "forced_reworded": lambda e: dataclasses.replace(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
+    "forced_blank": lambda e: dataclasses.replace(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
+    "forced_truth": lambda e: dataclasses.replace(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
+    "forced_options": lambda e: dataclasses.replace(e, forced={k: v for k, v in e.forced.items() if k != "option:a"}),
+    "forced_noisy": lambda e: dataclasses.replace(
+        e, forced={k: v for k, v in e.forced.items() if not k.startswith("noisy:")}
+    ),
     **{
-        need: lambda e, names=names: changed(e, inside={k: v for k, v in e.inside.items() if k not in names})
+        need: lambda e, names=names: dataclasses.replace(
+            e, inside={k: v for k, v in e.inside.items() if k not in names}
+        )
         for need, names in INSIDE_ARRAYS.items()
         if not need.startswith("baseline_")
     },
-    "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
-    "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
+    "clean": lambda e: dataclasses.replace(
+        e, texts=(e.texts[0], *e.texts[e.noisy]), n_clean=0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])
+    ),
+    "noisy": lambda e: dataclasses.replace(e, texts=e.texts[: 1 + e.n_clean], **cut(e, range(1 + e.n_clean))),
 }
-
-
-def fields(evidence):
-    return {
-        name: getattr(evidence, name)
-        for name in (
-            *("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens"),
-            *("relations", "cosines", "question", "forced", "claims", "token_logprobs", "token_entropies"),
-            *("relevances", "inside"),
-        )
-    }
-
-
-def changed(evidence, **other):
-    return Evidence(**{**fields(evidence), **other})
 
 
 def cut(evidence, kept):
@@ -432,11 +408,7 @@ def cut(evidence, kept):
         "n_tokens": evidence.n_tokens[kept],
         "relations": evidence.relations[np.ix_(kept, kept)],
         "cosines": evidence.cosines[np.ix_(kept, kept)],
-        "question": evidence.question,
-        "forced": evidence.forced,
         "claims": claims_in_order(evidence.claims, kept, evidence.n_clean),
-        "token_logprobs": evidence.token_logprobs,
-        "token_entropies": evidence.token_entropies,
         "relevances": tuple(evidence.relevances[i] for i in kept),
         "inside": inside_in_order(evidence, kept),
     }

@@ -34,19 +34,10 @@ PROMPT = load_judge_prompt("hedge")
     "reply",
     [
         "supported: false",
-        "Supported: False.",
-        "**supported**: no",
         '"supported": false',
-        "hallucinated: false",
         "Hallucinated = 0",
-        "hallucinated: no, it is right",
-        "hallucinated -> false",
         "verdict: supported by nothing",
-        "Verdict: supported by nothing in the picture.",
-        "verdict: hallucinated in no way",
         "The verdict is supported? No.",
-        "verdict: supported by neither of the two",
-        "Supported: not at all",
         "supported: 1\nhallucinated: 0",
     ],
 )
@@ -193,14 +184,10 @@ DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan
 @pytest.mark.parametrize(
     "change",
     [
-        {"sampling": {}},
         {"sampling": 5},
         {"sampling": {**DEFINITION["sampling"], "perturbation": 5}},
         {"sampling": {**DEFINITION["sampling"], "temperature": "x"}},
-        {"prompt": 5},
         {"prompt": {"user": 5}},
-        {"task": 5},
-        {"model": []},
         {"extra": 1},
     ],
 )

@@ -55,7 +55,6 @@ class Fixed:
 @pytest.mark.parametrize(
     ("spec", "settings"),
     [
-        ("rule", [{"name": "rule"}]),
         (
             "llm:model=Qwen/Qwen3-8B,temperature=0.5,max_tokens=64,thinking=true,url=http://localhost:8000/v1",
             [
@@ -69,10 +68,7 @@ class Fixed:
                 }
             ],
         ),
-        ('{"name": "rule", "fallback": "llm"}', [{"name": "rule", "fallback": "llm"}]),
         ('["rule", {"name": "llm", "model": "x"}]', [{"name": "rule"}, {"name": "llm", "model": "x"}]),
-        ({"name": "rule"}, [{"name": "rule"}]),
-        (["rule", "llm:model=x"], [{"name": "rule"}, {"name": "llm", "model": "x"}]),
         ("labels:path=a.csv,scheme=none", [{"name": "labels", "path": "a.csv", "scheme": None}]),
     ],
 )
@@ -85,33 +81,15 @@ def test_a_judge_is_named_in_several_ways(spec: Any, settings: list[dict[str, An
     [
         ("ruel", "unknown judge 'ruel', did you mean 'rule'"),
         ("llm:modle=x", "unknown option of judge 'llm' 'modle', did you mean 'model'"),
-        ("llm:promt=hedge", "did you mean 'prompt'"),
-        ("llm:prompt=hegde", "unknown judge prompt 'hegde', did you mean 'hedge'"),
-        ("llm:model", "expected name:key=value"),
         ("llm:model=a,model=b", "given twice"),
-        ("llm:temperature=warm", "temperature: expected a number"),
         ("llm:temperature=nan", "temperature: expected a number"),
         ("llm:concurrency=0", "concurrency: expected an integer of at least 1"),
-        ("llm:thinking=1", "thinking: expected true or false"),
-        ("llm:asks=true", "asks: expected an integer"),
-        ("llm:model=", "model: expected a text"),
         ("llm:images=true", "shows none"),
         ("llm:prompt=vope_relevance,images=false", "cannot do without"),
         ("llm:url=ftp://x", "url: expected something like"),
-        ("hf:dtype=float23", "did you mean 'float32'"),
-        ("hf:batch_size=0", "batch_size"),
-        ("labels", "path"),
-        ("labels:path=x,scheme=medhalmark", "did you mean 'medhallmark'"),
-        ("", "'name' is missing; there are"),
         ("{", "not valid JSON"),
-        ("{}", "'name' is missing"),
-        ("[]", "expected a name"),
-        (7, "expected a name"),
-        ({"model": "x"}, "'name' is missing"),
         ({"name": "panel", "judges": ["rule"]}, "at least two"),
-        ({"name": "panel", "judges": "rule"}, "is a list"),
         ({"name": "panel", "judges": ["rule", "rule"]}, "there twice"),
-        ({"name": "panel"}, "judges"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_nearest_valid_one(spec: Any, words: str) -> None:
@@ -203,20 +181,13 @@ def test_ids_that_do_not_match_are_errors_that_name_them(labelled: Callable[...,
     ("rows", "options", "words"),
     [
         (['{"id": 1, "label": 2}'], {}, ":1: label is 2; expected 1"),
-        (['{"id": 1, "label": true}'], {}, ":1: label is True"),
         (['{"id": 1, "label": "maybe"}'], {}, "'maybe'"),
-        (['{"id": 1, "label": []}'], {}, "expected 1"),
         (['{"id": 1}'], {}, "no 'label'; there are id"),
-        (['{"label": 1}'], {}, "id: expected a text, got None"),
-        (['{"id": {}, "label": 1}'], {}, "id: expected a text"),
         (['{"id": 1, "label": "x"}'], {"scheme": "shale"}, "none of without, with, unclear"),
         (["[]"], {}, "expected a JSON object"),
-        (["{"], {}, "not valid JSON"),
         ([], {}, "no labels in it"),
         (["id,label", "1"], {"name": "l.csv"}, "expected 2 columns"),
-        (["id,label", "1,1,1"], {"name": "l.csv"}, "expected 2 columns"),
         (["id,id", "1,1"], {"name": "l.csv"}, "names a column twice"),
-        (["id,label", '1,"1'], {"name": "l.csv"}, "not valid CSV"),
     ],
 )
 def test_a_damaged_file_of_labels_is_named_with_its_line(

@@ -128,10 +128,8 @@ def test_a_case_whose_image_is_missing_is_not_asked_and_one_whose_image_cannot_b
     [
         ("medhallmark", {"category": "critical"}, 1, "critical"),
         ("medhallmark", {"category": "correct"}, 0, "correct"),
-        ("shale", {"verdict": "with"}, 1, "with"),
         ("shale", {"verdict": "without"}, 0, "without"),
         ("shale", {"verdict": "unclear"}, None, "unclear"),
-        ("hedge_binary", {"verdict": "supported"}, 0, None),
     ],
 )
 def test_every_prompt_has_its_own_outcomes(prompt: str, reply: dict[str, str], label: int, category: str) -> None:

@@ -130,7 +130,6 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
     ("changes", "words"),
     [
         ({"again": ...}, "again: missing"),
-        ({"sytem": []}, "did you mean 'system'"),
         ({"images": "often"}, "images: expected 'never', 'optional' or 'required'"),
         (
             {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 2}]},
@@ -143,9 +142,6 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
         ),
         ({"examples": [{"case": {"answer": "x"}, "reply": {"verdict": "maybe"}}]}, "no reply of the schema"),
         ({"examples": [{"case": {"image": "x"}, "reply": {"verdict": "yes"}}]}, "are no fields"),
-        ({"fields": [{"case": "image", "name": "x", "required": True}]}, r"fields\[0\].case: expected 'question'"),
-        ({"schema": []}, "mine"),
-        ({"system": 7}, "mine"),
     ],
 )
 def test_a_prompt_file_that_contradicts_itself_is_refused(changes: dict[str, object], words: str) -> None:
@@ -204,17 +200,11 @@ def test_a_verdict_that_stands_in_the_judged_answer_is_not_the_judges() -> None:
     [
         ("Without Hallucination, a cat is there.", SHALE, "without"),
         ("With Hallucination, there is no dog.", SHALE, "with"),
-        ("Unclear, it declines.", SHALE, "unclear"),
-        ('{"verdict": "with hallucination"}', SHALE, "with"),
         ("A. 3\nB. Dogs are common in parks.", RELEVANCE, "3"),
-        ("A. The relevance score: 2\nB. because", RELEVANCE, "2"),
-        ("Score: 1", RELEVANCE, "1"),
         ('{"score": 3}', RELEVANCE, "3"),
-        ('{"score": "2"}', RELEVANCE, "2"),
         ('{"score": 1.0}', RELEVANCE, "1"),
         ("Catastrophic Hallucination", LEVELS, "catastrophic"),
         ('{"category": "Prompt-induced Hallucinations"}', LEVELS, "prompt_induced"),
-        ('{"category": "Correct Statements"}', LEVELS, "correct"),
     ],
 )
 def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: JudgePrompt, outcome: str) -> None:
@@ -225,15 +215,10 @@ def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: Judg
     ("text", "prompt"),
     [
         ("With Hallucination/Without Hallucination/Unclear", SHALE),
-        ("3.5", RELEVANCE),
         ("Score: 2.5", RELEVANCE),
         ('{"score": 2.5}', RELEVANCE),
         ('{"score": 4}', RELEVANCE),
         ('{"score": true}', RELEVANCE),
-        ('{"score": NaN}', RELEVANCE),
-        ('{"score": Infinity}', RELEVANCE),
-        ("1-3", RELEVANCE),
-        ('{"category": "bad"}', LEVELS),
     ],
 )
 def test_a_category_that_is_none_is_unreadable(text: str, prompt: JudgePrompt) -> None:

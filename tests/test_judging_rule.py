@@ -104,26 +104,15 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
 @pytest.mark.parametrize(
     ("question", "answer", "means"),
     [
-        (PNEUMOTHORAX, "Yes.", "yes"),
-        (PNEUMOTHORAX, "YES", "yes"),
-        (PNEUMOTHORAX, "Yes, there is a large pneumothorax on the left.", "yes"),
         (PNEUMOTHORAX, "Answer: yes", "yes"),
-        (PNEUMOTHORAX, "The answer is no.", "no"),
         (PNEUMOTHORAX, "Based on the image, no, there is none.", "no"),
         (PNEUMOTHORAX, "There is no pneumothorax.", "no"),
-        (PNEUMOTHORAX, "There isn’t a pneumothorax", "no"),
-        (PNEUMOTHORAX, "No evidence of pneumothorax", "no"),
-        (PNEUMOTHORAX, "A pneumothorax cannot be seen here; it is absent.", "no"),
         (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
         (PNEUMOTHORAX, "The X-ray shows a pneumothorax.", "yes"),
         (PNEUMOTHORAX, "The heart is large. So, yes.", "yes"),
-        (PNEUMOTHORAX, "false", "no"),
         ("Are the lateral ventricles visible?", "Not visible", "no"),
-        ("Is the scan normal?", "the scan looks normal", "yes"),
         ("Is the scan normal?", "the scan is not normal", "no"),
-        ("Is the scan normal?", "It is abnormal.", "no"),
         ("Is there any abnormality?", "The image is unremarkable.", "no"),
-        ("Is there any abnormality?", "There is an abnormality.", "yes"),
         ("Is the heart enlarged?", "The heart is enlarged.", "yes"),
     ],
 )
@@ -138,10 +127,8 @@ def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, mean
         "This is a chest X-ray.",
         "There may be a pneumothorax.",
         "I cannot see the image and therefore cannot determine this.",
-        "It is not clear whether there is a pneumothorax.",
         "100 %",
         "What is a pneumothorax, and how is it treated?",
-        "Please choose from the following two options: [yes, no]",
         "The lungs, the heart and the ribs",
     ],
 )
@@ -176,8 +163,6 @@ def test_a_number_is_a_wrong_answer_where_yes_or_no_was_asked_for(answer: str) -
     [
         ("", "empty-answer"),
         ("What is the most likely diagnosis?", "empty-answer"),
-        ("Human: I have a cough and a fever.", "empty-answer"),
-        ("I'd like to see an axial image.", "empty-answer"),
         ("I cannot see the image.", "declined"),
         ("It is difficult to determine the location.", "declined"),
     ],
@@ -192,14 +177,10 @@ def test_an_answer_that_claims_nothing_is_a_verdict_without_a_label(answer: str,
     ("question", "answer", "expected", "by"),
     [
         ("Name one organ that is captured by this image.", "The bladder, a hollow organ.", None, "one-of-many"),
-        ("Point out the specific organ visible in the provided image.", "the bladder", None, "one-of-many"),
         ("What structures are visible in this image?", "a tooth and the sinuses", None, "one-of-many"),
         ("Name one organ that is captured by this image.", "the intestine", 0, "equal"),
-        ("Name one organ that is captured by this image.", "2019-01-18", 1, "different"),
         ("Name one organ that is captured by this image.", "Yes", 1, "wrong-type"),
         ("Which organ is affected in this image?", "the bladder", 1, "different"),  # singles one out
-        ("What organ system is shown?", "the bladder", 1, "different"),
-        ("Which organ is it?", "the bladder", 1, "different"),
     ],
 )
 def test_a_reference_that_is_one_of_many_rules_nothing_out(
@@ -214,11 +195,9 @@ def test_a_reference_that_is_one_of_many_rules_nothing_out(
     [
         ("The polyp is less than 5mm in size.", "The polyp is approximately 5-10mm in size.", 1),
         ("The polyp is greater than 20mm in size.", "The polyp is 11-20 mm in size.", 1),
-        ("The polyp is >20mm in size.", "It measures 25 mm.", None),
         ("5 to 10 mm", "8 mm", None),
         ("3 cm", "29 mm", None),
         ("3 cm", "8 mm", 1),
-        ("11-20mm and >20mm", "11-20mm", 1),
         ("6.5 x 6.4 cm", "2 x 2 cm", 1),
     ],
 )
@@ -248,15 +227,11 @@ def test_the_options_that_a_model_repeats_do_not_count() -> None:
     ("reference", "answer", "expected"),
     [
         ("2", "There are two lesions.", 0),
-        ("two", "2", 0),
         ("two", "I can see 3 lesions in two lobes", 1),
-        ("one", "a single lesion", 0),
         ("0", "no lesions", 0),
-        ("zero", "none", 0),
         ("one", "There are several lesions", 1),
         ("four", "There are several lesions", None),
         ("two", "one or two", 1),
-        ("two", "The lesions are in the liver", None),
     ],
 )
 def test_counts(reference: str, answer: str, expected: int | None) -> None:
@@ -269,29 +244,15 @@ def test_counts(reference: str, answer: str, expected: int | None) -> None:
 @pytest.mark.parametrize(
     ("question", "reference", "answer"),
     [
-        ("Where is the lesion?", "left frontal lobe", "the lesion is in the left frontal lobe"),
         ("Where is the lesion?", "left frontal lobe", "Frontal lobe, on the left hand side"),
-        ("Where is the lesion?", "R frontal lobe", "the right frontal lobe"),
         ("What modality was used?", "chest x-ray", "a chest radiograph"),
-        ("What modality was used?", "X ray", "This is an Xray."),
-        ("What modality was used?", "xr", "plain film"),
-        ("What modality was used?", "CT", "a CAT scan"),
         ("What modality was used?", "Computed Tomography", "ct"),
-        ("What modality was used?", "mri", "Magnetic resonance imaging was used."),
-        ("What plane is this?", "axial plane", "Axial"),
         ("Where is the mass?", "head of the pancreas", "The mass is in the pancreatic head."),
-        ("Which organs are shown?", "liver, spleen", "The spleen and the liver are shown."),
         ("Which organ is it?", "liver or spleen", "the spleen"),
-        ("Which side is abnormal?", "both", "the left and the right side"),
         ("Which side is abnormal?", "right side", "the right lung"),
-        ("Which lung is clearer?", "left", "The left lung appears clearer compared to the right lung."),
-        ("How large is it?", "3.4 cm", "about 3.4cm"),
         ("What is it?", "gallstones", "a gallstone"),
         ("What is it?", "4th ventricle", "the fourth ventricle"),
-        ("Where is it?", "maxillary sinuses", "the maxillary sinus"),
         ("Is this a CT or an MRI?", "MRI", "Yes, an MRI was used. It is a common method."),
-        ("What is shown?", "hemorrhage", "haemorrhage"),
-        ("What is shown?", "ｏｅｄｅｍａ", "Edema"),
     ],
 )
 def test_supported_labels(question: str, reference: str, answer: str) -> None:
@@ -303,15 +264,10 @@ def test_supported_labels(question: str, reference: str, answer: str) -> None:
     [
         ("Where is the lesion?", "left frontal lobe", "the lesion is in the right frontal lobe", "conflict"),
         ("Where is the lesion?", "left", "left and right", "conflict"),
-        ("Where is the lesion?", "left", "on the left and on the right", "conflict"),
         ("Where is the lesion?", "upper left", "lower left", "conflict"),
         ("What modality was used?", "MRI", "This is a CT scan of the head.", "conflict"),
-        ("Is this a CT or an MRI?", "MRI", "This is a CT scan.", "conflict"),
-        ("What is the sex?", "female", "The patient is male.", "conflict"),
         ("Which organ is it?", "liver", "spleen", "different"),
-        ("Which organ is it?", "liver", "It is not the liver.", "negated"),
         ("Which organ is it?", "left kidney", "left thalamus", "different"),
-        ("Which organ is it?", "liver or spleen", "the heart", "different"),
     ],
 )
 def test_hallucinated_labels(question: str, reference: str, answer: str, by: str) -> None:
@@ -386,16 +342,10 @@ def test_verdicts_come_in_the_order_of_the_cases_and_do_not_depend_on_each_other
 @pytest.mark.parametrize(
     "unit",
     [
-        "yes ",
         "no, ",
-        "a",
-        "'",
         "1.1.",
-        "9",
         "\ufdfa",
-        "not ",
         "x ray ",
-        "or liver ",
     ],  # U+FDFA normalises to 18 characters
 )
 def test_a_very_long_answer_is_judged_in_linear_time(unit: str) -> None:

@@ -92,10 +92,7 @@ def test_auroc_is_a_number_or_a_reason(rows: list[tuple[str, int]]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"backend": "nil"}, "unknown clustering backend 'nil', did you mean 'nli'"),
         ({"backend": "embed", "treshold": 0.9}, "'treshold', did you mean 'threshold'"),
-        ({"backend": "embed", "threshold": 2}, "threshold must be a number in"),
-        ({"backend": "nli", "rule": "lax"}, "'lax'"),
         ({"backend": "exact", "with_question": "yes"}, "with_question: expected true or false, got 'yes'"),
     ],
 )

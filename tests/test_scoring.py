@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.detectors import discrete_semantic_entropy, radflag, semantic_entropy, vase
-from hedge_tasks.detectors.builtin.lexical import lexical_disagreement
 from hedge_tasks.detectors.distribution import semantic_distribution
 
 INF, NAN = math.inf, math.nan
@@ -158,29 +157,16 @@ def test_a_huge_alpha_gives_the_limit_and_no_warning():
     [
         (lambda: semantic_distribution([]), "cluster_ids is empty"),
         (lambda: semantic_distribution([0, 1], [-1.0]), "mean_logprobs has length 1, but there are 2"),
-        (lambda: semantic_distribution([0, 1], []), "mean_logprobs is empty"),
-        (lambda: semantic_distribution([0, 1], [[-1.0, -1.0]]), "mean_logprobs must have one dimension"),
         (lambda: semantic_distribution([0, 1], [-1.0, NAN]), r"mean_logprobs\[1\] is NaN"),
         (lambda: semantic_distribution([0, 1], [None, -1.0]), r"mean_logprobs\[0\] is NaN or missing"),
-        (lambda: semantic_distribution([0, 1], ["a", "b"]), "mean_logprobs must be numbers"),
         (lambda: semantic_entropy([0, 1], [-1.0, INF]), r"mean_logprobs\[1\] is \+inf"),
         (lambda: semantic_entropy([0, 1], [-INF, -INF]), "all -inf"),
         (lambda: semantic_distribution([0, 1], support=[0]), r"support lacks the ids \[1\]"),
         (lambda: semantic_distribution([0, 1], support=[0, 1, 1]), "support has duplicate"),
-        (lambda: semantic_distribution([0, [1]]), r"cluster_ids\[1\] is not hashable"),
         (lambda: semantic_distribution([0, NAN]), r"cluster_ids\[1\] is NaN"),
-        (lambda: discrete_semantic_entropy([]), "cluster_ids is empty"),
-        (lambda: radflag(0, []), "clean_ids is empty"),
         (lambda: radflag(NAN, [0]), "baseline_id.* is NaN"),
-        (lambda: vase([], [0]), "clean_ids is empty"),
         (lambda: vase([0], []), "noisy_ids is empty"),
-        (lambda: vase([0], [0], [-1.0, -2.0]), "clean_logprobs has length 2"),
-        (lambda: vase([0], [0, 1], None, [-1.0]), "noisy_logprobs has length 1"),
-        (lambda: vase([0], [0], [-1.0], [NAN]), r"noisy_logprobs\[0\] is NaN"),
         (lambda: vase([0], [0], alpha=NAN), "alpha must be a finite number"),
-        (lambda: vase([0], [0], alpha=INF), "alpha must be a finite number"),
-        (lambda: lexical_disagreement([]), "clean_answers is empty"),
-        (lambda: lexical_disagreement("yes"), "got one string"),
     ],
 )
 def test_bad_input_is_named(call, message):

@@ -75,16 +75,11 @@ def test_the_sample_of_the_readme_is_read(shared_data: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"task": "Essay"}, "unknown task 'Essay'"),
         ({"ground_truth": None}, "'ground_truth' is missing"),
         ({"ground_truth": "maybe"}, "'maybe'"),
-        ({"instruction": " "}, "'instruction' is missing"),
         ({"images": ["a.jpg", "b.jpg"]}, "expected one image"),
-        ({"images": {"a": 1}}, "expected one image"),
         ({**MCQ, "Ground Truth Option": "(E)"}, "the right option 'E' is none"),
         ({**MCQ, "ground_truth": "a kiwi"}, "'a kiwi' is none"),
-        ({**MCQ, "Ground Truth Option": "(A)", "instruction": "Which?"}, "is none of the question's"),
-        ({"evaluation_dimension": True}, "'evaluation_dimension' is missing"),
     ],
 )
 def test_a_row_that_makes_no_sense_is_named(changes: dict[str, Any], complaint: str) -> None:
