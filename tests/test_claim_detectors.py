@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.claims import CONTRADICTION, ENTAILMENT, NEUTRAL
@@ -119,7 +119,7 @@ def test_every_detector_of_claims_is_its_formula(seed: int) -> None:
         assert found == pytest.approx(np.array([one[name] for one in wanted]), abs=1e-11), name
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.permutations(range(6)))
 def test_the_order_of_the_draws_does_not_matter(order: list[int]) -> None:
     evidence = evidence_of(1, n=6)

@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from openai_server import Response, Script, completion, serve
 
@@ -141,7 +141,7 @@ def test_a_distribution_over_some_of_the_options_is_none() -> None:
 # --- two orders -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(
     st.lists(st.text("abc xyz", min_size=1).map(str.strip).filter(bool), min_size=2, max_size=6),
     st.sampled_from(["{}. {}", "({}) {}", "{}) {}", "{}: {}"]),

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.clustering import (
@@ -106,7 +106,7 @@ def test_clusters_are_those_of_merging_with_all_relations_known(rule, veto, weig
     assert len(seen) > 15
 
 
-@pytest.mark.slow
+@settings(max_examples=12)
 @given(st.integers(0, 10**6), st.randoms(use_true_random=False))
 def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions(seed, rng):
     shuffled, asked = rng.sample(TEXTS, len(TEXTS)), ([], [])

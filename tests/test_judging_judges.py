@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -225,7 +225,7 @@ def test_the_category_is_that_of_the_judges_in_the_majority() -> None:
     assert panel.judge(cases("x"))[0].category == "minor"
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from("abc")))
 def test_a_majority_is_more_than_half(values: list[str]) -> None:
     winners = [value for value in set(values) if 2 * values.count(value) > len(values)]

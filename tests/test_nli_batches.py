@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.clustering import nli_model
@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 from nli_models import deberta, save, texts  # noqa: E402
 
 
-@pytest.mark.slow
+@settings(max_examples=15)
 @given(st.lists(st.integers(1, 4 * TOKENS_OF_A_PAIR), max_size=40), st.integers(1, 12))
 def test_batches_hold_every_pair_once_and_keep_both_limits(lengths, batch_size):
     pairs = [(str(i), "x") for i in range(len(lengths))]

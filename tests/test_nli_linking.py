@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.clustering import NliClustering, Relation, cluster_by_nli
@@ -166,7 +166,7 @@ def labelled_texts(draw):
     return texts, {(a, b): labels[i * n + j] for i, a in enumerate(texts) for j, b in enumerate(texts)}
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(labelled_texts(), st.sampled_from(sorted(RULES)), st.booleans(), st.randoms(use_true_random=False))
 def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions(labelled, rule, veto, rng):
     texts, labels = labelled
@@ -178,7 +178,7 @@ def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions
     assert first.asked == second.asked
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(labelled_texts(), st.sampled_from(sorted(RULES)))
 def test_with_veto_no_cluster_holds_a_contradiction_and_none_crosses_a_component(labelled, rule):
     texts, labels = labelled

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows_of
 
@@ -70,7 +70,7 @@ def test_answers_of_probability_zero() -> None:
         score_answers(AnswerSet("q", Answer("a"), (impossible, impossible)), clustering="exact")
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(["a", "ab", "abc"]), st.sampled_from([0, 1])), min_size=2, max_size=16))
 def test_auroc_is_a_number_or_a_reason(rows: list[tuple[str, int]]) -> None:
     scores = [score_answers(answer_set(c, "", label=y, id=str(i)), clustering="exact") for i, (c, y) in enumerate(rows)]

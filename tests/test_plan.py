@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -24,7 +24,7 @@ def test_default_is_the_papers_protocol() -> None:
     assert {d.perturbation for d in draws[11:]} == {"hedge"}
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.integers(1, 12), st.integers(1, 12), st.text())
 def test_more_draws_keep_the_first_ones(n: int, more: int, document: str) -> None:
     few, many = SamplingPlan(n=n).draws(document), SamplingPlan(n=n + more).draws(document)

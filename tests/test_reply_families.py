@@ -121,8 +121,7 @@ def shares(outcomes: list[str]) -> dict[str, float | None]:
     return found
 
 
-@pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     st.lists(st.sampled_from(["supported", "hallucinated", "declined", "cut off", "failed", "undecided"]), min_size=1)
 )

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.detectors import discrete_semantic_entropy, radflag, semantic_entropy, vase
@@ -71,7 +71,7 @@ def test_a_single_cluster_has_exactly_zero_entropy(n):
     assert is_plus_zero(discrete_semantic_entropy([4] * n))
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(samples)
 def test_entropy_equals_brute_force_and_is_bounded(sample):
     cluster_ids, lps = zip(*sample, strict=True)
@@ -82,7 +82,7 @@ def test_entropy_equals_brute_force_and_is_bounded(sample):
     assert math.copysign(1.0, got) == 1.0
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(samples, st.permutations(range(-3, 7)), st.randoms(use_true_random=False), st.floats(-50, 50))
 def test_entropy_ignores_names_of_clusters_order_of_answers_and_a_common_factor(sample, names, rng, shift):
     cluster_ids, lps = zip(*sample, strict=True)
@@ -102,7 +102,7 @@ def test_radflag_is_the_share_of_disagreeing_answers(clean, expected):
     assert radflag(0, clean) == expected
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(ids, st.lists(ids, min_size=1, max_size=15), st.permutations(range(-3, 7)), st.randoms(use_true_random=False))
 def test_radflag_is_bounded_and_ignores_names_and_order(baseline, clean, names, rng):
     got = radflag(baseline, clean)
@@ -115,7 +115,7 @@ def test_radflag_is_bounded_and_ignores_names_and_order(baseline, clean, names, 
 # --- VASE ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(ids, samples, samples, st.floats(-3, 3))
 def test_vase_equals_brute_force_and_is_bounded(baseline, clean, noisy, alpha):
     (c, clp), (d, dlp) = zip(*clean, strict=True), zip(*noisy, strict=True)
@@ -124,7 +124,7 @@ def test_vase_equals_brute_force_and_is_bounded(baseline, clean, noisy, alpha):
     assert 0.0 <= got <= math.log(len({baseline, *c, *d})) + 1e-11
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(ids, samples, samples, st.permutations(range(-3, 7)), st.floats(-50, 50))
 def test_vase_ignores_names_of_clusters_order_of_answers_and_a_common_factor(baseline, clean, noisy, names, shift):
     (c, clp), (d, dlp) = zip(*clean, strict=True), zip(*noisy, strict=True)

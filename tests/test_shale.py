@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from datasets import Dataset
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from rows import rows_of
@@ -217,7 +217,7 @@ _answers = st.lists(
 )
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(_answers)
 def test_the_resistance_rate_is_the_formula(answers: list[tuple[str, str, int | None]]) -> None:
     for name, scenarios in (("resistance_crp", ("crp",)), ("resistance_rate", NOISY_SCENARIOS)):

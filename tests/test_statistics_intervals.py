@@ -112,12 +112,11 @@ def test_a_group_that_carries_a_class_has_no_interval():
 # --- intervals -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=4, max_size=30),
     st.booleans(),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_an_interval_is_ordered_and_flips_with_score_or_label(pairs, by_group):
     scores, labels = np.array(pairs, dtype=float).T
     groups = [i % 7 for i in range(len(pairs))] if by_group else None

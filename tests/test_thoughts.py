@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai_server import completion
 from thinking_replies import REPLIES, ThinkingReply
@@ -42,7 +42,7 @@ def _cut(data: st.DataObject, text: str) -> list[Token]:
     return [Token(piece, data.draw(st.floats(-20, 0))) for piece in pieces]
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.data(), MARKS, TEXT, TEXT.filter(lambda text: bool(text.strip())))
 def test_the_answers_tokens_spell_the_answer_and_all_tokens_are_in_one_part(
     data: st.DataObject, marks: tuple[str, str], thought: str, answer: str

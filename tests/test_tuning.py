@@ -70,8 +70,7 @@ def scored_at(sets: list[AnswerSet], threshold: float, alpha: float = 1.0) -> li
     return [score_clustered(a, alpha=alpha) for a in cluster_answer_sets(sets, backend(threshold))]
 
 
-@pytest.mark.slow
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=6)
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 1.0, 2.5]), st.floats(LOW, HIGH))
 def test_the_profile_has_the_scores_of_every_threshold(
     seed: int, logprobs: bool, alpha: float, threshold: float
