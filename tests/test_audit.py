@@ -81,15 +81,6 @@ def test_a_stratum_stands_alone_from_five_labels_on(none: int, strata: int) -> N
     assert all(abs(take - 50 * size / 200) < 1 for take, size in zip(found.take, sizes, strict=True))
 
 
-def test_every_document_has_nearly_the_same_chance() -> None:
-    strata, counts = strata_of([1] * 13 + [0] * 31, 20), np.zeros(44)
-    for seed in range(600):
-        drawn = strata.drawn(random.Random(seed))
-        assert len(set(drawn)) == 20
-        counts[drawn] += 1
-    assert counts / 600 == pytest.approx(np.full(44, 20 / 44), abs=0.1)
-
-
 def test_a_plan_tells_people_nothing(tmp_path: Path) -> None:
     run, _ = misjudged()
     plan = make_plan(run, n=60)
@@ -311,33 +302,3 @@ def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:
     parts = {measure.name: measure for measure in installed_measures("medhallu")}
     by_level = next(measure for name, measure in parts.items() if name.startswith("f1_easy"))
     assert not by_level.estimate(records, None, ExpertLabels(np.zeros(60, dtype=np.int64), tuple(said))).defined
-
-
-# --- the suites -------------------------------------------------------------------------------------------------------
-
-
-def suite_of(name: str) -> dict[str, Any]:
-    return {measure.name: measure for measure in installed_measures(name)}
-
-
-def by_all(records: Any, truth: list[int | None]) -> ExpertLabels:
-    return ExpertLabels(np.zeros(len(records), dtype=np.int64), tuple(WORDS[label] for label in truth))
-
-
-@pytest.mark.parametrize(
-    ("suite", "name", "why"),
-    [
-        ("medhallmark", "medihall", "categories"),
-        ("shale", "resistance_rate", "pairs of answers"),
-        ("vope", "hal_d", "objects"),
-        ("medhallu", "f1_easy", "a part of the documents"),
-    ],
-)
-def test_numbers_that_experts_do_not_correct_say_why(suite: str, name: str, why: str) -> None:
-    measures = suite_of(suite)
-    measure = next(m for key, m in measures.items() if key.startswith(name))
-    records = [{"said": 1, "truth": 1, "row": 1, "value": 1.0, "right": 1, "group": 1}]
-    number = measure.estimate(records, None, by_all(records, [0]))
-    assert not number.defined
-    assert str(number.reason).startswith("not corrected by experts: ")
-    assert why in str(number.reason)

@@ -15,7 +15,6 @@ from openai_server import serve
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
 from hedge_tasks.registry import Registration
-from hedge_tasks.runs.claim_files import read_labels
 from hedge_tasks.runs.run_files import load_run
 
 ANSWERS = [
@@ -95,30 +94,6 @@ def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys
 
 
 @pytest.mark.slow
-def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # Units of their own: half a sentence.
-    lines = [
-        {"id": "a", "claims": [{"text": "mass is seen", "label": 0}]},
-        {"id": "c", "claims": [{"text": "A clip.", "label": 1}]},
-    ]
-    labels = written(tmp_path / "labels.jsonl", lines)
-    out, _ = asked(capsys, answers, "--labels", labels, "--json")
-    facts = json.loads(out)
-    assert (facts["labels"], facts["labelled"], facts["hallucinated"]) == ("a file of labels", 2, 1)
-    run = load_run(answers)
-    assert sorted(read_labels(labels, run.answer_sets)) == ["a", "c"]
-    for wrong, message in (
-        ([{"id": "z", "claims": []}], "no answer with the id 'z'"),
-        ([lines[0], lines[0]], "labelled twice"),
-        ([{"id": "a"}], "expected the id of an answer and its claims"),
-        ([{"id": "a", "claims": [{"text": "cow"}]}], "'cow' does not stand in the baseline answer"),
-        ([], "no labels in it"),
-    ):
-        _, err = asked(capsys, answers, "--labels", written(tmp_path / "wrong.jsonl", wrong), code=2)
-        assert message in err
-
-
-@pytest.mark.slow
 def test_atomic_claims_and_a_judge_by_one_server(
     answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -172,18 +147,6 @@ def test_the_page_shows_every_claim_with_its_label_and_what_draws_say(page: str)
     assert page.count(" flagged") - page.count("at least the threshold") >= 2
     details = page[page.index('id="' + claims[0][3]) :]
     assert re.search(r"(Supporting|Silent): [12] samples?", details)
-
-
-def test_the_page_is_one_file_and_texts_stay_texts(page: str) -> None:
-    assert "A &lt;b&gt;rib&lt;/b&gt; is broken." in page
-    assert "<b>rib</b>" not in page
-    assert not re.search(r"""(src|href)=["']https?:""", page)
-    assert "Content-Security-Policy" in page
-    data = re.search(r'<script type="application/json" id="claim-data">(.*?)</script>', page)
-    assert data is not None
-    found = json.loads(data[1])
-    assert len(found["scores"]) == len(found["labels"]) == 15
-    assert found["threshold"] in found["scores"]
 
 
 def test_claims_that_overlap_keep_every_character_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

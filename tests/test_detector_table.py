@@ -9,16 +9,14 @@ import pytest
 from finished_runs import finished_run
 
 from hedge_tasks.clustering.nli import NliClustering
-from hedge_tasks.detectors.base import INSIDE
 from hedge_tasks.detectors.evidence import evidence_of, relation_matrices
-from hedge_tasks.detectors.pipeline import USUAL, score_clustered
+from hedge_tasks.detectors.pipeline import score_clustered
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.runs.scorers import scorer_of
-from hedge_tasks.sampling.forced import PASSES
 
 RUN = finished_run(60)
 SCORER = scorer_of(RUN, None)
@@ -57,33 +55,6 @@ def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pyte
     # A classifier of one's own tells relations, not probabilities.
     scored = score_all(clustered, NliClustering(classifier=lambda pairs: []), ("kle",))
     assert all(scores["kle"] is None for scores in scored)
-
-
-@pytest.mark.slow
-def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
-    table = detector_table(RUN, SCORER, names(), blind=False)
-    assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
-    of_tokens = {"baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"}
-    kept = {"relations", "cosines", "claims", *of_tokens, *PASSES, *INSIDE}
-    cannot = {n for n in names() if get(n).needs & kept}
-    assert set(table.left_out) == cannot | {"length"}
-    assert all("there are no" in table.left_out[name] for name in cannot - {"image_ratio", "reworded_msp"})
-    assert "there is no log-probability of the baseline answer on a blank" in table.left_out["image_ratio"]
-    assert table.left_out["length"] == "every document has the same score"
-    scores = SCORER.score(RUN.answer_sets)
-    rows = {row.detector: row for row in table.rows}
-    for name in USUAL:
-        assert rows[name].estimate == detection_auroc(scores, name)
-    assert {n: rows[n].draws for n in ("msp", "se", "vase", "radflag_noisy")} == {
-        "msp": 0,
-        "se": 6,
-        "vase": 12,
-        "radflag_noisy": 6,
-    }
-    assert rows["se"].difference is None
-    assert rows["vase"].difference.difference == pytest.approx(rows["vase"].estimate.value - rows["se"].estimate.value)
-    values = [row.estimate.value for row in table.rows]
-    assert values == sorted(values, reverse=True)
 
 
 @pytest.mark.slow

@@ -122,24 +122,6 @@ def test_detection_auroc_is_the_estimate_by_image() -> None:
     assert (part["auroc"], part["auroc_n"]) == (pytest.approx(roc_auc_score(labels, scores)), 60)
 
 
-def test_what_is_undefined_says_why() -> None:
-    auroc = ours.load("detection_auroc")
-    for scores, labels, why in (
-        ([0.1, 0.2], [0, 0], "no document is labelled hallucinated (2 documents)"),
-        ([0.1, None], [0, 1], "1 of 2 documents have no such score"),
-        ([0.1, math.nan], [0, 1], "the score of 1 of 2 documents is missing (NaN)"),
-        ([0.5, 0.5], [0, 1], "every document has the same score"),
-    ):
-        result = auroc.compute(predictions=scores, references=labels)
-        assert (result["auroc"], result["auroc_reason"]) == (None, why)
-    some = [sets()[0], {"baseline": "x", "clean": ["x"], "cluster_ids": [0, 0]}]
-    result = ours.load("vase").compute(predictions=some)
-    assert result["vase"] == [expected("vase")[0], None]
-    assert result["vase_mean"] == expected("vase")[0]
-    assert list(result["vase_left_out"]) == [1]
-    assert "perturbed images" in result["vase_left_out"][1]
-
-
 ONE = {"baseline": "left", "clean": ["left"]}
 
 

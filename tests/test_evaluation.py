@@ -19,11 +19,6 @@ from hedge_tasks.sampling import AnswerSet
 pytestmark = pytest.mark.framework
 
 FILTERS = ("nli", "embed", "nli_qa", "embed_qa")
-METRICS = (
-    *(f"{score}_auroc{where}" for score in ("se", "radflag", "vase") for where in ("", "_within")),
-    "hallucination_rate",
-    "unlabelled_rate",
-)
 SMALL = ("--limit", "24", "--gen_kwargs", "n=3")
 TINY_NLI = "package://hedge_tasks.models.tiny/nli"
 
@@ -40,15 +35,6 @@ def answer_sets(run: Run, task: str = "hedge_demo") -> dict[str, AnswerSet]:
         answer_set = replace(AnswerSet.read(json.loads(sample["filtered_resps"])), cluster_ids=None, held_out=False)
         assert sets.setdefault(answer_set.id, answer_set) == answer_set
     return sets
-
-
-@pytest.mark.slow
-def test_the_table_has_a_block_of_rows_a_filter(demo: Run) -> None:
-    values = demo.values("hedge_demo")
-    assert {f"{m},{f}" for m in METRICS for f in FILTERS} <= set(values)
-    assert {f"{m}_stderr,{f}" for m in METRICS for f in FILTERS} <= set(values)
-    assert all(0 <= values[f"{m},{f}"] <= 1 for m in METRICS for f in FILTERS)
-    assert len(demo.samples("hedge_demo")) == 24 * len(FILTERS)
 
 
 @pytest.mark.slow
@@ -150,21 +136,6 @@ def test_the_response_cache_of_lmms_eval_never_returns_stale_samples(tmp_path: P
     assert all(len(texts) == 2 for texts in clean[1].values())
     assert {i: texts[:1] for i, texts in clean[1].items()} == clean[0]
     assert clean[2] != clean[1]
-
-
-@pytest.mark.slow
-def test_a_stock_simple_adapter_without_logprobs(tmp_path: Path) -> None:
-    """lmms-eval's `dummy` says the same to everything, so there is nothing to detect and no second class."""
-    run = evaluate(
-        tmp_path,
-        *("--model", "dummy", "--model_args", "response=a gallbladder", "--tasks", "hedge_demo"),
-        *("--limit", "8", "--gen_kwargs", "n=2"),
-    )
-    values = run.values("hedge_demo")
-    assert run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["without_logprobs"] == 8
-    assert values["hallucination_rate,nli"] == 1.0
-    assert values["se_auroc,nli"].startswith("undefined: ")
-    assert values["se_auroc_stderr,nli"] == "N/A"
 
 
 class TinyServer:

@@ -17,12 +17,11 @@ from hedge_tasks.cli import main
 from hedge_tasks.clustering import nli_source
 from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, PairTable, Source
 from hedge_tasks.clustering.nli_model import Origin
-from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.llm import encoders
 from hedge_tasks.llm.loading import ModelUnavailableError
 from hedge_tasks.measures.sweep import usual_sizes
-from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
+from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.runs.scorers import scorers_of
 
@@ -174,24 +173,6 @@ def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
     # Documents in another order or fewer of them are no other texts.
     some = run.evidence.outputs(run.answer_sets[3:1:-1]).table(Source(COSINES, encoders.DEFAULT_MODEL))
     assert 0 < len(some) <= len(table)
-
-
-@pytest.mark.slow
-def test_processes_keep_the_evidence_of_their_own_documents(models: Models) -> None:
-    whole = with_evidence(asked_run(10))
-    parts = []
-    for half in (whole.answer_sets[:5], whole.answer_sets[5:]):
-        outputs = ModelOutputs()
-        for scorer in scorers_of(replace(whole, evidence=KeptEvidence())).values():
-            Scorer.with_outputs(scorer, outputs).cluster(half)
-        parts.append(pack_outputs(outputs, half))
-    together = join_evidence(parts)
-    assert set(together.rows) == set(whole.evidence.rows)
-    assert set(together.sources) == set(whole.evidence.sources)
-    models.forbidden = True
-    run = replace(whole, evidence=together)
-    for scorer in scorers_of(run).values():
-        scorer.cluster(run.answer_sets)
 
 
 def sealed_with(run: Run, folder: Path, **changed: Any) -> Path:

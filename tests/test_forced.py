@@ -148,18 +148,6 @@ def test_the_question_is_asked_in_other_words(tmp_path: Path) -> None:
     assert pictures(again.forced[1][0])[0].getpixel((0, 0)) == (200, 10, 10)
 
 
-def test_nothing_said_is_certain(tmp_path: Path) -> None:
-    class Mute(ForcingModel):
-        def generate_draws(self, draws: Sequence[Any]) -> Any:
-            yield [(i, Answer("", -0.5, 0)) for i in range(len(draws))]
-
-    model = Mute()
-    [first, _] = sampled(model, tmp_path, ("blank",))
-    assert first.forced == {"blank": Answer("", 0.0, 0)}
-    assert model.forced == []
-    assert evidence_of(first).forced == {"blank": 0.0}
-
-
 def stored(folder: Path) -> list[Mapping[str, Answer]]:
     """The forced passes of the complete documents in a store."""
     store = open_store(folder)
@@ -338,44 +326,6 @@ def test_a_server_that_tells_the_log_probabilities_of_a_prompt() -> None:
         assert body["continue_final_message"] is True
         assert body["add_generation_prompt"] is False
         assert body["messages"][-1]["role"] == "assistant"
-
-
-@pytest.mark.framework
-def test_vllm_reads_the_text_at_the_end_of_the_prompt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import sys
-    from types import ModuleType
-
-    seen: list[Any] = []
-
-    class Engine:
-        def __init__(self, **settings: Any) -> None: ...
-
-        def get_tokenizer(self) -> Any:
-            return SimpleNamespace(all_special_ids=[2])
-
-        def get_default_sampling_params(self) -> None: ...
-
-        def chat(self, turns: Any, sampling_params: Any, use_tqdm: bool, **options: Any) -> list[Any]:
-            seen.append((turns, sampling_params, options))
-            entry = {5: SimpleNamespace(logprob=-0.5, decoded_token="left"), 9: SimpleNamespace(logprob=-9.0)}
-            last = {6: SimpleNamespace(logprob=-1.5, decoded_token=" lung")}
-            start = {4: SimpleNamespace(logprob=-3.0, decoded_token="<assistant>")}
-            tokens, table = [1, 4, 5, 6], [None, start, entry, last]
-            return [SimpleNamespace(prompt_token_ids=tokens, prompt_logprobs=table) for _ in turns]
-
-    module = ModuleType("vllm")
-    module.LLM, module.SamplingParams = Engine, lambda **fields: fields  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "vllm", module)
-    from hedge_tasks.models.hedge_vllm import HedgeVLLM
-
-    model = HedgeVLLM(pretrained=str(tmp_path))
-    found = model.forced_logprobs([TURNS, TURNS], ["left lung", "right"])
-    assert found[0] == Answer("left lung", -1.0, 2)
-    assert "another text" in found[1]
-    [(turns, sampling, options)] = seen
-    assert [turn[-1] for turn in turns] == [{"role": "assistant", "content": text} for text in ("left lung", "right")]
-    assert sampling[0] == {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0}
-    assert options == {"add_generation_prompt": False, "continue_final_message": True}
 
 
 # --- an evaluation ----------------------------------------------------------------------------------------------------

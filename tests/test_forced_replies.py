@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -394,40 +392,3 @@ def test_options_of_several_tokens_are_told_by_their_letters_in_two_orders(serve
     assert len(lettered_ones) == 2
     assert "regex" not in plain
     assert all("where?" in json.dumps(body["messages"]) for body in lettered_ones)
-
-
-# --- in process -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.framework
-def test_vllm_in_process_reads_finished_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    calls: list[tuple[int, dict[str, Any]]] = []
-
-    class Engine:
-        def __init__(self, **settings: Any) -> None: ...
-
-        def get_tokenizer(self) -> Any:
-            return SimpleNamespace(all_special_ids=[IDS["<|end|>"]])
-
-        def get_default_sampling_params(self) -> None: ...
-
-        def chat(self, turns: Any, sampling_params: Any, use_tqdm: bool, **options: Any) -> list[Any]:
-            calls.append((len(turns), options))
-            assert all(one == {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0} for one in sampling_params)
-            return [self.read(rendered(of, options.get("add_generation_prompt", True))) for of in turns]
-
-        def read(self, pieces: list[str]) -> Any:
-            table = [{IDS[p]: SimpleNamespace(logprob=PIECES[p], decoded_token=p)} for p in pieces]
-            return SimpleNamespace(prompt_token_ids=[IDS[p] for p in pieces], prompt_logprobs=[None, *table[1:]])
-
-    module = ModuleType("vllm")
-    module.LLM, module.SamplingParams = Engine, lambda **fields: fields  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "vllm", module)
-    from hedge_tasks.models.hedge_vllm import HedgeVLLM
-
-    model = HedgeVLLM(pretrained=str(tmp_path))
-    found = model.reply_logprobs([TURNS, TURNS, OTHER], ["left lung", "left", "left"])
-    assert [total(one) for one in found] == pytest.approx(
-        [expected("left lung"), expected("left"), expected("left")], abs=2e-5
-    )
-    assert calls == [(2, {}), (6, {"add_generation_prompt": False, "continue_final_message": False})]

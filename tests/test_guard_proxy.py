@@ -237,13 +237,6 @@ def test_answers_without_log_probabilities_are_not_judged_by_a_detector_that_had
         assert "without log-probabilities" in got["error"]["message"]
 
 
-# --- load -------------------------------------------------------------------------------------------------------------
-
-
-def slow(body: dict[str, Any]) -> Response:
-    return Response(completion(reply(body)), pause=0.3)
-
-
 # --- what is watched --------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,10 @@ from openai_server import Response, Script, completion, error, serve, texts_of
 from test_guard_ask import Model
 
 import hedge_tasks.guard
-from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed
 from hedge_tasks.guard import Guard, GuardVerdict
 from hedge_tasks.guard.models import served_name
 from hedge_tasks.guard.policy import Policy, save_policy
-from hedge_tasks.sampling.requests import DrawRequest
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +102,3 @@ def test_another_model_is_refused_and_one_by_the_name_it_had_is_not(server: str)
             assert guard.ask(PICTURE, "0.0").accepted
         with Guard.load(of_server(policy()), endpoint=url) as guard, pytest.raises(DrawsFailed, match="another model"):
             guard.ask(PICTURE, "0.0")
-
-
-def test_answers_are_told_apart_from_no_answers() -> None:
-    """A draw that failed is no draw that disagrees."""
-
-    class Gaps(Model):
-        def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
-            yield [(i, Answer("a") if i != 3 else "the adapter lost it") for i in range(len(draws))]
-
-    with pytest.raises(DrawsFailed, match="the adapter lost it"):
-        Guard(policy(), Gaps()).ask(PICTURE, "0.0")

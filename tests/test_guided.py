@@ -9,14 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from openai_server import Script, completion, serve
 from PIL import Image
 from rows import rows_of
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.token_sampling import Continuations
-from hedge_tasks.replies import read_verdict
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
@@ -81,27 +79,6 @@ def test_a_local_model_writes_one_of_the_answers_in_both_ways_of_decoding(model:
     assert set(said) <= set(choices)
     assert len(said) > 1
     assert any(answer.text not in choices for answer in free)
-
-
-def test_log_probabilities_of_constrained_answers_are_the_models_own(model: Any) -> None:
-    """Of the raw distribution, so that what the model would rather have written keeps its share."""
-    answers = sample(model, draws(("left", "right"), 16, temperature=5.0))
-    of = {answer.text: answer.mean_logprob for answer in answers}
-    assert set(of) == {"left", "right"}
-    if {answer.n_tokens for answer in answers} == {1}:
-        assert sum(math.exp(value) for value in of.values()) < 1
-    assert all(abs(answer.mean_logprob - of[answer.text]) < 1e-4 for answer in answers)
-
-
-def test_a_server_is_sent_a_schema_whose_reply_is_read() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    script = Script(completion('{"answer": "1"}'))
-    with serve(script) as url:
-        [answer] = sample(HedgeOpenAI(model="tiny", base_url=url, api_key="none"), draws(("0", "1"), 1))
-    schema = script.bodies[0]["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["answer"]["enum"] == ["0", "1"]
-    assert read_verdict(answer.text).value == "1"
 
 
 def test_a_model_that_cannot_be_constrained_is_refused() -> None:

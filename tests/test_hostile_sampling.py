@@ -96,24 +96,6 @@ def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
     assert image_faults(pictures(png(), jpeg()[:3000]), ["image"]) == {1: UNREADABLE}
 
 
-@pytest.mark.parametrize("file", [jpeg()[:3000], png()[:-200], bomb(60_000)], ids=["jpeg", "png", "bomb"])
-def test_a_picture_that_fails_later_names_its_document(file: bytes) -> None:
-    from hedge_tasks.data.answers import Draw
-    from hedge_tasks.sampling.prefetch import prefetch_messages
-    from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
-
-    dataset = pictures(file)
-    prompt, plan = load_prompt("plain/question"), SamplingPlan()
-    request = SampleRequest("q7", "k", "q?", prompt, plan, lambda row: [row["image"]])
-    for draw in plan.draws("k")[0], plan.draws("k")[-1]:
-        asked = DrawRequest(request, draw, lambda: dataset[0], ("t", "s", 0))
-        with pytest.raises(DataError, match="document q7: its picture cannot be read"):
-            next(prefetch_messages([asked]))
-        with pytest.raises(DataError, match="document q7: its picture cannot be read"):
-            asked.images()
-    assert isinstance(draw, Draw)
-
-
 def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> list[Any]:
     """Requests as a task makes them, one a row."""
     from hedge_tasks.sampling.requests import SampleRequest

@@ -23,14 +23,13 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.baselines import majority, stand_beside
-from hedge_tasks.judging.check import check, facets, read_checked
+from hedge_tasks.judging.check import check, facets
 from hedge_tasks.judging.label_files import HumanLabel
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.runs.judge_comparison import (
     agreement,
     auroc_by_judge,
     disagreements,
-    votes_by_judge,
 )
 from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
 
@@ -144,17 +143,6 @@ def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
     assert "Krippendorff" in text
 
 
-def test_above_the_limit_the_labels_are_called_unreliable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = finished(tmp_path, count=20)
-    labels = tmp_path / "people.jsonl"
-    labels.write_text(
-        "".join(json.dumps({"id": a.id, "label": 1 if int(a.id) > 1 else None}) + "\n" for a in run.answer_sets)
-    )
-    code, text, _ = hedge(capsys, tmp_path, "--judge", f"labels:path={labels}")
-    assert code == 0
-    assert "unreliable: 2 of 20 answers (10.0 %) have no label, more than 5 %" in text
-
-
 # --- several judges ---------------------------------------------------------------------------------------------------
 
 
@@ -183,13 +171,6 @@ def test_agreement_is_that_of_the_labels_and_takes_the_groups() -> None:
     # An item without a group stands for itself; the others keep theirs.
     for of_items, n_groups in ((groups, 10), ([None, *groups[1:]], 10), ([None] * 60, 0)):
         assert agreement(panel(*columns), of_items)["percent agreement"].n_groups == n_groups
-
-
-def test_one_judge_has_nobody_to_agree_with_and_panels_do_not_mix() -> None:
-    with pytest.raises(DataError, match="nobody to agree with"):
-        votes_by_judge([Verdict(1, "", "rule", "1")])
-    with pytest.raises(DataError, match="different judges"):
-        votes_by_judge([*panel([1], [1]), *panel([1], [1], names="xy")])
 
 
 def test_an_auroc_is_over_the_documents_that_its_judge_labels() -> None:
@@ -269,41 +250,6 @@ def test_a_judge_is_measured_against_people(
     assert facts["labels"]["classes"]["hallucinated"]["precision"] == 0.5
     [line] = wrong.read_text().splitlines()
     assert json.loads(line)["line"] == "3"
-
-
-@pytest.mark.framework
-def test_categories_are_compared_where_the_judge_tells_them(
-    people: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def reply(body: dict[str, Any]) -> str:
-        said = shown(body)["answer_to_judge"]
-        return json.dumps({"reason": "", "category": said})
-
-    path = people(
-        row("critical", "Critical Hallucinations"),
-        row("minor", "Attribute Hallucinations"),
-        row("correct", "Correct Statements"),
-    )
-    with serve(reply) as url:
-        judge = f"llm:model=tiny,url={url},prompt=medhallmark"
-        facts = as_json(capsys, "--check", path, "--scheme", "medhallmark", "--judge", judge)
-    assert facts["labels"]["accuracy"] == 1
-    assert facts["categories"]["accuracy"] == pytest.approx(2 / 3)
-    assert facts["categories"]["confusion"]["attribute"]["minor"] == 1
-
-
-def test_the_shared_human_labels_are_read_as_the_benchmark_of_the_rule_judge_reads_them(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judge = shared_data / "judge"
-    facts = as_json(capsys, "--check", judge / "halp_vlm_hallucinated_80.jsonl", "--judge", "rule")["labels"]
-    # The others say neither yes nor no, decline, or say it only softly: "No, there is no truck. The image ...".
-    assert (facts["n"], facts["judged"]) == (80, 65)
-    assert facts["classes"]["hallucinated"]["found"] == 65
-    assert facts["kappa"]["value"] is None
-    cases, labels = read_checked(judge / "medhallmark_judged.jsonl", scheme="medhallmark")
-    assert len(cases) == 610
-    assert sum(label.label == 0 for label in labels) == 3
 
 
 # --- beside what it has to beat ---------------------------------------------------------------------------------------

@@ -11,21 +11,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 
-from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import (
     Case,
     Verdict,
     check_judge,
     judge_from,
-    keep_labels,
     reliability,
 )
 from hedge_tasks.judging.config import parse_spec
 from hedge_tasks.judging.panel import Panel, majority
-from hedge_tasks.models.tiny import vlm_path
 
 
 def cases(*answers: str) -> list[Case]:
@@ -210,65 +206,8 @@ def test_the_majority_of_the_votes_cast_decides() -> None:
         assert [vote.label for vote in verdict.votes] == list(votes)
 
 
-def test_the_category_is_that_of_the_judges_in_the_majority() -> None:
-    panel = Panel(
-        [
-            Fixed("a", 1, categories=["minor"]),
-            Fixed("b", 1, categories=["minor"]),
-            Fixed("c", 0, categories=["correct"]),
-        ]
-    )
-    assert panel.judge(cases("x"))[0].category == "minor"
-    panel = Panel([Fixed("a", 1, categories=["minor"]), Fixed("b", 1, categories=["critical"]), Fixed("c", 0)])
-    assert panel.judge(cases("x"))[0].category is None
-    panel = Panel([Fixed("a", 1, categories=["minor"]), Fixed("b", 1), Fixed("c", 0, categories=["correct"])])
-    assert panel.judge(cases("x"))[0].category == "minor"
-
-
 @settings(max_examples=20)
 @given(st.lists(st.sampled_from("abc")))
 def test_a_majority_is_more_than_half(values: list[str]) -> None:
     winners = [value for value in set(values) if 2 * values.count(value) > len(values)]
     assert majority(values) == (winners[0] if winners else None)
-
-
-# --- a model in this process ------------------------------------------------------------------------------------------
-
-
-def local(**options: Any) -> Any:
-    return judge_from({"name": "hf", "model": str(vlm_path()), "dtype": "float32", "max_tokens": 4, **options})
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_local_model_sees_images_is_let_go_and_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
-    from hedge_tasks.models.hedge_hf import HedgeHF
-
-    shown: list[Any] = []
-    answer = HedgeHF.answer_conversations
-
-    def watched(self: HedgeHF, conversations: list[Any], **options: Any) -> list[Answer]:
-        shown.extend(conversations)
-        assert len(answer(self, conversations, **options)) == len(conversations)
-        return [Answer('{"reason": "r", "score": 2}' if len(shown) % 2 else "?") for _ in conversations]
-
-    monkeypatch.setattr(HedgeHF, "answer_conversations", watched)
-    judge = local(prompt="vope_relevance", batch_size=1)
-    keep_labels(judge, tmp_path)
-    picture = Image.new("RGB", (16, 16), "red")
-    judged = [Case(i, "", "", f"dog {i}", images=lambda: [picture], image_key="red") for i in "ab"]
-    judged += [Case("c", "", "", "dog"), Case("d", "", "", "dog a", images=lambda: [picture], image_key="red")]
-    verdicts = judge.judge(judged)
-    # a is read at once, b only when it is asked again; c has no image; d is a once more.
-    assert [v.category for v in verdicts] == ["2", "2", None, "2"]
-    assert len(shown) == 3
-    assert [part["type"] for part in shown[0][-1]["content"]] == ["image", "text"]
-    assert shown[0][-1]["content"][0]["url"].getpixel((0, 0)) == (255, 0, 0)
-    assert judge.model._loaded is None
-    assert torch.is_grad_enabled()
-    assert judge.judge(judged) == verdicts
-    assert len(shown) == 3
-    assert verdicts[0].judge == f"hf:{vlm_path().name}"
-    assert str(vlm_path().parent) not in json.dumps([judge.settings(), *(v.to_dict() for v in verdicts)])

@@ -13,8 +13,8 @@ import pytest
 from openai_server import Response, Script, completion, error, rate_limited, serve, texts_of
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.judging import Case, Verdict, check_judge, judge_from, keep_labels
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.judging import Case, Verdict, judge_from, keep_labels
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.llm.log import ReplyLog
 
@@ -229,50 +229,6 @@ def test_a_request_that_the_server_refuses_for_its_content_does_not_stop_the_oth
     assert "content policy" in verdicts[1].reason
 
 
-# --- what a server takes --------------------------------------------------------------------------------------------
-
-
-def picky(refuses: Callable[[dict[str, Any]], str | None], status: int = 400) -> Callable[[dict[str, Any]], Any]:
-    def reply(body: dict[str, Any]) -> str | Response:
-        reason = refuses(body)
-        return GOOD if reason is None else error(status, reason)
-
-    return reply
-
-
-def test_structured_output_is_left_out_step_by_step_where_the_server_refuses_it() -> None:
-    kinds: list[str | None] = []
-
-    def refuses(body: dict[str, Any]) -> str | None:
-        kinds.append(body.get("response_format", {}).get("type"))
-        return "response_format is not supported" if kinds[-1] else None
-
-    assert [v.label for v in judged(picky(refuses), answers(3))] == [1, 1, 1]
-    assert kinds == ["json_schema", "json_object", None, None, None]
-
-
-# --- lmms-eval's environment ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("spec", "environment", "words"),
-    [
-        ("llm", {}, "no OPENAI_API_KEY for api.openai.com"),
-        ("llm", {"OPENAI_API_URL": "localhost:8000"}, "OPENAI_API_URL: expected something like"),
-        ("llm", {"OPENAI_API_URL": "http://me:secret@host/v1"}, "OPENAI_API_URL: leave out user"),
-        ("llm", {"OPENAI_API_URL": "http://h/v1", "OPENAI_API_KEY": "sk-1\nX: y"}, "OPENAI_API_KEY: there are"),
-    ],
-)
-def test_a_judge_that_cannot_work_says_so_before_any_sampling(
-    spec: str, environment: dict[str, str], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigError, match=words) as caught:
-        check_judge(judge_from(spec))
-    assert "secret" not in str(caught.value)
-
-
 # --- secrets --------------------------------------------------------------------------------------------------------
 
 
@@ -323,16 +279,3 @@ def test_nothing_is_asked_twice_and_everything_that_matters_makes_a_new_label(tm
         for option in (*options, {"max_tokens": 99}):
             assert asked(**option) == 1
             assert asked(**option) == 0
-
-
-def test_damaged_labels_are_asked_again(tmp_path: Path, said: list[str]) -> None:
-    script = Script(GOOD)
-    with serve(script) as url:
-        judge = judge_from({"name": "llm", "model": "tiny", "url": url})
-        keep_labels(judge, tmp_path)
-        judge.judge(answers(3))
-        [file] = tmp_path.iterdir()
-        file.write_bytes(file.read_bytes().replace(b"hallucinated", b"supported!!!", 1)[:-30])
-        assert [v.label for v in judge.judge(answers(3))] == [1, 1, 1]
-    assert len(script.bodies) == 5
-    assert any("2 damaged replies" in line for line in said)

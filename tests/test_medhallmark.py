@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from evaluation import Run, evaluate
 from hypothesis import given
@@ -18,11 +16,9 @@ from hypothesis import strategies as st
 from openai_server import serve, texts_of
 from PIL import Image
 from rows import rows_of
-from scipy import stats
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import BuiltSet, ImageFolder
-from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Verdict, build_judge
 from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.perturb.text import load_templates
@@ -134,14 +130,6 @@ def test_the_medihall_score_of_the_610_judged_answers_is_that_of_their_counts(re
     )
 
 
-@pytest.mark.parametrize("change", [{}, {"conversations": []}, {"image": ""}, {"id": "x"}])
-def test_a_damaged_item_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
-    row = {**CONVENTIONAL[0], **change} if change else {}
-    (tmp_path / "conventional.json").write_text(json.dumps([CONVENTIONAL[0], row]), "utf-8")
-    with pytest.raises(DataError, match=r"conventional\.json, item 2: not a conventional item"):
-        read_part(tmp_path, "conventional")
-
-
 @given(st.integers(0, 9), st.text(min_size=1).map(str.strip).filter(bool))
 def test_a_prefix_is_taken_off_as_it_was_put_on(number: int, question: str) -> None:
     template = load_templates("confidence_weakening")[number]
@@ -177,25 +165,6 @@ def test_reports_are_averaged_over_sentences_first_and_then_over_reports() -> No
     assert [r["value"] is None for r in made] == [False, False, False, True, True]
     share = METRICS["share_correct"]
     assert share([record(share, v) for v in reports]) == pytest.approx((2 / 3 + 0 + 0) / 3, abs=1e-12)
-
-
-def test_constant_and_random_categories_give_what_arithmetic_says() -> None:
-    for category, score in MEDIHALL.items():
-        assert medihall([record(medihall, verdict_of(category)) for _ in range(7)]) == score
-    choice = random.Random(2)
-    drawn = [record(medihall, verdict_of(choice.choice(list(MEDIHALL))), group=str(i)) for i in range(4000)]
-    assert abs(medihall(drawn) - 0.5) < 4 * medihall.stderr(drawn)
-
-
-def test_the_standard_error_of_images_is_that_of_their_means_where_they_are_equally_large() -> None:
-    choice = random.Random(4)
-    rows = [[choice.choice(list(MEDIHALL)) for _ in range(5)] for _ in range(12)]
-    values = np.array([[MEDIHALL[category] for category in row] for row in rows])
-    made = [record(medihall, verdict_of(c), group=f"g{g}") for g, row in enumerate(rows) for c in row]
-    assert medihall.stderr(made) == pytest.approx(stats.sem(values.mean(1)), rel=1e-9)
-    alone = [{**one, "group": None} for one in made]
-    assert medihall.stderr(alone) == pytest.approx(stats.sem(values.ravel()), rel=1e-9)
-    assert medihall.stderr([]) == medihall.stderr(made[:5]) == "N/A"
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------

@@ -17,10 +17,6 @@ from medhallmark_models import (
 )
 from openai_server import serve
 
-from hedge_tasks.judging import Case, judge_from
-from hedge_tasks.judging.base import NO_ANSWER
-from hedge_tasks.judging.by_sentence import SentenceJudge
-from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.suites.medhallmark.measures import MEDIHALL
 
 RIGHT_ALWAYS = ("perfect", "verbose", "thinking")
@@ -92,28 +88,3 @@ def test_every_row_of_the_table_is_what_arithmetic_says(run: Evaluated, model: s
     assert {name: cells[name] for name in expected} == pytest.approx(expected)
     assert cells["accuracy_unread_wrong"] == cells["accuracy"]
     assert cells["bertscore_f1"].startswith("undefined: BERTScore's model nobody/has-this-model")
-
-
-# --- what is no answer ------------------------------------------------------------------------------------------------
-
-NO_ANSWERS = {
-    "a refusal": Case("1", "q", "r", "I'm sorry, but I can't assist with that. I am not able to view images."),
-    "a refusal with advice": Case(
-        "4", "q", "r", "I'm sorry, but I cannot help with that. Please see a radiologist soon."
-    ),
-    "cut off": Case("2", "q", "r", "The first thing to note is that the", cut=True),
-    "nothing": Case("3", "q", "r", ""),
-}
-
-
-@pytest.mark.parametrize("kind", NO_ANSWERS)
-@pytest.mark.parametrize("prompt", ["medhallmark", "medhallmark_report"])
-def test_nobody_is_asked_what_level_a_refusal_has(kind: str, prompt: str) -> None:
-    """By the prompt it would be correct: nothing in it contradicts the reference."""
-    judge = judge_from(f"llm:model=nobody,prompt={prompt},url=http://127.0.0.1:1/v1")
-    for asked in (judge, SentenceJudge(judge)):
-        [verdict] = asked.judge([NO_ANSWERS[kind]])  # a request would fail: there is no server
-        assert verdict.label is None
-        assert verdict.category in (None, NO_ANSWER), "no level of hallucination"
-    assert load_judge_prompt(prompt).answers_only
-    assert not load_judge_prompt("shale").answers_only, "it has a level for them"

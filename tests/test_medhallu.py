@@ -17,7 +17,7 @@ from openai_server import serve, texts_of
 from rows import rows_of
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
-from hedge_tasks.judging import Case, build_judge
+from hedge_tasks.judging import Case
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.suites.medhallu.documents import CATEGORIES, coin, process_docs
@@ -77,16 +77,6 @@ def test_the_coin_depends_on_seed_and_question_and_not_on_the_order() -> None:
 
 
 # --- the judge --------------------------------------------------------------------------------------------------------
-
-
-def test_a_verdict_is_wrong_right_or_none() -> None:
-    judge = build_judge("medhallu", not_sure=True)
-    said = [("1", "1"), ("1", "0"), ("0", "0"), ("0", "1"), ("1", "2"), ("1", "what?")]
-    verdicts = judge.judge([Case("a", "q", truth, reply) for truth, reply in said])
-    assert [v.label for v in verdicts] == [0, 1, 0, 1, None, None]
-    assert [v.category for v in verdicts] == ["hallucinated", "factual", "factual", "hallucinated", "not_sure", None]
-    assert [v.undecided for v in verdicts] == [False] * 5 + [True]
-    assert verdicts[5].raw == "what?"
 
 
 def test_both_readings_are_in_the_votes_and_the_chosen_one_decides() -> None:
@@ -173,24 +163,6 @@ def test_mesh_groups_have_their_accuracy_and_none_without_a_file(documents: list
     assert value("accuracy_mesh_diseases", grouped, replies) == 1.0
     assert value("accuracy_mesh_psychiatry", grouped, replies) == 0.5
     assert value("accuracy_mesh_diseases", documents, replies) == "undefined: no document with mesh C has a verdict"
-
-
-@pytest.mark.slow
-def test_the_standard_error_is_that_of_rows_resampled_whole(documents: list[dict[str, Any]]) -> None:
-    choice = random.Random(8)
-    right = {d["row"]: choice.random() < 0.7 for d in documents}  # both answers of a row or none
-    replies = [d["truth"] if right[d["row"]] else str(1 - int(d["truth"])) for d in documents]
-    made = records("f1", documents, replies)
-    stderr = METRICS["f1"].stderr(made)
-    generator, by_row = np.random.default_rng(123), {}
-    for record in made:
-        by_row.setdefault(record["row"], []).append((record["truth"], record["said"]))
-    units, drawn = list(by_row.values()), []
-    for _ in range(500):
-        pairs = [pair for i in generator.integers(0, len(units), len(units)) for pair in units[i]]
-        drawn.append(f1_score(*zip(*pairs, strict=True)))
-    assert stderr == pytest.approx(np.std(drawn), rel=0.15)
-    assert METRICS["f1"].stderr(made[::-1]) == pytest.approx(stderr, rel=1e-9)
 
 
 # --- prompts and whole runs -------------------------------------------------------------------------------------------

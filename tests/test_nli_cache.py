@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import struct
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -94,73 +92,6 @@ def test_new_answers_are_asked_about_and_known_ones_are_not(model, forward):
     cluster(model, sets=[*SETS, [*SETS[0], *texts(3, "new")]])
     assert forward
     assert not before & set(forward)
-
-
-@pytest.mark.parametrize("options", [{"cache": False}, {}])
-def test_without_a_cache_on_disk_nothing_is_kept_and_a_clustering_still_asks_each_pair_once(
-    model, forward, monkeypatch, cache, options
-):
-    if not options:
-        monkeypatch.setenv("HEDGE_CACHE", "off")
-    cluster(model, **options)
-    assert 10 < len(forward) == len(set(forward))
-    assert not cache.exists()
-
-
-def test_a_copy_of_a_model_needs_no_passes_and_a_changed_one_needs_all(model, forward, tmp_path):
-    first = cluster(model)
-    pairs = list(forward)
-    copy = shutil.copytree(model, tmp_path / "elsewhere" / model.name)
-    forward.clear()
-    forget()
-    assert cluster(copy) == first
-    assert forward == []
-    save(copy, seed=1)
-    cluster(copy)
-    assert set(pairs) & set(forward)
-
-
-# --- models from the hub ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """A hub cache with two commits of a model; returns the function that lets `main` point to one of them."""
-    from huggingface_hub import constants
-
-    home = tmp_path / "hub"
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    repository = home / "models--org--nli"
-    for commit, seed in (("a" * 40, 0), ("b" * 40, 1)):
-        save(repository / "snapshots" / commit, seed=seed)
-    (repository / "refs").mkdir()
-
-    def main_is(commit):
-        (repository / "refs" / "main").write_text(commit * 40)
-
-    main_is("a")
-    return main_is
-
-
-def _relations(model, pairs):
-    predictions = {pair: p for batch in model.predict(pairs, batch_size=64) for pair, p in batch.items()}
-    return [int(np.argmax(predictions[pair])) for pair in pairs]
-
-
-def test_the_weights_are_those_of_the_commit_that_the_cache_is_for(hub, forward):
-    origin = nli_model.find_origin("org/nli", None)
-    assert origin.revision == "a" * 40
-    hub("b")
-    first = nli_model.load_nli_model(origin, "cpu", "float32")
-    forget()
-    second = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
-    pairs = [(a, b) for a in SETS[0] for b in SETS[1]]
-    relations = [_relations(model, pairs) for model in (first, second)]
-    hub("a")
-    forget()
-    third = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
-    assert _relations(third, pairs) == relations[0] != relations[1]
 
 
 # --- broken caches ---------------------------------------------------------------------------------------------------

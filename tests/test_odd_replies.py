@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from evaluation import evaluate
-from openai_server import Response, completion, error, serve, texts_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END
@@ -78,26 +77,5 @@ def test_a_model_in_this_process(task: Path, monkeypatch: pytest.MonkeyPatch) ->
         "reason": f"document {len(QUESTIONS)} cannot be asked: its text holds '<image>', which the model reads as a "
         "mark of its own",
     }
-    reasons = Counter(a.no_logprob for s in finished.answer_sets for a in s.answers if a.mean_logprob is None)
-    assert (reasons[NO_END], reasons[NO_BOUNDARY]) == (5, 5)
-
-
-def test_a_server(task: Path) -> None:
-    def reply(body: dict[str, Any]) -> Response:
-        question = next(text for text in reversed(texts_of(body)) if "?" in text)
-        if MARKED in question:
-            return error(400, "the prompt has a placeholder without a picture")
-        tokens = next(tokens for asked, tokens in QUESTIONS.items() if asked in question)
-        finish = {"cut": "length", "filtered": "content_filter"}.get(question.split()[-1].strip("?"), "stop")
-        text = "".join(tokens).removesuffix(END)
-        return Response(completion(text, [(token, -0.5) for token in tokens], finish_reason=finish))
-
-    with serve(reply) as url:
-        settings = f"{MAXIMUM},max_failed=1,on_filtered=record"
-        finished = run(
-            task, "--model", "hedge_openai", "--model_args", f"model=m,base_url={url}", "--gen_kwargs", settings
-        )
-    assert len(finished.answer_sets) == len(QUESTIONS)
-    assert "placeholder without a picture" in finished.settings["failed"][0]["reason"]
     reasons = Counter(a.no_logprob for s in finished.answer_sets for a in s.answers if a.mean_logprob is None)
     assert (reasons[NO_END], reasons[NO_BOUNDARY]) == (5, 5)

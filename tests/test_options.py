@@ -55,14 +55,6 @@ def test_draws_follow_the_distribution_and_know_their_log_probability(temperatur
         assert answer.n_tokens == 1
 
 
-def test_more_draws_keep_the_first_ones_and_models_and_seeds_are_independent() -> None:
-    few, many = (draw_options(question(), OptionSampling(n=n), "m") for n in (5, 40))
-    assert many.clean[:5] == few.clean
-    assert many.baseline == few.baseline
-    others = [draw_options(question(), OptionSampling(n=40, seed=seed), model) for seed, model in ((1, "m"), (0, "k"))]
-    assert len({tuple(answer.text for answer in a.clean) for a in (many, *others)}) == 3
-
-
 def test_the_baseline_is_cool_and_its_option_decides_the_label() -> None:
     sure = [draw_options(question(id=str(i)), OptionSampling(n=1, baseline_temperature=0.0)) for i in range(20)]
     assert {(a.baseline.text, a.label) for a in sure} == {("A", 0)}
@@ -196,20 +188,3 @@ def test_auroc_is_that_of_all_pairs_counted_one_by_one() -> None:
         by_label = {label: [of(a) for a in run.answer_sets if a.label == label] for label in (0, 1)}
         pairs = [(bad > good) + (bad == good) / 2 for bad in by_label[1] for good in by_label[0]]
         assert detection_auroc(scores, name).value == pytest.approx(sum(pairs) / len(pairs), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("text", "right", "outcome"),
-    [
-        *(("None of the above", "B", "declined"), ("I don't know.", "B", "declined"), ("Not sure", "A", "declined")),
-        *(("None of the above", "C", "supported"), ("none", "B", "hallucinated"), ("A mass", "B", "hallucinated")),
-    ],
-)
-def test_an_option_that_declines_is_declined_unless_it_is_right(text: str, right: str, outcome: str) -> None:
-    from hedge_tasks.judging.outcomes import outcome_of
-    from hedge_tasks.runs.from_options import run_from_options
-
-    logits, options = {"A": 0.0, "B": 0.0, "C": 80.0}, {"A": "cyst", "B": "clip", "C": text}
-    run = run_from_options("set", "model", [OptionQuestion("q", right, logits, options=options)], OptionSampling(n=1))
-    assert outcome_of(run.verdicts["q"]) == outcome
-    assert run.answer_sets[0].label == {"declined": None, "supported": 0, "hallucinated": 1}[outcome]

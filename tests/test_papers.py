@@ -19,43 +19,10 @@ from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.suites.medhallu.paper import PAPER as MEDHALLU
 from hedge_tasks.suites.papers import Paper, PaperRow
-from hedge_tasks.suites.shale.items import (
-    ASPECTS,
-    CLEAN,
-    IMAGE_SCENARIOS,
-    NOISY_SCENARIOS,
-    SCENARIOS,
-    TASKS,
-    controls_of,
-)
 from hedge_tasks.suites.shale.paper import PAPER as SHALE
 from hedge_tasks.suites.vope.paper import PAPER as VOPE
 from hedge_tasks.suites.vqarad.paper import FILTERS, SCORES
 from hedge_tasks.suites.vqarad.paper import PAPER as HEDGE
-
-Numbers = dict[str, dict[str, dict[str, float]]]
-"""Setting -> model -> measure -> value."""
-
-
-def printed(paper: Paper, table: str = "") -> Numbers:
-    rows: Numbers = {}
-    for entry in paper.published:
-        if table in ("", entry.table):
-            rows.setdefault(entry.setting, {}).setdefault(entry.model, {}).update(entry.values)
-    return rows
-
-
-# --- the transcription ------------------------------------------------------------------------------------------------
-
-
-def test_hedges_table_3_at_ten_answers_is_table_2_answer_only() -> None:
-    short = {"Embed": "embed", "NLI": "nli"}
-    two = printed(HEDGE, "Table 2")
-    for setting, models in printed(HEDGE, "Table 3").items():
-        place, _, clustering = setting.rpartition(", ")
-        theirs = two[place]["Qwen2.5-VL"][short[clustering]]
-        assert abs(models["Qwen2.5-VL"]["n10"] - theirs) <= 0.005 + 1e-9
-
 
 # --- models -----------------------------------------------------------------------------------------------------------
 
@@ -119,60 +86,6 @@ def test_hedges_numbers_are_aurocs_and_any_model_stands_beside_the_papers() -> N
     assert "paper: Qwen2.5-VL" not in "\n".join(two)
     assert len([line for line in three if "clusters" in line]) == 1
     assert {name for row, _ in rows for name in row.numbers if name[1:] == "3" or name == "n10"} == {"n3", "n10"}
-
-
-# --- SHALE ------------------------------------------------------------------------------------------------------------
-
-Right = dict[tuple[str, str, str, int], "int | None"]
-"""(task, scenario, aspect, number of the scene) -> right, wrong or no verdict."""
-
-
-def share(right: Right, task: str, scenario: str) -> float:
-    values = [r for (t, s, *_), r in right.items() if (t, s) == (task, scenario) and r is not None]
-    return sum(values) / len(values)
-
-
-def resistance(right: Right, tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> float:
-    rates = []
-    for scenario in scenarios:
-        clean = {(t, a, n) for (t, s, a, n), r in right.items() if s == CLEAN and r == 1 and t in tasks}
-        noisy = [right[t, scenario, a, n] for t, a, n in clean if right.get((t, scenario, a, n)) is not None]
-        rates.append(sum(r or 0 for r in noisy) / len(noisy))
-    return sum(rates) / len(rates)
-
-
-def controlled(right: Right, tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> float:
-    """An item is still right where it is in every form that it was asked in."""
-    rates = []
-    for scenario in scenarios:
-        forms = (scenario, *controls_of(scenario))
-        clean = {(t, a, n) for (t, s, a, n), r in right.items() if s == CLEAN and r == 1 and t in tasks}
-        said = [[r for f in forms if (r := right.get((t, f, a, n))) is not None] for t, a, n in clean]
-        rates.append(sum(all(one) for one in said if one) / sum(bool(one) for one in said))
-    return sum(rates) / len(rates)
-
-
-def expected(right: Right) -> dict[tuple[int, str], float]:
-    """Every number, counted by hand."""
-    closed, opened = ("ynq", "mcq"), ("ffq", "ic")
-    cells = {(2, s): sum(share(right, t, s) for t in closed) / 2 for s in SCENARIOS}
-    cells |= {(3, s): sum(share(right, t, s) for t in opened) / 2 for s in (CLEAN, *IMAGE_SCENARIOS)}
-    cells |= {(2, "rr"): resistance(right, closed, NOISY_SCENARIOS)}
-    cells |= {(3, "rr"): resistance(right, opened, IMAGE_SCENARIOS)}
-    cells |= {(2, f"rr_{s}"): resistance(right, closed, (s,)) for s in NOISY_SCENARIOS}
-    lied = ("syn", "pfx", "sty_p", "crp_p", "adv_p", "txt_p")
-    cells |= {(2, "rr_controlled"): controlled(right, closed, lied)}
-    cells |= {(2, f"rr_{s}_controlled"): controlled(right, closed, (s,)) for s in lied}
-    cells |= {(3, f"rr_{s}"): resistance(right, opened, (s,)) for s in IMAGE_SCENARIOS}
-    by_type = {task: share(right, task, CLEAN) for task in TASKS}
-    cells |= {(5, task): value for task, value in by_type.items()}
-    cells |= {(5, "discriminative"): cells[2, CLEAN], (5, "generative_mean"): cells[3, CLEAN]}
-    cells |= {(5, "overall"): sum(by_type[t] for t in ("ynq", "mcq", "ffq")) / 3}
-    cells |= {(5, "all_types"): sum(by_type.values()) / 4}
-    for aspect in ASPECTS:
-        values = [r for (_, s, a, _), r in right.items() if (s, a) == (CLEAN, aspect) and r is not None]
-        cells[6 if aspect in ASPECTS[:12] else 7, aspect] = sum(values) / len(values)
-    return cells
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -38,26 +38,8 @@ def draw_requests(
     return found
 
 
-def flat(messages: list[dict[str, Any]]) -> list[Any]:
-    parts = [part for turn in messages for part in turn["content"]]
-    return [part["url"].tobytes() if part["type"] == "image" else part["text"] for part in parts]
-
-
 def no_threads_left() -> bool:
     return not any(thread.name.startswith("hedge-prefetch") for thread in threading.enumerate())
-
-
-@pytest.mark.parametrize(("workers", "ahead"), [(1, 1), (2, 64), (4, 3)])
-def test_the_same_messages_in_the_same_order(workers: int, ahead: int) -> None:
-    draws = draw_requests(4)
-    made = [flat(messages) for messages in prefetch_messages(draws, workers=workers, ahead=ahead)]
-    assert made == [flat(draw.messages()) for draw in draws]
-    assert no_threads_left()
-
-
-def parts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The pictures of a conversation."""
-    return [part for message in messages for part in message["content"] if part["type"] == "image"]
 
 
 def test_a_document_is_decoded_once_for_its_draws() -> None:

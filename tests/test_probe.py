@@ -95,16 +95,6 @@ def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: 
     assert again == lines
 
 
-def test_what_is_sent_is_recorded() -> None:
-    model = Scripted(sound)
-    model.sent_decoding = lambda limits: {"top_p": limits.get("top_p", 1.0)}  # type: ignore[attr-defined]
-    decoding = report_of(model, top_p=0.9)["decoding"]
-    asked = {"asked": "pure", "temperature": 1.0, "baseline_temperature": 0.1}
-    assert decoding == {**asked, "restricted": True, "sent": {"top_p": 0.9}}
-    # A stop text truncates draws, and restricts nothing: they are still tested.
-    assert report_of(model, until=("\n",))["decoding"] == {**asked, "sent": {"top_p": 1.0}}
-
-
 def refusing(*ids: str) -> Scripted:
     def answer(draw: DrawRequest, times: int) -> Answer | str:
         return Refused("status 400: bad picture") if draw.request.id in ids else sound(draw, times)

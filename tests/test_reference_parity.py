@@ -102,18 +102,6 @@ def test_embedding_partitions_of_random_vectors_equal_the_reference_at_many_thre
     assert len(sizes) > 2
 
 
-def test_exact_ties_with_the_threshold_are_linked_where_rounding_decides_in_the_reference():
-    rng = np.random.default_rng(0)
-    kept = 0
-    for _ in range(50):
-        vector = rng.normal(size=384)
-        vectors = {f"answer {i}": (factor * vector).tolist() for i, factor in enumerate(rng.uniform(0.1, 10, size=4))}
-        texts = list(vectors)
-        assert cluster_by_embedding(texts, threshold=1.0, encoder=lambda b, v=vectors: [v[t] for t in b]) == [0] * 4
-        kept += reference_embedding_partition(texts, vectors, 1.0) == [0] * 4
-    assert kept < 50
-
-
 def test_equal_answers_share_a_cluster_also_where_the_reference_rounds_their_cosine_below_one():
     rng = np.random.default_rng(1)
     texts, separated = ["same", "same"], 0

@@ -172,13 +172,6 @@ def test_why_an_answer_ended_counts(reason: Any, outcome: Any) -> None:
     assert found == outcome or (isinstance(outcome, str) and isinstance(found, str) and found.startswith(outcome))
 
 
-def test_a_filtered_answer_is_a_failed_draw_or_a_refusal() -> None:
-    body = completion("I cannot", [("I cannot", -0.5)], finish_reason="content_filter")
-    [failed] = ask(Script(body))
-    assert isinstance(failed, Refused)
-    assert ask(Script(body), plan={"on_filtered": "record"}) == [Answer("I cannot", -0.5, 1, "filtered")]
-
-
 def test_log_probabilities_above_zero_are_none() -> None:
     [answer] = ask(Script(completion("left", [("left", 0.7)])))
     assert isinstance(answer, Answer)
@@ -186,12 +179,6 @@ def test_log_probabilities_above_zero_are_none() -> None:
 
 
 # --- the border -----------------------------------------------------------------------------------------------------
-
-
-def test_an_answer_that_trickles_in_is_too_late() -> None:
-    [outcome] = ask(Script(Response(LEFT, trickle=0.02)), timeout=0.3, max_retries=0)
-    assert outcome.startswith("no ")
-    assert "0.3 s" in outcome
 
 
 @pytest.mark.parametrize(

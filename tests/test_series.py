@@ -14,7 +14,6 @@ from openai_server import Script, completion, error, serve
 from test_hedge_openai import PICTURE, adapter, draws, sample
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 
@@ -121,14 +120,3 @@ def test_what_is_missing_is_asked_for_with_its_own_seed(tmp_path: Path) -> None:
     expected = [f"seed {request_seed(draw)} T {draw.draw.temperature}" for draw in draws(9)]
     assert [answer.text for answer in AnswerSet.from_json(longer).answers] == expected
     assert AnswerSet.from_json(line).texts == expected[:7]
-
-
-def test_a_request_for_several_that_failed_fails_for_each_of_them() -> None:
-    request = draws(4)[0].request
-    rows = [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))]
-    script = Script(lambda body: error(500, "on fire") if "n" in body else vllm(body))
-    with serve(script, models=["tiny"], owner="vllm") as url:
-        model = adapter(url, max_retries=0)
-        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
-        with pytest.raises(DrawsFailed, match=r"4 of 5 draws failed.*status 500: on fire"):
-            generate_samples(model, rows)

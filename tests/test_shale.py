@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
-import random
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -34,7 +30,6 @@ from hedge_tasks.suites.shale.items import (
 from hedge_tasks.suites.shale.judge import read
 from hedge_tasks.suites.shale.measures import MEASURES
 from hedge_tasks.suites.shale.released import read_released
-from hedge_tasks.suites.shale.task import process_docs
 
 METRICS = rows_of(MEASURES)
 
@@ -60,16 +55,6 @@ MCQ = {"task": "MCQ", "instruction": FRUIT, "ground_truth": None}
 
 
 # --- items ------------------------------------------------------------------------------------------------------------
-
-
-def test_the_sample_of_the_readme_is_read(shared_data: Path) -> None:
-    file = shared_data / "shale" / "readme_sample_row.json"
-    if not file.is_file():
-        pytest.skip("the sample row of SHALE is not here")
-    [sample] = json.loads(file.read_text("utf-8"))
-    item = read_item(sample, "clean", "sample")
-    assert (item.task, item.aspect, item.image, item.answer) == ("ynq", "type", "Image/1.jpg", "Yes")
-    assert (item.kind, item.entity, item.distractor) == ("faithfulness", "object", "No")
 
 
 @pytest.mark.parametrize(
@@ -229,29 +214,6 @@ def test_the_resistance_rate_is_the_formula(answers: list[tuple[str, str, int | 
             assert value == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.slow
-def test_the_standard_error_of_resistance_is_that_of_pictures_resampled_whole() -> None:
-    choice = random.Random(4)
-    answers = [
-        (f"{i}", s, int(choice.random() < p))
-        for i in range(60)
-        for s, p in (("clean", 0.8), ("crp", 0.6), ("txt", 0.3))
-    ]
-    made = [record("resistance_image", right, s, pair, group=f"g{int(pair) // 2}") for pair, s, right in answers]
-    generator, drawn = np.random.default_rng(99), []
-    groups = {g: [a for a in answers if int(a[0]) // 2 == g] for g in range(30)}
-    for _ in range(200):
-        sample = [
-            (f"{copy}.{pair}", scenario, right)
-            for copy, g in enumerate(generator.integers(0, 30, 30))
-            for pair, scenario, right in groups[int(g)]
-        ]
-        drawn.append(brute_force(sample, ("crp", "txt")))
-    stderr = METRICS["resistance_image"].stderr(made)
-    assert stderr == pytest.approx(np.std(drawn), rel=0.2)
-    assert METRICS["resistance_image"].stderr(made[::-1]) == pytest.approx(stderr, rel=1e-9)
-
-
 def test_shares_count_their_own_scenario_or_clean_aspect_only() -> None:
     made = [
         *(("clean", "color", 1), ("clean", "color", 0), ("clean", "sports", 1)),
@@ -316,18 +278,3 @@ def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
     assert first[0]["image"].size == (48, 48)
     flag = load_split(DATASET, None, "generative-ffq").filter(lambda r: r["aspect"] == "geography")[0]
     assert flag["known"].startswith(flag["description"] + " The capital of the country with")
-
-
-def test_scenarios_and_aspects_choose_what_is_asked() -> None:
-    rows = [{"scenario": s, "aspect": a} for s, a in itertools.product(("clean", "crp"), ("color", "count"))]
-    dataset = Dataset.from_list(rows)
-    assert len(process_docs(dataset)) == 4
-    assert list(process_docs(dataset, scenarios=["crp"], aspects=["count"])) == [{"scenario": "crp", "aspect": "count"}]
-    with pytest.raises(ConfigError, match="did you mean 'crp'"):
-        process_docs(dataset, scenarios=["cpr"])
-    with pytest.raises(ConfigError, match="did you mean 'scenarios'"):
-        process_docs(dataset, scenario=["crp"])
-    with pytest.raises(ConfigError, match="must be a list"):
-        process_docs(dataset, scenarios="crp")
-    with pytest.raises(DataError, match="no item is of"):
-        process_docs(dataset, scenarios=["txt"])

@@ -20,7 +20,6 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import load_runs
 from hedge_tasks.suites.shale.building import build
 from hedge_tasks.suites.shale.items import (
-    ALL_SCENARIOS,
     CLEAN,
     NOISY_SCENARIOS,
     SYN_RIGHT,
@@ -149,22 +148,6 @@ def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
         assert (laid_out["rr_pfx_controlled"].value, laid_out["rr_sty_p_controlled"].value) == (0.0, 1.0)
 
 
-@pytest.mark.slow
-def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) -> None:
-    for task in ("hedge_shale_ynq", "hedge_shale_mcq"):
-        cells = failing_in_some.values(task)
-        assert cells["accuracy_clean,exact"] == pytest.approx(2 / 3)
-        found = tables(failing_in_some, task)
-        assert (found[6]["color"].value, found[7]["geography"].value) == (1.0, 0.0)
-        assert found[7]["politics"].reason == "no judged document is of scenario clean, aspect politics"
-        assert found[5][task[-3:]].value == cells["accuracy_clean,exact"]
-        assert cells["unreadable_rate,exact"] == cells["parsers_differ,exact"] == 0.0
-        answered = [
-            len([i for i in small_set().items if (i.task, i.scenario) == (task[-3:], s)]) for s in ALL_SCENARIOS
-        ]
-        assert len(failing_in_some.samples(task)) == sum(answered)
-
-
 # --- judges, and a language model without images ---------------------------------------------------------------------
 
 
@@ -218,31 +201,3 @@ def test_open_questions_have_three_outcomes(judged: tuple[Run, list[str]]) -> No
     assert cells["resistance_image,embed"] == found[3]["rr"].value == 1.0
     assert all(shown)
     assert any("The capital of the country with the flag of" in text for text in shown)
-
-
-def share_of_yes() -> float:
-    truths = [item.answer == "Yes" for item in small_set().items if (item.task, item.scenario) == ("ynq", CLEAN)]
-    return sum(truths) / len(truths)
-
-
-@pytest.mark.slow
-def test_gain_and_leakage_come_from_answers_without_images(
-    judged: tuple[Run, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With images all is right. Without, choices are; the language model said yes to everything."""
-    known = {item.question: item for item in small_set().items if item.scenario == CLEAN}
-
-    def reply(body: dict[str, Any]) -> str:
-        item = known[texts_of(body)[0]]
-        return item.answer if images_of(body) or item.task == "mcq" else wrong_reply(item)
-
-    monkeypatch.setenv("HEDGE_SHALE_BASE", str(judged[0].output))
-    with serve(reply) as url:
-        model = ("--model", "hedge_openai", "--model_args", f"model=vlm,base_url={url}")
-        run = evaluate(tmp_path, *model, "--tasks", "hedge_shale_gain")
-    cells, found = run.values("hedge_shale_gain"), tables(run, "hedge_shale_gain")
-    assert (found[2]["clean"].value, found[2]["blind"].value) == (1.0, 0.5)
-    assert cells["accuracy_average,exact"] == 1.0
-    assert cells["accuracy_blind,exact"] == 0.5
-    assert cells["multimodal_gain,exact"] == pytest.approx(1 - 0.5)
-    assert cells["multimodal_leakage,exact"] == pytest.approx(0.5 - share_of_yes() / 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 from evaluation import Run, evaluate
 
-from hedge_tasks.cli import main
 from hedge_tasks.measures.standard_measures import known_measures, looks_at_samples
 from hedge_tasks.models.hedge_hf import HedgeHF
 from hedge_tasks.runs.run_files import load_run
@@ -37,24 +35,6 @@ def run(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Run:
 
 @pytest.mark.slow
 @pytest.mark.framework
-def test_the_table_has_the_rows_about_the_model_alone(run: Run) -> None:
-    values = run.values("hedge_demo")
-    names = {name.partition(",")[0].removesuffix("_stderr") for name in values}
-    shares = {"supported_share", "declined_share"}
-    assert names == {"hallucination_rate", "unlabelled_rate", "auroc_documents", *shares}
-    assert {name.partition(",")[2] for name in values} == {"nli"}  # every clustering of one answer is the same
-    left_out = run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["left_out_rows"]
-    assert left_out["rows"] == [
-        "se_auroc",
-        "radflag_auroc",
-        "vase_auroc",
-        *(f"{n}_auroc_within" for n in ("se", "radflag", "vase")),
-    ]
-    assert "n: 0" in left_out["reason"]
-
-
-@pytest.mark.slow
-@pytest.mark.framework
 def test_the_baseline_answers_are_those_of_any_n_and_come_from_the_store(
     run: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,22 +55,6 @@ def test_the_baseline_answers_are_those_of_any_n_and_come_from_the_store(
     assert "zero_entropy" not in single.settings["outcome"]
     one, other = (of.values("hedge_demo")["hallucination_rate,nli"] for of in (run, more))
     assert one == other
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_run_is_scored_again_by_the_detectors_that_cost_nothing(
-    run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert main(["detectors", str(run.output), "--json"]) == 0
-    [of_run] = json.loads(capsys.readouterr().out)
-    found = {d["detector"]: d for d in of_run["detectors"]}
-    priced = {name for name, of in found.items() if of["estimate"]["value"] is not None}
-    assert {"baseline_nll", "msp", "length (blind)"} <= priced
-    assert all(found[name]["draws"] == 0 for name in priced)
-    assert "se" not in priced
-    assert main(["report", str(run.output), "--out", str(tmp_path / "report.html")]) == 0
-    assert main(["health", str(run.output)]) in (0, 1)
 
 
 def test_rows_are_about_samples_where_all_their_detectors_are() -> None:

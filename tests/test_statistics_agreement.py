@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from sklearn.metrics import cohen_kappa_score
 
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import (
     cohen_kappa,
     estimate_rate,
     krippendorff_alpha,
     percent_agreement,
-    weighted_kappa,
     wilson_interval,
 )
 from hedge_tasks.statistics.base import wilson
@@ -58,13 +56,6 @@ def test_cohens_kappa_is_scikit_learns(seed, n_kinds):
     assert cohen_kappa(a, b).value == pytest.approx(expected)
     words = [[KINDS[v] for v in row] for row in (a, b)]
     assert cohen_kappa(*words).value == pytest.approx(expected)
-
-
-def test_a_weighted_kappa_needs_a_square_table_and_known_weights():
-    with pytest.raises(ConfigError, match="did you mean 'linear'"):
-        weighted_kappa([[1]], "linar")
-    with pytest.raises(ValueError, match="square"):
-        weighted_kappa([[1, 2]])
 
 
 def test_krippendorffs_alpha_of_the_published_example():

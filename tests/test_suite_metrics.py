@@ -14,7 +14,6 @@ from finished_runs import suite_run
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from hedge_tasks.cli import main
-from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.run_measures import documents_of, numbers_of_run
@@ -48,14 +47,6 @@ def test_what_a_run_does_not_record_is_undefined_with_the_reason() -> None:
     judged_again = replace(bare, settings={"documents": {"evaluation": "vope"}, "metrics": ["hal_d"]})
     [(_, found)] = numbers_of_run(judged_again)
     assert found.reason == "the run does not record what hal_d is made of (KeyError: 'objects')"
-
-
-@pytest.mark.parametrize("columns", [[1], {"truth": {"a": 1}}, {"truth": [[1]]}, "text"])
-def test_columns_of_another_form_are_refused(tmp_path: Path, columns: Any) -> None:
-    run = suite_run(4)
-    file = save_run(replace(run, columns={run.answer_sets[0].id: columns}), tmp_path)
-    with pytest.raises(DataError, match=r"run-.*:2: columns"):
-        read_run(file)
 
 
 def test_the_number_of_the_table_is_the_number_of_the_run_file() -> None:

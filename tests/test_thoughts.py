@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openai_server import completion
 from thinking_replies import REPLIES, ThinkingReply
 
-from hedge_tasks.data.answers import Answer, AnswerSet, Thought
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.thoughts import (
     NO_BOUNDARY,
     NO_END,
@@ -77,13 +77,6 @@ def test_the_answers_tokens_spell_the_answer_and_all_tokens_are_in_one_part(
 def test_where_the_answer_begins(pieces: list[str], expected: Any) -> None:
     found = split_tokens([Token(piece.encode(), -1.0) for piece in pieces])
     assert (found if isinstance(found, str) else (len(found.thought), len(found.answer))) == expected
-
-
-def test_an_answer_of_no_token_is_as_likely_as_its_end_token_and_not_as_its_thought() -> None:
-    tokens = [Token(b"<think>", -9.0), Token(b"</think>", -9.0), Token(b"\n", -9.0), Token(b"</s>", -0.5, control=True)]
-    parts = split_tokens(tokens, "")
-    assert isinstance(parts, Parts)
-    assert (parts.mean_logprob, parts.counted, parts.thoughts) == (-0.5, (), Thought(3, -9.0))
 
 
 # --- the adapters -----------------------------------------------------------------------------------------------------

@@ -85,24 +85,6 @@ def test_the_profile_has_the_scores_of_every_threshold(
                 assert profile.at(name, tau) == pytest.approx(scores[name], abs=1e-11)
 
 
-@pytest.mark.slow
-def test_optuna_chooses_what_it_would_choose_on_the_objective_itself() -> None:
-    import optuna
-
-    sets = answer_sets(1)
-    labels = [a.label for a in sets]
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=3))
-
-    def objective(trial: Any) -> float:
-        tau = round(trial.suggest_float("threshold", LOW, HIGH), 6)
-        return float(roc_auc_score(labels, [round(s["se"], 12) for s in scored_at(sets, tau)]))
-
-    study.optimize(objective, n_trials=20)
-    [part] = choose(profiles_of(sets), ThresholdChoice(method="oracle", search="optuna", seed=3)).parts
-    assert part.threshold == round(study.best_params["threshold"], 6)
-    assert part.auroc == pytest.approx(study.best_value)
-
-
 def sides(sets: list[AnswerSet], choice: ThresholdChoice) -> tuple[set[str], set[str]]:
     chosen = choose(profiles_of(sets), choice)
     out = {a.group or a.id for a in sets if a.id in chosen.held_out}

@@ -20,7 +20,6 @@ from rows import rows_of
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Verdict, build_judge
 from hedge_tasks.suites.vope import measures, relevance
 from hedge_tasks.suites.vope.documents import objects_of, process_docs
@@ -50,17 +49,6 @@ def official_categories(folder: Path) -> dict[str, str]:
         for word in (category, *synonyms):
             words.setdefault(word.lower(), category)
     return words
-
-
-def test_lmms_evals_vocabulary_is_that_of_the_reference_code(official: Path) -> None:
-    assert dict(coco().categories) == official_categories(official)
-    assert len(set(coco().categories.values())) == 80
-
-
-def test_an_unknown_object_is_named_with_the_nearest_one() -> None:
-    with pytest.raises(DataError, match="image 7: unknown COCO object 'giraff', did you mean 'giraffe'"):
-        coco().category("giraff", "image 7")
-    assert coco().category("  Motor   Bike ") == "motorcycle"
 
 
 # --- extraction -------------------------------------------------------------------------------------------------------
@@ -93,13 +81,6 @@ SENTENCES = {
 @pytest.mark.parametrize("text", SENTENCES)
 def test_objects_are_found_as_a_reader_finds_them(text: str) -> None:
     assert [mention.word for mention in mentions(text)] == SENTENCES[text]
-
-
-def test_objects_are_counted_once_by_word_or_by_category() -> None:
-    text = "A man and a woman; the man has a puppy, a hound and a dog."
-    assert objects_in(text) == [
-        *(("man", "person"), ("woman", "person"), ("puppy", "dog"), ("hound", "dog"), ("dog", "dog")),
-    ]
 
 
 @given(st.sampled_from(sorted(coco().categories)), st.sampled_from(["The {}.", "near the {}, and", "THE {}!"]))
@@ -367,10 +348,3 @@ def test_documents_know_what_is_in_the_image() -> None:
     assert made["truth"][:] == ["dog, person", "wine glass", ""]
     assert [sorted(objects_of(text)) for text in made["truth"]] == [["dog", "person"], ["wine glass"], []]
     assert made["id"][:] == ["0", "1", "2"]
-
-
-# --- a data set of one's own ------------------------------------------------------------------------------------------
-
-
-def item(number: Any = 1, image: Any = "COCO_val2014_000000000042.jpg", truth: Any = ("dog",)) -> dict[str, Any]:
-    return {"id": number, "images": [image], "truth": list(truth), "instruction": "Describe this image."}
