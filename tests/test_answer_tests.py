@@ -221,10 +221,6 @@ def test_no_honest_model_is_unreliable(kind: str, seed: int) -> None:
     assert [c for c in found.tests if c.state == "contradicted" and c.unreliable] == []
 
 
-def test_twenty_two_faults() -> None:
-    assert len(FAULTS) == 22
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_seen(fault: str) -> None:
     sets = FAULTS[fault](open_questions())

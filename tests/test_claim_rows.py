@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import threading
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +14,14 @@ from openai_server import serve, texts_of
 from rows import rows_of
 from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED, closed_form, scored_run, scripted
 
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.standard_measures import UnitAuroc, known_measures
 from hedge_tasks.measures.unit_numbers import units_by_answer
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
-from hedge_tasks.runs import task_claims as module
 from hedge_tasks.runs.claims import ScoredClaims
-from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.task_claims import TaskClaimResults, TaskClaims
+from hedge_tasks.runs.task_claims import TaskClaims
 
 ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
 
@@ -93,61 +88,6 @@ def test_options_are_checked_at_the_door(config: object, said: str) -> None:
     with pytest.raises(ConfigError, match=said) as error:
         TaskClaims.from_config(config, "my_task")
     assert "my_task" in str(error.value)
-
-
-# --- several processes ------------------------------------------------------------------------------------------------
-
-
-class Ranks:
-    """Processes as threads: `gather` waits for all of them, as the real one does."""
-
-    def __init__(self, n: int) -> None:
-        self.parts: list[list[Any]] = [[] for _ in range(n)]
-        self.barrier = threading.Barrier(n, timeout=30)
-        self.of_thread = threading.local()
-
-    def gather(self, items: Sequence[Any]) -> list[Any]:
-        self.parts[self.of_thread.rank] = list(items)
-        self.barrier.wait()
-        found = [item for part in self.parts for item in part]
-        self.barrier.wait()
-        return found
-
-
-def found_by(ranks: Sequence[Sequence[AnswerSet]], run: Run, monkeypatch: pytest.MonkeyPatch) -> list[TaskClaimResults]:
-    together, found = Ranks(len(ranks)), {}
-    monkeypatch.setattr(module, "gather", together.gather)
-
-    def work(rank: int) -> None:
-        together.of_thread.rank = rank
-        task = TaskClaims.from_config({"support": "words"}, "t")
-        assert task is not None
-        task.judged(ranks[rank], {}, None)
-        found[rank] = task.score(ranks[rank], run, names("claim"))
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(ranks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return [found[rank] for rank in range(len(ranks))]
-
-
-@pytest.mark.slow
-def test_several_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of them has no document at all."""
-    sets = scripted(4, images=7, m=2)
-    run = Run("t", "m", sets)
-    [one] = found_by([sets], run, monkeypatch)
-    for found in found_by([sets[::2], (), sets[1::2]], run, monkeypatch):
-        assert found.price.claims == one.price.claims == 42
-        both = [units_by_answer(each.scored, silent="unlabelled", errors="all", text=True) for each in (found, one)]
-        assert both[0].keys() == both[1].keys()
-        for id, parts in both[1].items():
-            for mine, other in zip(both[0][id].units, parts.units, strict=True):
-                assert (mine.id, mine.label, mine.numbers.keys()) == (other.id, other.label, other.numbers.keys())
-                for name, value in other.numbers.items():
-                    assert mine.numbers[name] == pytest.approx(value), name
 
 
 # --- from a server to the table ---------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,13 +15,10 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.units import Labelled, labelled
-from hedge_tasks.errors import DataError
-from hedge_tasks.judging.base import Case, Verdict
 from hedge_tasks.measures.blind import CLAIM_TEXT
 from hedge_tasks.measures.detector_table import DetectorNumbers
 from hedge_tasks.measures.unit_numbers import flagged, top_unit
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
-from hedge_tasks.runs.claim_labels import check_references, judged_spans
 from hedge_tasks.runs.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import compare_within, estimate_auroc, stratified_auroc
@@ -209,31 +205,3 @@ def test_claims_of_unknown_support_are_left_out_for_everybody() -> None:
     assert (data.n_unknown, len(data.labelled)) == (1, 59)
     found = unit_table(scored)
     assert {row.estimate.n for row in found.rows} == {59}
-
-
-def test_a_judge_labels_every_claim_by_itself() -> None:
-    texts = {"A mass.": (1, "minor"), "No cyst.": (1, None), "A rib.": (None, "silent"), "Hm.": (None, "no_answer")}
-    answers = AnswerSet("a", Answer(" ".join(texts)), (Answer("A mass."),), question="q", reference="A cyst.")
-
-    class Judge:
-        name, version = "scripted", "1"
-
-        def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-            assert (cases[0].id, cases[0].reference, cases[0].question) == ("a#0", "A cyst.", "q")
-            return [Verdict(texts[case.answer][0], "", "x", "1", texts[case.answer][1]) for case in cases]
-
-        def settings(self) -> dict[str, object]:
-            return {}
-
-    decomposed = inquiry((answers,), build_decomposition("sentence")).decomposed
-    found = judged_spans((answers,), decomposed, Judge())["a"]
-    assert [(s.label, s.silent, s.severity) for s in found] == [
-        (1, False, "minor"),
-        (1, False, None),
-        (None, True, None),
-        (None, False, None),
-    ]
-    assert [answers.baseline.text[s.start : s.end] for s in found] == ["A mass.", "No cyst.", "A rib.", "Hm."]
-    with pytest.raises(DataError, match="no references"):
-        check_references(bool(one.reference) for one in (replace(answers, reference=None),))
-    check_references([False, True])

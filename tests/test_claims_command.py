@@ -75,24 +75,6 @@ def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.
     assert found["claim_luq"]["within"]["n_pairs"] == 3 * (1 + 0 + 0)
 
 
-def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "scores.jsonl"
-    asked(capsys, answers, "--out", path, "--detectors", "claim_luq,claim_length")
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert [line["id"] for line in lines] == ["a#0", "a#1", "b#0", "b#1", "c#0", "c#1"]
-    # "A mass is seen.": nothing of it stands in the first draw, "a" in the second.
-    assert lines[1] == {
-        "id": "a#1",
-        "answer": "a",
-        "text": "A mass is seen.",
-        "start": 13,
-        "end": 28,
-        "label": 1,
-        "scores": {"claim_luq": pytest.approx(1 - (0 + 2 / 4) / 2), "claim_length": 4.0},
-    }
-    assert lines[2]["label"] == "silent"
-
-
 @pytest.mark.slow
 def test_atomic_claims_and_a_judge_by_one_server(
     answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -147,19 +129,6 @@ def test_the_page_shows_every_claim_with_its_label_and_what_draws_say(page: str)
     assert page.count(" flagged") - page.count("at least the threshold") >= 2
     details = page[page.index('id="' + claims[0][3]) :]
     assert re.search(r"(Supporting|Silent): [12] samples?", details)
-
-
-def test_claims_that_overlap_keep_every_character_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = "One two three. Four."
-    places = [(0, 7, 1), (4, 14, 0), (5, 7, 1)]
-    spans = [{"start": start, "end": end, "label": label} for start, end, label in places]
-    row = {"id": "x", "baseline": text, "clean": ["One two."], "claims": spans}
-    path = tmp_path / "page.html"
-    asked(capsys, written(tmp_path / "x.jsonl", [row, {**row, "id": "y"}]), "--unit", "given", "--html", path)
-    shown = re.search(r'<p class="text-of-answer" dir="auto">(.*?)</p>', path.read_text("utf-8"))
-    assert shown is not None
-    bare = re.sub(r"<b>.?</b><sup>\d+</sup>|<[^>]+>", "", shown[1])
-    assert bare == text
 
 
 # --- kept with the run ------------------------------------------------------------------------------------------------

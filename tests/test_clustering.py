@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from nli_models import WORDS, save
 
 from hedge_tasks.clustering import (
     EmbeddingClustering,
@@ -22,11 +23,6 @@ from hedge_tasks.clustering.nli import RULES
 from hedge_tasks.llm.encoders import unit_vectors
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
-
-WORDS = [
-    *("left", "right", "lung", "heart", "effusion", "small", "large", "none", "pneumonia"),
-    *("there", "is", "a", "of", "the", "yes", "no"),
-]
 
 
 def bag_of_letters(texts):
@@ -346,44 +342,7 @@ MAX_TOKENS = 64
 @pytest.fixture(scope="session")
 def nli_folder(tmp_path_factory):
     """A small DeBERTa-v2 with random weights and its tokenizer, saved as a hub model would be."""
-    return save_nli_model(tmp_path_factory.mktemp("nli"), ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"])
-
-
-def save_nli_model(folder, labels):
-    import torch
-    from tokenizers import Tokenizer, pre_tokenizers, processors
-    from tokenizers.models import WordLevel
-    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, PreTrainedTokenizerFast
-
-    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
-    vocabulary = {token: i for i, token in enumerate(special + WORDS)}
-    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
-    )
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = DebertaV2Config(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=MAX_TOKENS,
-        relative_attention=True,
-        pos_att_type=["p2c", "c2p"],
-        position_buckets=16,
-        position_biased_input=False,
-        type_vocab_size=0,
-        initializer_range=0.6,
-        id2label=dict(enumerate(labels)),
-        label2id={label: i for i, label in enumerate(labels)},
-    )
-    DebertaV2ForSequenceClassification(config).save_pretrained(folder)
-    return folder
+    return save(tmp_path_factory.mktemp("nli"))
 
 
 def random_sets(seed, n_sets=10, longest=8):
@@ -433,7 +392,7 @@ def test_texts_are_truncated_at_the_models_limit_longest_first(tiny_nli, nli_fol
 
 
 def test_checking_finds_a_model_that_is_no_nli_model(tmp_path):
-    folder = save_nli_model(tmp_path, ["LABEL_0", "LABEL_1", "LABEL_2"])
+    folder = save(tmp_path, labels=["LABEL_0", "LABEL_1", "LABEL_2"])
     with pytest.raises(ValueError, match="no usable NLI model"):
         NliClustering(model=str(folder)).check()
 

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.suites.demo_reports.statements import (
     SENTENCES,
     StatementRelation,
-    World,
     full_report,
     is_true,
     relation,
@@ -81,14 +79,3 @@ def test_a_reference_leaves_nothing_open() -> None:
         for said in SENTENCES:
             expected = StatementRelation.ENTAILMENT if is_true(said, world) else StatementRelation.CONTRADICTION
             assert relation(full_report(world), said) == expected
-
-
-def test_the_judge_has_a_verdict_on_every_sentence() -> None:
-    reference = full_report(World("CT", frozenset({"upper left"}), "round", "small", "dark"))
-    report = "This is a CT scan. There are two lesions. The lesion is odd."
-    [verdict] = build_judge("drawn_report").judge([Case("a", "", reference, report)])
-    assert [vote.label for vote in verdict.votes] == [0, 1, None]
-    assert verdict.label == 1
-    assert build_judge("drawn_report").settings()["unit"] == "sentence"
-    [verdict] = build_judge("drawn_report").judge([Case("a", "", reference, "The lesion is dark. The scan is CT.")])
-    assert verdict.label == 0

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hedge_tasks.data.answers import Answer, Thought, log_probability
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
 
 Shares = npt.NDArray[np.float64]
@@ -160,20 +160,3 @@ def test_what_cannot_be_verified_says_why() -> None:
     assert verdict_on(sets[:9], PURE).reason == "only 9 documents with repeated draws and log-probabilities"
     for decoding in ({}, {"asked": "model", "temperature": 1.0}, {"asked": "pure", "temperature": 0.7}):
         assert verdict_on(sets, decoding).state == "not verifiable"
-
-
-def test_an_empty_answer_is_its_end_token_and_thoughts_are_left_out() -> None:
-    assert log_probability(Answer("", -0.7, 0, "stop", end_logprob=-0.7)) == -0.7
-    assert log_probability(Answer("a", -0.7, 1, end_logprob=-0.1, thought=Thought(3))) is None
-    assert log_probability(Answer("a", -0.7, 1)) is None
-
-
-def test_draws_that_a_stop_text_has_ended_do_not_contradict_their_log_probabilities() -> None:
-    """The same text and tokens, ended by the model and by a stop text: only of the first all tokens are known."""
-    chance, told = np.random.default_rng(0), math.log(0.8)
-    ended = Answer("left", told, 1, "stop", end_logprob=math.log(0.5))
-    kinds = [ended, replace(ended, end_logprob=None), Answer("right", math.log(0.2), 1, "stop", end_logprob=0.0)]
-    honest = [[kinds[i] for i in chance.choice(3, 10, p=[0.4, 0.4, 0.2])] for _ in range(200)]
-    assert verdict_on(honest, PURE).state == "not contradicted"
-    greedy = [[kinds[i] for i in chance.choice(3, 10, p=[0.8, 0.2, 0.0])] for _ in range(200)]
-    assert verdict_on(greedy, PURE).state == "contradicted"

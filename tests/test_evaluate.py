@@ -94,16 +94,6 @@ def test_a_detector_equals_its_function_to_the_digit(name: str, keep_in_memory: 
     assert f"{name}_auroc" in metric.inputs_description
 
 
-def test_batches_and_single_questions_are_the_same_as_all_at_once() -> None:
-    whole, metric = ours.load("vase").compute(predictions=sets(), references=LABELS), ours.load("vase")
-    metric.add_batch(predictions=sets()[:2], references=LABELS[:2])
-    for answers, label in list(zip(sets(), LABELS, strict=True))[2:]:
-        metric.add(prediction=answers, reference=label)
-    assert len(metric) == 12
-    assert metric.compute() == whole
-    assert metric.compute(predictions=sets(), references=LABELS) == whole, "the same metric again"
-
-
 def test_detection_auroc_is_the_estimate_by_image() -> None:
     rng = np.random.default_rng(0)
     labels = [int(x) for x in rng.random(60) < 0.4]

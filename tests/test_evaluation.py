@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evaluation import Run, evaluate, evaluated, same_values
-from openai_server import images_of, serve, texts_of
+from openai_server import serve
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed
@@ -114,76 +113,6 @@ def test_finished_draws_are_not_made_again(demo: Run, monkeypatch: pytest.Monkey
     assert same_values(same.values("hedge_demo"), demo.values("hedge_demo"))
     evaluate(tmp_path / "more", *arguments, "--gen_kwargs", "n=4,probe=false")
     assert len(made) == 24 * 2
-
-
-@pytest.mark.slow
-def test_the_response_cache_of_lmms_eval_never_returns_stale_samples(tmp_path: Path) -> None:
-    arguments = (
-        "--model",
-        "hedge_tiny",
-        "--tasks",
-        "hedge_demo",
-        "--limit",
-        "3",
-        "--use_cache",
-        str(tmp_path / "cache"),
-    )
-    few = evaluate(tmp_path / "few", *arguments, "--gen_kwargs", "n=1")
-    more = evaluate(tmp_path / "more", *arguments, "--gen_kwargs", "n=2")
-    other = evaluate(tmp_path / "other", *arguments, "--gen_kwargs", "n=2,seed=5")
-    clean = [{i: [a.text for a in s.clean] for i, s in answer_sets(run).items()} for run in (few, more, other)]
-    assert all(len(texts) == 1 for texts in clean[0].values())
-    assert all(len(texts) == 2 for texts in clean[1].values())
-    assert {i: texts[:1] for i, texts in clean[1].items()} == clean[0]
-    assert clean[2] != clean[1]
-
-
-class TinyServer:
-    """The embedded model behind a chat API."""
-
-    def __init__(self) -> None:
-        from hedge_tasks.models.hedge_tiny import HedgeTiny
-
-        self._model = HedgeTiny()
-        self._lock = threading.Lock()
-
-    def __call__(self, body: dict[str, Any]) -> str:
-        content = [{"type": "image", "url": image} for image in images_of(body)]
-        content += [{"type": "text", "text": text} for text in texts_of(body)]
-        request = type("Request", (), {})()
-        settings = {"temperature": body["temperature"], "do_sample": True, "max_new_tokens": 12}
-        request.args = ("", lambda document: [{"role": "user", "content": content}], settings, 0, "task", "test")
-        with self._lock:
-            self._model.task_dict = {"task": {"test": [{}]}}
-            return self._model.generate_until([request])[0]
-
-
-@pytest.mark.slow
-def test_real_vqa_rad_with_a_stock_chat_adapter(
-    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
-    monkeypatch.setenv("HEDGE_NLI_MODEL", TINY_NLI)
-    seen: list[dict[str, Any]] = []
-    tiny = TinyServer()
-
-    def reply(body: dict[str, Any]) -> str:
-        seen.append(body)
-        return tiny(body)
-
-    with serve(reply) as url:
-        run = evaluate(
-            tmp_path,
-            *("--model", "openai", "--model_args", f"model=tiny,base_url={url},api_key=secret-key"),
-            *("--tasks", "hedge_vqarad", "--limit", "6", "--gen_kwargs", "n=2,max_new_tokens=12,probe=false"),
-        )
-    assert len(seen) == 6 * 5
-    assert {len(images_of(body)) for body in seen} == {1}
-    assert sorted({body["temperature"] for body in seen}) == [0.1, 1.0]
-    assert len(answer_sets(run, "hedge_vqarad")) == 6
-    assert run.results["configs"]["hedge_vqarad"]["hedge"]["outcome"]["without_logprobs"] == 6
-    written = "".join(path.read_text("utf-8") for path in tmp_path.rglob("*.json*"))
-    assert "secret-key" not in written
 
 
 @pytest.mark.slow

@@ -160,14 +160,6 @@ def test_the_other_order_twice_is_the_given_one(texts: list[str], form: str, on_
     assert all(shown[letters[letter]] == text for letter, text in given_order.items())
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["Is it (A) red?", "A. one\nB. two\n\nQ: other\nA. three\nB. four", "B. x\nC. y", "Is there a dog?", ""],
-)
-def test_options_that_cannot_be_told_for_sure_are_left_alone(question: str) -> None:
-    assert reversed_question(question) is None
-
-
 SCORES = Scores("q", 1, None, None, {}, "uniform", (0,))
 
 

@@ -15,10 +15,8 @@ from openai_server import serve
 from test_guard_ask import Model
 
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.monitoring import LEVEL, Monitor
+from hedge_tasks.guard.monitoring import LEVEL
 from hedge_tasks.statistics.betting import _PARTS, MeanTest
-
-PROMISE = policy().promise
 
 
 @pytest.fixture
@@ -93,20 +91,6 @@ def test_audits_that_refute_the_promise_stop_acceptance(said: list[str]) -> None
     for _ in range(10):
         lenient.monitor.audited(hallucinated=True)
     assert lenient.ask(PICTURE, "0.0").accepted
-
-
-def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
-    for stop_on, stops in (("any", True), ("audits", False)):
-        monitor = Monitor(PROMISE, stop_on)  # type: ignore[arg-type]
-        for i in range(300):
-            monitor.judged(accepted=i * 37 % 100 < 100 * PROMISE.accepted)
-        assert not monitor.shifted
-        for _ in range(300):
-            monitor.judged(accepted=False)
-        assert monitor.shifted
-        assert (monitor.reason is not None) == stops
-    assert len(said) == 2
-    assert "the questions may be others" in said[0]
 
 
 def audit(url: str, body: Any) -> tuple[int, Any]:

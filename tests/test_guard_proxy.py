@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -108,22 +105,6 @@ def picture_body(address: str) -> dict[str, Any]:
     return {"model": SERVED, "messages": [{"role": "user", "content": content}]}
 
 
-def data_url(content: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(content).decode()}"
-
-
-def bomb(side: int) -> bytes:
-    """A PNG of a few kilobytes that says it is a white square of so many pixels a side."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        whole = kind + data
-        return len(data).to_bytes(4, "big") + whole + zlib.crc32(whole).to_bytes(4, "big")
-
-    size = side.to_bytes(4, "big")
-    head = chunk(b"IHDR", size + size + b"\x01\x00\x00\x00\x00")
-    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"\x00" * 1000)) + chunk(b"IEND", b"")
-
-
 def test_addresses_are_not_fetched_and_files_not_opened(url: str) -> None:
     with serve(Script("a")) as elsewhere:
         asked: list[str] = [f"{elsewhere}/scan.png", "file:///etc/passwd", "/etc/passwd", "data:text/html;base64,AA=="]
@@ -131,23 +112,6 @@ def test_addresses_are_not_fetched_and_files_not_opened(url: str) -> None:
             status, got = post(url, picture_body(address))
             assert status == 400
             assert "addresses are not fetched" in got["error"]["message"]
-
-
-def test_pictures_that_are_none_or_too_large(url: str) -> None:
-    whole = io.BytesIO()
-    PICTURE.save(whole, "PNG")
-    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
-    for content, words in (
-        (b"no picture", "an unreadable image"),
-        (whole.getvalue()[:-40], "an unreadable image"),
-        (postscript, "an unreadable image"),
-        (bomb(30_000), "more than 32,000,000 pixels"),
-        (bomb(10_000), "more than 32,000,000 pixels"),
-    ):
-        status, got = post(url, picture_body(data_url(content)))
-        assert status == 400
-        assert words in got["error"]["message"]
-    assert "not base64" in post(url, picture_body("data:image/png;base64,!"))[1]["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,8 @@ from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
 from hedge_tasks.sampling.hook import MAX_ATTEMPTS, generate_samples
 from hedge_tasks.sampling.plan import SecondStage
-from hedge_tasks.sampling.prompts import Prompt, load_prompt
+from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
-from hedge_tasks.sampling.second_stage import STAGES
 
 PICTURE = Image.new("RGB", (32, 32), (120, 60, 30))
 
@@ -227,32 +226,3 @@ def test_an_unknown_second_stage_is_named() -> None:
     row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
     with pytest.raises(ConfigError, match="unknown second stage 'vope_recheck', did you mean 'vope_rechecks'"):
         generate_samples(ForeignModel(is_simple=True), [row])
-
-
-def recheck(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:
-    prompt = Prompt("recheck", "<image>Is there a {question}?")
-    settings = {"id": f"{answers.id}/0", "key": f"{request.key}/0", "question": answers.baseline.text}
-    further = replace(request, prompt=prompt, plan=stage.plan, second_stage=None, **settings)
-    return [further] if answers.id in stage.options["only"] else []
-
-
-def test_further_questions_are_asked_after_every_document_has_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = OwnModel(is_simple=False)
-    rows = requests(2, tmp_path)
-
-    monkeypatch.setattr(STAGES, "_entries", dict(STAGES._entries))
-    STAGES.register("recheck", recheck)
-    stage = SecondStage("recheck", SamplingPlan(n=1, n_noisy=0, probe=False), {"only": ("q1",)})
-    for row in rows:
-        row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
-    first, second = (AnswerSet.from_json(line) for line in generate_samples(model, rows))
-    assert first.follow_ups == ()
-    [further] = second.follow_ups
-    assert (further.id, further.question, further.texts) == ("q1/0", "baseline 0", ["baseline 0", "clean 0"])
-    stages = [draw.request.prompt.name for draw in model.seen]
-    assert stages == ["medical_vqa/default"] * 10 + ["recheck"] * 2
-    asked = len(model.seen)
-    assert AnswerSet.from_json(generate_samples(model, rows)[1]) == second
-    assert len(model.seen) == asked  # both stages are in the store

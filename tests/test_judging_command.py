@@ -272,27 +272,3 @@ def test_guesses_and_their_agreement_by_hand() -> None:
     assert (high - low) / 2 == pytest.approx(scipy.stats.t.ppf(0.975, 3) * error)
     assert judge.agreement.interval is not None
     assert judge.agreement.interval[1] == 1.0  # no share is larger
-
-
-def test_a_judge_stands_beside_the_rule_and_guesses(
-    people: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = people(
-        *(row("right", 1, image="a.png", source="x") for _ in range(3)),
-        row("left", 0, image="b.png", source="y"),
-        row("left", 1, image="c.png", source="y"),
-        row("left", 0, image="d.png", source="y"),
-    )
-    labels = path.with_name("labels.jsonl")
-    labels.write_text("".join(json.dumps({"id": str(i + 1), "label": 1}) + "\n" for i in range(6)))
-    facts = as_json(capsys, "--check", path, "--judge", f"labels:path={labels}", "--column", "kind=source")["labels"]
-    beside = {one["name"]: one for one in facts["beside"]}
-    assert list(beside) == ["labels:labels.jsonl", "rule", "majority"]
-    assert [one["agreement"]["value"] for one in beside.values()] == [4 / 6, 5 / 6, 4 / 6]
-    assert {one["agreement"]["n_groups"] for one in beside.values()} == {4}
-    assert beside["rule"]["judge_ahead"]["value"] == pytest.approx(-1 / 6)
-    assert beside["labels:labels.jsonl"]["judge_ahead"] is None
-    assert set(facts["question_types"]) == {"x", "y"}
-    code, text, _ = hedge(capsys, "--check", path, "--judge", "rule")
-    assert code == 0
-    assert "intervals over 4 images or questions" in text

@@ -60,19 +60,6 @@ def test_a_case_is_one_greedy_request_with_examples_a_schema_and_the_case_as_jso
     assert json.loads(texts_of(body)[-1]) == {**fields, "answer_to_judge": "right"}
 
 
-def test_the_references_adjudicator_is_asked_as_the_reference_asks_it() -> None:
-    script = Script('{"reason": "other side", "score": 0}')
-    [verdict] = judged(script, prompt="hedge_bench")
-    assert (verdict.label, verdict.category, verdict.version) == (1, None, "hedge_bench/1")
-    [body] = script.bodies
-    sampling = {key: body[key] for key in ("temperature", "top_p", "top_k", "min_p", "max_tokens")}
-    assert sampling == {"temperature": 0.7, "top_p": 0.8, "top_k": 20, "min_p": 0, "max_tokens": 1000}
-    assert [message["role"] for message in body["messages"]] == ["system", "user"]
-    assert body["messages"][1]["content"].rstrip().endswith("/no_think")
-    schema = body["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["score"]["enum"] == [0, 1]
-
-
 def test_equal_cases_are_asked_once_and_verdicts_keep_the_order_of_the_cases() -> None:
     def reply(body: dict[str, Any]) -> str:
         number = int(json.loads(texts_of(body)[-1])["answer_to_judge"].split()[1])

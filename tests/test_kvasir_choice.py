@@ -64,11 +64,6 @@ def test_another_seed_chooses_other_questions_in_the_same_shares() -> None:
     assert Counter(kinds[i] for i in one) == Counter(kinds[i] for i in other)
 
 
-def test_every_question_keeps_its_class() -> None:
-    chosen = kvasir.process_docs(rows(["abc"[i % 3] for i in range(60)]), size=20)
-    assert [[kind] for kind in chosen["question_kind"]] == list(chosen["question_class"])
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -76,18 +76,6 @@ def test_the_coin_depends_on_seed_and_question_and_not_on_the_order() -> None:
     assert abs(np.mean(heads) - 0.5) < 4 * 0.5 / 2000**0.5
 
 
-# --- the judge --------------------------------------------------------------------------------------------------------
-
-
-def test_both_readings_are_in_the_votes_and_the_chosen_one_decides() -> None:
-    case = Case("a", "q", "1", "Not sure at all: I cannot decide.")
-    for parsing, category in (("hedge", "not_sure"), ("official", "hallucinated")):
-        [verdict] = MedHalluJudge(parsing, not_sure=True).judge([case])
-        assert verdict.category == category
-        assert [vote.category for vote in verdict.votes] == ["not_sure", "hallucinated"]
-        assert [vote.judge for vote in verdict.votes] == ["medhallu:hedge", "medhallu:official"]
-
-
 # --- metrics ----------------------------------------------------------------------------------------------------------
 
 
@@ -155,14 +143,6 @@ def test_p_of_1_by_digit_mass_is_exact_where_the_earlier_estimate_turns_round() 
     assert abs(found["exact"][1]) < 1e-12
     assert found["share"][0] > 0.8
     assert found["earlier"][0] < 0.5
-
-
-def test_mesh_groups_have_their_accuracy_and_none_without_a_file(documents: list[dict[str, Any]]) -> None:
-    grouped = [{**d, "mesh": "C" if int(d["row"]) < 10 else "F"} for d in documents]
-    replies = [d["truth"] if int(d["row"]) < 10 else "0" for d in documents]
-    assert value("accuracy_mesh_diseases", grouped, replies) == 1.0
-    assert value("accuracy_mesh_psychiatry", grouped, replies) == 0.5
-    assert value("accuracy_mesh_diseases", documents, replies) == "undefined: no document with mesh C has a verdict"
 
 
 # --- prompts and whole runs -------------------------------------------------------------------------------------------

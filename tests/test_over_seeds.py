@@ -11,8 +11,7 @@ from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
-from hedge_tasks.measures.seed_spread import draws_shares, spread_of
-from hedge_tasks.numbers import Number
+from hedge_tasks.measures.seed_spread import draws_shares
 
 N_DOCUMENTS, N_DRAWS = 60, 6
 SCORER = Scorer("exact", ExactClustering(), detectors=("se", "radflag"))
@@ -29,18 +28,6 @@ def answers(seed: int, n: int = N_DRAWS) -> tuple[AnswerSet, ...]:
         baseline = Answer(f"word{int(p.argmax())}")
         found.append(AnswerSet(f"d{i}", baseline, tuple(drawn), question="what?", reference="word", label=int(wrong)))
     return tuple(found)
-
-
-def test_a_spread_is_over_the_seeds_that_have_the_number() -> None:
-    numbers = {0: Number(0.8, stderr=0.03), 1: Number(0.7, stderr=0.04), 2: Number.undefined("one class")}
-    spread = spread_of("se", numbers)
-    assert spread is not None
-    told = spread.to_dict()
-    assert (told["seeds"], told["lowest"], told["highest"]) == (2, 0.7, 0.8)
-    assert told["mean"] == pytest.approx(0.75)
-    assert told["deviation"] == pytest.approx(0.1 / math.sqrt(2))
-    assert told["stated"] == pytest.approx(math.sqrt((0.03**2 + 0.04**2) / 2))
-    assert spread_of("se", {0: numbers[2]}) is None
 
 
 @pytest.mark.slow

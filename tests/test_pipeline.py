@@ -57,11 +57,6 @@ def test_a_meaning_that_only_the_baseline_has_counts_in_vase() -> None:
     assert score_answers(answer_set("bb", "bb", baseline="b"), clustering="exact")["vase"] == 0.0
 
 
-def test_alpha_is_the_weight_of_the_gap() -> None:
-    scored = [score_answers(answer_set(), clustering="exact", alpha=alpha)["vase"] for alpha in (0.0, 1.0, 2.0)]
-    assert len({*scored}) == 3
-
-
 def test_answers_of_probability_zero() -> None:
     impossible = Answer("a", -math.inf)
     some = AnswerSet("q", Answer("a", -1.0), (impossible, Answer("b", -1.0)), (Answer("a", -1.0),))

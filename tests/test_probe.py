@@ -65,13 +65,6 @@ def test_a_greedy_server_is_told_after_a_second_document() -> None:
     assert "decode greedily" in ProbeReport(**found).lines()[0]
 
 
-def test_a_model_that_is_certain_of_the_first_document_only_is_not_called_greedy() -> None:
-    def answer(draw: DrawRequest, times: int) -> Answer:
-        return Answer("left", -0.5, 1) if draw.request.id == "q0" else sound(draw, times)
-
-    assert report_of(Scripted(answer))["probe"]["varied"] is True
-
-
 def test_logprobs_after_the_temperature_are_told() -> None:
     def answer(draw: DrawRequest, times: int) -> Answer:
         said = sound(draw, times)

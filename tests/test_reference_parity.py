@@ -112,13 +112,6 @@ def test_equal_answers_share_a_cluster_also_where_the_reference_rounds_their_cos
     assert separated > 0
 
 
-def test_empty_answers_share_a_cluster_of_their_own_where_the_reference_embeds_them():
-    vectors = {"": [1.0, 0.0], " ": [0.0, 1.0], "yes": [1.0, 0.0]}
-    texts = ["yes", "", " "]
-    assert reference_embedding_partition(texts, vectors, 0.9) == [0, 0, 1]
-    assert cluster_by_embedding(texts, encoder=lambda batch: [vectors[t] for t in batch]) == [0, 1, 1]
-
-
 # --- NLI clustering --------------------------------------------------------------------------------------------------
 
 

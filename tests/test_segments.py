@@ -171,18 +171,3 @@ def test_a_slice_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         keys = {draw.key for i in of for draw in draws(i, dice_answers(0))}
         assert {key: mine[key] for key in mine} == {key: everything[key] for key in keys}
         assert [d.id for d in mine.documents] == [f"q{i}" for i in of]
-
-
-def test_derived_draws_and_draws_of_nobody_are_read_with_a_slice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    segmented(monkeypatch)
-    check = FinishedDraw("a check", Answer("grey"), "q0", "image check", 0, home(f"{document(0).key}/blank"))
-    with AnswerStore(tmp_path) as written:
-        written.put_documents([DEFINITION], [document(0), document(1)])
-        written.put([check, FinishedDraw("nobody's", Answer("yes"), "", "", -1)])
-    mine = AnswerStore(tmp_path, lazy=True)
-    mine.load([document(1).key])
-    assert set(mine) == {"nobody's"}
-    mine.load([document(0).key])
-    assert set(mine) == {"nobody's", "a check"}

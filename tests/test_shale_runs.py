@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -146,58 +145,3 @@ def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
         assert cells["resistance_instruction,exact"] == pytest.approx((1 + 0) / 2)
         assert cells["resistance_combination,exact"] == 1.0
         assert (laid_out["rr_pfx_controlled"].value, laid_out["rr_sty_p_controlled"].value) == (0.0, 1.0)
-
-
-# --- judges, and a language model without images ---------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def judged(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[str]]:
-    """Open questions: colours are right, counts unclear, capitals wrong. To closed ones the model says yes, blindly.
-
-    Also what the judge was shown of the pictures.
-    """
-    known = {item.question: item for item in small_set().items if (item.task, item.scenario) == ("ffq", CLEAN)}
-    shown: list[str] = []
-
-    def reply(body: dict[str, Any]) -> str:
-        text = texts_of(body)[-1]
-        if body["model"] == "judge":
-            case = json.loads(text)
-            shown.append(case["description"])
-            said = case["response_to_judge"]
-            outcome = "without" if said == case["reference_answer"] else "with"
-            return json.dumps({"reason": "so", "verdict": "unclear" if "know" in said else outcome})
-        if not images_of(body):
-            return "Yes"
-        item = next(item for question, item in known.items() if text.endswith(question))
-        return {"color": item.answer, "count": "I do not know.", "geography": "Atlantis"}[item.aspect]
-
-    with pytest.MonkeyPatch.context() as patch, serve(reply) as url:
-        spec = {"name": "llm", "model": "judge", "prompt": "shale", "url": url}
-        patch.setenv("HEDGE_DATA_DIR", str(hub))
-        patch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
-        patch.setenv("OPENAI_API_KEY", "none")
-        patch.setenv("HEDGE_JUDGE", json.dumps(spec))
-        run = evaluate(
-            tmp_path_factory.mktemp("judged"),
-            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *("--tasks", "hedge_shale_ffq,hedge_shale_blind", "--gen_kwargs", "n=1,n_noisy=0"),
-        )
-    return run, shown
-
-
-@pytest.mark.slow
-def test_open_questions_have_three_outcomes(judged: tuple[Run, list[str]]) -> None:
-    run, shown = judged
-    cells = run.values("hedge_shale_ffq")
-    assert cells["non_hallucination_clean,embed"] == pytest.approx(1 / 3)
-    assert cells["unclear_rate,embed"] == pytest.approx(1 / 3)
-    assert cells["unlabelled_rate,embed"] == pytest.approx(1 / 3)
-    assert cells["hallucination_rate,embed"] == pytest.approx(1 / 2)
-    found = tables(run, "hedge_shale_ffq")
-    assert (found[6]["color"].value, found[6]["count"].value) == (1.0, 0.0)
-    assert found[3]["clean"].reason == "no judged document is of scenario clean, task ic"
-    assert cells["resistance_image,embed"] == found[3]["rr"].value == 1.0
-    assert all(shown)
-    assert any("The capital of the country with the flag of" in text for text in shown)

@@ -13,7 +13,6 @@ from hedge_tasks.statistics import (
     compare_runs,
     compare_scores,
     compare_sums,
-    compare_within,
     max_t,
     ratio,
 )
@@ -102,11 +101,3 @@ def test_between_the_raw_p_value_and_holms(by_group):
     # The common part makes them one detector and a half: far fewer than five.
     assert sum(found) < sum(holm(raw))
     assert found == max_t(compared(scores, reference, labels, groups=groups))
-
-
-def test_within_strata_it_is_of_the_comparisons_within():
-    labels, reference, scores = made(seed=2)
-    kinds = [i % 4 for i in range(len(labels) - 1)] + [9]  # the last one is alone in its stratum
-    tests = [compare_within(one, reference, labels, kinds).of(range(240)) for one in scores]
-    raw, found = [one.p_value for one in tests], max_t(tests)
-    assert all(p <= adjusted <= most + 0.005 for p, adjusted, most in zip(raw, found, holm(raw), strict=True))

@@ -58,17 +58,6 @@ def test_info_counts_what_is_there(store: Path, hedge: Callable[..., Any], capsy
     assert (definition["documents"], definition["complete"], definition["n"]) == (DOCUMENTS, DOCUMENTS, 3)
 
 
-def test_an_import_spares_the_model_every_draw(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
-    sample(tmp_path / "more", 5)
-    exported = tmp_path / "all.parquet"
-    assert hedge("export", store, "--out", exported)[0] == 0
-    code, facts = hedge("import", exported, tmp_path / "more", "--into", tmp_path / "copy")
-    assert (code, facts["added"], facts["conflicts"]) == (0, 11 * DOCUMENTS, 0)
-    answers, asked = sample(tmp_path / "copy", 5)
-    assert (answers, asked) == (sample(None, 5)[0], 0)
-    assert hedge("import", exported, "--into", tmp_path / "copy")[1]["added"] == 0
-
-
 def test_a_damaged_import_is_refused(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
     exported = tmp_path / "all.parquet"
     hedge("export", store, "--out", exported)

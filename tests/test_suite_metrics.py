@@ -8,17 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from finished_runs import suite_run
-from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+from sklearn.metrics import accuracy_score, f1_score
 
 from hedge_tasks.cli import main
 from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.run_measures import documents_of, numbers_of_run
 from hedge_tasks.runs.run_files import Run, read_run, save_run
-from hedge_tasks.statistics import compare_runs
 
 METRICS = {measure.name: measure for measure in evaluation_measures("medhallu")}
 
@@ -88,26 +86,6 @@ def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, hedge_compa
     assert larger < 0.05
     # Nothing is clustered for these, so there is no filter to tell of.
     assert "clustering" not in facts["a"]
-
-
-def test_two_runs_are_compared_by_a_score_of_the_suite(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
-    rows = ("f1", "hallucinated_share_auroc")
-    one, other = (suite_run(60, seed=s, wrong=w, metrics=rows) for s, w in ((1, 0.1), (2, 0.4)))
-    files = [
-        save_run(run, tmp_path / str(i))
-        for i, run in enumerate((one, replace(other, answer_sets=other.answer_sets[::-1])))
-    ]
-    [found] = hedge_compare(*files, "--metric", "hallucinated_share")["comparisons"]
-    assert found["metric"] == "hallucinated_share_auroc"
-    truth = [int(a.reference or "") for a in one.answer_sets]
-    shares = [[np.mean([c.text == "hallucinated" for c in a.clean]) for a in run.answer_sets] for run in (one, other)]
-    assert [found["a"], found["b"]] == pytest.approx([roc_auc_score(truth, values) for values in shares])
-    expected = compare_runs(shares[0], truth, shares[1], truth, groups=[a.group for a in one.answer_sets])
-    assert found["difference"]["interval"] == pytest.approx(expected.interval, abs=0.03)
-    assert found["difference"]["n"] == 60
-    assert "hallucinated_share_auroc" not in {
-        metric.name for metric, _ in numbers_of_run(one)
-    }  # no sum, no part of a submission
 
 
 @pytest.mark.parametrize(

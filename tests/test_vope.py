@@ -22,7 +22,7 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging import Case, Verdict, build_judge
 from hedge_tasks.suites.vope import measures, relevance
-from hedge_tasks.suites.vope.documents import objects_of, process_docs
+from hedge_tasks.suites.vope.documents import process_docs
 from hedge_tasks.suites.vope.extraction import mentions, objects_in
 from hedge_tasks.suites.vope.judge import SETS, VopeJudge
 from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_verdict
@@ -341,10 +341,3 @@ def test_absent_objects_are_rated_and_counted_as_in_tables_4_to_6() -> None:
 def rows(truths: list[Any]) -> Dataset:
     table = [{"question_id": i, "image": str(i), "gt_object": truth} for i, truth in enumerate(truths)]
     return Dataset.from_list(table)
-
-
-def test_documents_know_what_is_in_the_image() -> None:
-    made = process_docs(rows([["puppy", "person", "dog"], ["Wine Glass"], []]))
-    assert made["truth"][:] == ["dog, person", "wine glass", ""]
-    assert [sorted(objects_of(text)) for text in made["truth"]] == [["dog", "person"], ["wine glass"], []]
-    assert made["id"][:] == ["0", "1", "2"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from datasets import Dataset, Image
@@ -13,8 +12,6 @@ from evaluation import Run, evaluate
 from PIL import Image as PILImage
 
 from hedge_tasks.judging import Case, build_judge
-from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.suites.vqarad import documents as vqarad
 from hedge_tasks.suites.vqarad.paper import PROMPTS
 
@@ -116,25 +113,6 @@ def test_the_official_split_has_251_closed_and_200_open_questions(shared_data: P
     assert counts == vqarad.OFFICIAL == {"closed": 251, "open": 200}
     assert types.count(("open", "CLOSED")) == 21
     assert types.count(("closed", "OPEN")) == 0
-
-
-def records(*rows: tuple[float, int | None, str]) -> list[dict[str, Any]]:
-    return [
-        {"se": se, "label": label, "group": None, "question_type": kind, "value": label} for se, label, kind in rows
-    ]
-
-
-def test_a_metric_of_one_kind_sees_only_that_kind() -> None:
-    rows = records(
-        *((0.1, 0, "closed"), (0.2, 0, "closed"), (0.3, 1, "closed"), (0.4, 1, "closed")) * 3,
-        *((0.9, 0, "open"), (0.8, 0, "open"), (0.1, 1, "open"), (0.0, 1, "open"), (0.5, None, "open")) * 3,
-    )
-    closed, opened = (Aggregation(of_question_type(detector_auroc("se"), kind)) for kind in ("closed", "open"))
-    assert (closed(rows), opened(rows)) == (1.0, 0.0)
-    assert closed.__name__ == "se_auroc_closed"
-    assert isinstance(closed.stderr(rows), float)
-    rate = Aggregation(of_question_type(HALLUCINATION_RATE, "open"))
-    assert (rate(rows), rate.higher_is_better, closed.higher_is_better) == (0.5, False, True)
 
 
 # --- real answers -----------------------------------------------------------------------------------------------------
