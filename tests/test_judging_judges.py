@@ -173,6 +173,14 @@ def test_ids_that_do_not_match_are_errors_that_name_them(labelled: Callable[...,
         judge.judge(cases("a", "b"))
 
 
+def test_a_label_of_another_answer_is_an_error(labelled: Callable[..., Any]) -> None:
+    for row in ({"answer": "left  side"}, {"baseline": {"text": "left side"}}):
+        judge = labelled({"id": 0, "label": 0, **row})
+        assert judge.judge(cases("left side"))[0].label == 0
+        with pytest.raises(DataError, match=r"labels of other answers.*'0'"):
+            judge.judge(cases("right side"))
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [
