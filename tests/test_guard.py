@@ -69,6 +69,14 @@ def test_it_is_checked_on_new_documents_and_not_on_its_own() -> None:
         check(POLICY, RUN)
 
 
+@pytest.mark.parametrize(("less", "held"), [(0.0, True), (1e-9, False)])
+def test_a_promise_holds_up_to_its_risk(less: float, held: bool) -> None:
+    risk = check(POLICY, run_of(2)).risk.value
+    assert risk is not None
+    promised = POLICY.replaced(promise=POLICY.promise.replaced(risk=risk - less))
+    assert check(promised, run_of(2)).held == held
+
+
 def test_a_promise_that_does_not_hold_is_refuted() -> None:
     wrong = tuple(a.with_label(1) for a in run_of(3).answer_sets)
     found = check(POLICY, replace(run_of(3), answer_sets=wrong))

@@ -102,3 +102,12 @@ def test_an_answer_that_declines_is_never_let_through(detector: str) -> None:
     same = AnswerSet("q", Answer(REFUSAL), (Answer(REFUSAL),) * 4)
     [value] = columns([same], Scorer.build("exact", "exact", {}), [detector])[detector].values
     assert np.isnan(value), "no threshold accepts it in calibration"
+
+
+def test_another_picture_of_the_same_size_is_another_question() -> None:
+    keys = []
+    for picture in (PICTURE, PICTURE.point(lambda value: 255 - value)):
+        model = Model()
+        Guard(policy(), model).ask(picture, "0.5")
+        keys.append({draw.request.key for draw in model.asked})
+    assert keys[0].isdisjoint(keys[1])

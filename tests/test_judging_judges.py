@@ -83,6 +83,7 @@ def test_a_judge_is_named_in_several_ways(spec: Any, settings: list[dict[str, An
         ("llm:images=true", "shows none"),
         ("llm:prompt=vope_relevance,images=false", "cannot do without"),
         ("llm:url=ftp://x", "url: expected something like"),
+        ("hf:dtype=float23", "did you mean 'float32'"),
         ("{", "not valid JSON"),
         ({"name": "panel", "judges": ["rule"]}, "at least two"),
         ({"name": "panel", "judges": ["rule", "rule"]}, "there twice"),

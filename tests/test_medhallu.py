@@ -76,6 +76,12 @@ def test_the_coin_depends_on_seed_and_question_and_not_on_the_order() -> None:
     assert abs(np.mean(heads) - 0.5) < 4 * 0.5 / 2000**0.5
 
 
+def test_mesh_groups_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "groups.json"
+    file.write_text(json.dumps({"Does drug 0 work?": "C", "Does drug 1 work?": "J"}), "utf-8")
+    assert process_docs(rows(3), mesh=str(file))["mesh"][:] == ["C", "J", None]
+
+
 # --- metrics ----------------------------------------------------------------------------------------------------------
 
 

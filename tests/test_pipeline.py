@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from rows import rows_of
 
 from hedge_tasks import AnswerSet, detectors
+from hedge_tasks.clustering import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import prices_of, score_answers, summarise
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.lmms.filters import ClusterFilter
@@ -55,6 +57,15 @@ def test_a_meaning_that_only_the_baseline_has_counts_in_vase() -> None:
     assert with_it["vase"] == pytest.approx(detectors.vase([1, 1], [1, 1], baseline_id=0))
     assert with_it["vase"] > 0
     assert score_answers(answer_set("bb", "bb", baseline="b"), clustering="exact")["vase"] == 0.0
+
+
+@pytest.mark.parametrize(("position", "shown"), [("before", "why? a"), ("after", "a why?")])
+def test_the_question_stands_before_the_answer_or_behind_it(position: str, shown: str) -> None:
+    seen: list[str] = []
+    backend = EmbeddingClustering(encoder=lambda texts: seen.extend(texts) or [[1.0]] * len(texts))
+    Scorer("x", backend, with_question=True, question_position=position).score([answer_set(question="why?")])
+    assert shown in seen
+    assert len(seen) == 3
 
 
 def test_answers_of_probability_zero() -> None:
