@@ -82,6 +82,14 @@ def test_sentences_are_claims_in_one_line_without_headings_and_markers() -> None
     ]
 
 
+def test_given_spans_are_the_claims_whatever_their_labels() -> None:
+    text = "No mass. A cyst."
+    spans = (LabelledSpan(9, 16, 1), LabelledSpan(0, 8, 0), LabelledSpan(0, 8, 1))
+    [found] = build_decomposition("given").pieces([Passage(text, spans)])
+    assert [piece.text for piece in found.pieces] == ["No mass.", "A cyst."]
+    assert claims_of(text, "given") == claims_of(text, "sentence")
+
+
 def test_a_decomposition_that_makes_up_places_is_refused() -> None:
     class Liar:
         name = "liar"
