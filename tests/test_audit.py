@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finished_runs import finished_run, hostile_run, suite_run
+from finished_runs import finished_run, hostile_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
@@ -30,7 +30,7 @@ from hedge_tasks.judging.designed import (
 )
 from hedge_tasks.judging.strata import strata_of
 from hedge_tasks.measures.audit_plan import make_plan, write_plan
-from hedge_tasks.measures.audited import audited_differences, audited_numbers, compare_rates_by_experts, judge_table
+from hedge_tasks.measures.audited import audited_differences, audited_numbers
 from hedge_tasks.measures.run_measures import scored_documents
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.numbers import Number
@@ -81,15 +81,6 @@ def test_a_stratum_stands_alone_from_five_labels_on(none: int, strata: int) -> N
     assert all(abs(take - 50 * size / 200) < 1 for take, size in zip(found.take, sizes, strict=True))
 
 
-def test_every_document_has_nearly_the_same_chance() -> None:
-    strata, counts = strata_of([1] * 13 + [0] * 31, 20), np.zeros(44)
-    for seed in range(600):
-        drawn = strata.drawn(random.Random(seed))
-        assert len(set(drawn)) == 20
-        counts[drawn] += 1
-    assert counts / 600 == pytest.approx(np.full(44, 20 / 44), abs=0.1)
-
-
 def test_a_plan_tells_people_nothing(tmp_path: Path) -> None:
     run, _ = misjudged()
     plan = make_plan(run, n=60)
@@ -135,16 +126,6 @@ def test_wrong_tables_are_refused(tmp_path: Path, text: str, message: str) -> No
     path.write_text(text)
     with pytest.raises(DataError, match=message):
         read_experts(path)
-
-
-def test_tables_of_two_kinds_say_the_same(tmp_path: Path) -> None:
-    table, lines = tmp_path / "mine.csv", tmp_path / "mine.jsonl"
-    table.write_text("code,label\na1,1\na2,supported\na3,No answer\na4,\n")
-    lines.write_text(
-        "\n".join(json.dumps({"id": c, "label": y}) for c, y in (("a1", 1), ("a2", 0), ("a3", "declined")))
-    )
-    first, second = ([(e.code, e.rater, e.meaning) for e in read_experts(path)] for path in (table, lines))
-    assert first == second == [("a1", "mine", MEANINGS[0]), ("a2", "mine", MEANINGS[1]), ("a3", "mine", NO_ANSWER)]
 
 
 def test_codes_and_people_are_checked() -> None:
@@ -229,24 +210,6 @@ def test_a_difference_of_two_audits_adds_both_errors() -> None:
     assert difference_of(Number.undefined("few"), b).reason == "a: few"
 
 
-def test_rates_of_two_runs_against_their_audits() -> None:
-    run, truth = misjudged()
-    audit = census(run, truth)
-    found = compare_rates_by_experts(run.answer_sets, audit, run.answer_sets, audit)
-    assert found.a == found.b == pytest.approx(np.mean(list(truth.values())))
-    assert found.p_value == 1
-
-
-def test_how_often_experts_agree_with_the_judge_is_counted() -> None:
-    run, truth = misjudged()
-    bases = {a.id: "json" if i % 3 else "mention" for i, a in enumerate(run.answer_sets)}
-    run = replace(run, verdicts={id: {"label": 0, "basis": basis} for id, basis in bases.items()})
-    rows = {row["part"]: row for row in judge_table(run, census(run, truth)).rows}
-    assert set(rows) == {"hallucinated", "supported", "read from: json"}
-    right = [a.label == truth[a.id] for a in run.answer_sets if a.label == 1]
-    assert rows["hallucinated"]["agree"].value == pytest.approx(np.mean(right))
-
-
 def test_what_experts_cannot_correct_says_so() -> None:
     run, truth = misjudged()
     ids = [a.id for a in run.answer_sets]
@@ -317,23 +280,6 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "plan" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_wrong_uses_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run, truth = misjudged()
-    path = save_run(run, tmp_path / "runs")
-    labels = tmp_path / "labels.csv"
-    labels.write_text("id,label\n" + "".join(f"{id},{label}\n" for id, label in list(truth.items())[:50]))
-    assert main(["audit", "apply", str(path), str(labels)]) == 2
-    assert "--random" in capsys.readouterr().err
-    assert main(["audit", "apply", str(path), str(labels), "--random"]) == 0
-    assert "50 labels by 1 person" in capsys.readouterr().out
-    other = save_run(replace(run, created="2027-01-01T00:00:00+00:00"), tmp_path / "others")
-    assert main(["audit", "plan", str(other), "--budget", "40", "--out", str(tmp_path / "audit")]) == 0
-    plan = str(tmp_path / "audit" / "plan.json")
-    assert main(["audit", "apply", str(path), str(labels), "--plan", plan]) == 2
-    assert "another run" in capsys.readouterr().err
-
-
 def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:
     """Experts who label every answer leave nothing of the readings."""
     chance = random.Random(2)
@@ -356,85 +302,3 @@ def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:
     parts = {measure.name: measure for measure in installed_measures("medhallu")}
     by_level = next(measure for name, measure in parts.items() if name.startswith("f1_easy"))
     assert not by_level.estimate(records, None, ExpertLabels(np.zeros(60, dtype=np.int64), tuple(said))).defined
-
-
-# --- the suites -------------------------------------------------------------------------------------------------------
-
-
-def suite_of(name: str) -> dict[str, Any]:
-    return {measure.name: measure for measure in installed_measures(name)}
-
-
-def by_all(records: Any, truth: list[int | None]) -> ExpertLabels:
-    return ExpertLabels(np.zeros(len(records), dtype=np.int64), tuple(WORDS[label] for label in truth))
-
-
-def test_accuracy_of_shale_is_that_of_the_experts() -> None:
-    """Of all questions that were judged; an answer in which experts find none is wrong, as an unread one is."""
-    measures, chance = suite_of("shale"), random.Random(4)
-    average = next(m for m in measures.values() if type(m).__name__ == "Average")
-    shares = [m for m in measures.values() if type(m).__name__ == "RightShare"]
-    assert len(shares) > 5
-    truth = [chance.choice([0, 0, 1, None]) for _ in range(40)]
-    judged = [chance.choice([0, 1, None]) for _ in range(40)]
-    names = [part.name for part in average.parts]
-    for measure in (average, *shares[:3]):
-        records, wanted = [], []
-        for i, (label, true) in enumerate(zip(judged, truth, strict=True)):
-            right = None if label is None else 1 - label
-            known = None if label is None else int(true == 0)
-            if measure is average:
-                mine = names[i % len(names)]
-                records.append({n: {"value": right if n == mine else None, "group": i} for n in names})
-                wanted.append({n: {"value": known if n == mine else None, "group": i} for n in names})
-            else:
-                records.append({"value": right, "group": i})
-                wanted.append({"value": known, "group": i})
-        found = measure.estimate(records, None, by_all(records, truth))
-        assert found.value == pytest.approx(measure.estimate(wanted).value), measure.name
-        assert found.value != pytest.approx(measure.estimate(records).value), measure.name
-
-
-def test_accuracy_of_medhallmark_is_that_of_the_experts() -> None:
-    measure, chance = suite_of("medhallmark")["accuracy"], random.Random(6)
-    judged = [chance.choice([0, 1, None]) for _ in range(40)]
-    truth = [chance.choice([0, 1]) for _ in range(40)]
-    records = [{"value": None if label is None else float(label == 0), "group": None} for label in judged]
-    wanted = [{**r, "value": float(label == 0)} for r, label in zip(records, truth, strict=True)]
-    found = measure.estimate(records, None, by_all(records, truth))
-    assert found.value == pytest.approx(measure.estimate(wanted).value)
-
-
-@pytest.mark.parametrize(
-    ("suite", "name", "why"),
-    [
-        ("medhallmark", "medihall", "categories"),
-        ("shale", "resistance_rate", "pairs of answers"),
-        ("vope", "hal_d", "objects"),
-        ("medhallu", "f1_easy", "a part of the documents"),
-    ],
-)
-def test_numbers_that_experts_do_not_correct_say_why(suite: str, name: str, why: str) -> None:
-    measures = suite_of(suite)
-    measure = next(m for key, m in measures.items() if key.startswith(name))
-    records = [{"said": 1, "truth": 1, "row": 1, "value": 1.0, "right": 1, "group": 1}]
-    number = measure.estimate(records, None, by_all(records, [0]))
-    assert not number.defined
-    assert str(number.reason).startswith("not corrected by experts: ")
-    assert why in str(number.reason)
-
-
-def test_the_command_tells_a_suites_numbers_and_names_those_it_leaves(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = suite_run(60)
-    path = save_run(run, tmp_path / "run")
-    table = tmp_path / "labels.csv"
-    table.write_text("id,label\n" + "".join(f"{a.id},{a.label}\n" for a in run.answer_sets))
-    assert main(["audit", "apply", str(path), str(table), "--random"]) == 0
-    told = capsys.readouterr().out
-    rows = [line.split()[0] for line in told.splitlines() if line.split()]
-    assert {"f1", "accuracy", "precision", "recall"} <= set(rows)
-    assert "f1_easy" not in rows
-    flat = " ".join(told.split())
-    assert "Not corrected by experts: of a part of the documents, or of another reading of the replies (f1_easy" in flat

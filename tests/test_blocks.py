@@ -8,35 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 from test_segments import DEFINITION
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import blocks
 from hedge_tasks.sampling import store as store_module
 from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
-
-texts = st.none() | st.sampled_from(["a", "b", ""])
-some_scores = st.builds(
-    Scores,
-    id=st.text(max_size=3),
-    label=st.none() | st.integers(0, 1),
-    group=texts,
-    question_type=texts,
-    numbers=st.dictionaries(st.sampled_from(["se", "radflag"]), st.none() | st.floats(allow_nan=False)),
-    weighting=st.sampled_from(["logprob", "uniform"]),
-    cluster_ids=st.lists(st.integers(0, 300), max_size=4).map(tuple),
-    held_out=st.booleans(),
-    choice_errors=st.dictionaries(st.just("se"), st.floats(0, 1), max_size=1),
-    left_out=st.dictionaries(st.just("se"), st.text(max_size=2), max_size=1),
-    n_clean=st.integers(0, 5),
-)
 
 
 def fill(folder: Path, documents: range, n: int = 2) -> None:
@@ -107,8 +88,3 @@ def test_what_a_block_lacks_of_the_numbers_asked_for_is_known(store: Path, monke
     complete = [answers.id for run, _ in loaded for answers in run.answer_sets]
     assert sum(n_incomplete for _, n_incomplete in loaded) == 39
     assert complete == ["q0"] == [answers.id for answers in run_from_store(store, None, "rule").answer_sets]
-
-
-def test_an_unknown_definition_is_refused_before_anything_is_read(store: Path) -> None:
-    with pytest.raises(ConfigError, match="definition"):
-        stored_blocks(store, "zzz", "rule")

@@ -10,7 +10,6 @@ from test_claim_table import scored_run, scripted
 
 from hedge_tasks.data.inside import SENTENCE_PLACES
 from hedge_tasks.detectors.probes.registry import fitted_detectors
-from hedge_tasks.errors import DataError
 from hedge_tasks.measures.fitted import ProbeData, inside_of_claims
 from hedge_tasks.measures.unit_table import unit_table
 from hedge_tasks.runs.claims import ScoredClaims, claim_units
@@ -55,15 +54,3 @@ def test_a_probe_finds_what_states_tell_and_stands_in_the_table_of_claims(scored
     assert silent.estimate.interval is not None
     assert silent.estimate.interval[0] < 0.5 < silent.estimate.interval[1]
     assert not rows["claim_radflag"].fitted
-
-
-def test_sentences_without_states_are_left_out_and_counted(scored: ScoredClaims) -> None:
-    states = kept(scored, 5.0)
-    first = scored.answers[0].answers.id
-    some = data(scored, {id: of for id, of in states.items() if id != first})
-    assert some.missing == 4
-    assert some.columns([PROBE]) == ({}, {PROBE.name: "4 of 96 claims have no such score"})
-    with pytest.raises(DataError, match="inside=sentences"):
-        data(scored, {})
-    with pytest.raises(DataError, match="not all of them are of one model"):
-        data(scored, {**states, first: kept(scored, 5.0, width=5)[first]})

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-import threading
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,23 +14,14 @@ from openai_server import serve, texts_of
 from rows import rows_of
 from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED, closed_form, scored_run, scripted
 
-from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.judging.base import Case, Verdict
-from hedge_tasks.measures.blind import CLAIM_TEXT
-from hedge_tasks.measures.standard_measures import UnitAuroc, known_measures, looks_at_samples, of_question_type
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.measures.standard_measures import UnitAuroc, known_measures
 from hedge_tasks.measures.unit_numbers import units_by_answer
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
-from hedge_tasks.runs import processes
-from hedge_tasks.runs import task_claims as module
-from hedge_tasks.runs.claim_labels import labelled_spans
 from hedge_tasks.runs.claims import ScoredClaims
-from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.runs.support import SupportPrice
-from hedge_tasks.runs.task_claims import TaskClaimResults, TaskClaims
+from hedge_tasks.runs.task_claims import TaskClaims
 
 ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
 
@@ -70,16 +58,6 @@ def test_rows_are_the_numbers_of_the_command(scored: ScoredClaims, table: UnitTa
             assert metric.stderr(gathered) == pytest.approx(wanted.stderr, rel=1e-9)
 
 
-@pytest.mark.slow
-def test_the_blind_row_is_the_best_blind_baseline(scored: ScoredClaims, table: UnitTable) -> None:
-    blind = [row for row in table.rows if row.blind]
-    assert CLAIM_TEXT in {row.detector for row in blind}
-    for suffix, values in (("", [r.estimate.value for r in blind]), ("_within", [r.within.value for r in blind])):
-        metric = ROWS[f"blind_claim_auroc{suffix}"]
-        value = metric(records(scored, metric.__name__, text=True))
-        assert value == pytest.approx(max(v for v in values if v is not None), abs=1e-12)
-
-
 def test_every_detector_of_claims_has_two_rows_and_says_why_it_has_no_number() -> None:
     assert len(ROWS) == 2 * (len(names("claim")) + 1)
     without = scored_run(scripted(1, images=6))
@@ -100,180 +78,16 @@ def test_every_detector_of_claims_has_two_rows_and_says_why_it_has_no_number() -
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        (["sentence"], "hedge.claims: expected an object"),
         ({"unti": "sentence"}, "did you mean 'unit'"),
-        ({"unit": "sentense", "support": "words"}, "did you mean 'sentence'"),
         ({"support": "word"}, "did you mean 'words'"),
-        ({"support": "words:window=9"}, "window"),
         ({"support": {"name": "judge"}}, "'model' is missing"),
         ({"support": "words", "silent": "wrong"}, "silent"),
-        ({"support": "words", "elsewhere": "no"}, "elsewhere: expected true or false"),
-        ({"support": "words", "judge": "llmm:model=m"}, "did you mean"),
     ],
 )
 def test_options_are_checked_at_the_door(config: object, said: str) -> None:
     with pytest.raises(ConfigError, match=said) as error:
         TaskClaims.from_config(config, "my_task")
     assert "my_task" in str(error.value)
-
-
-@pytest.mark.slow
-def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = {"unit": "given", "support": "nli"}
-    monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
-    of_yaml = TaskClaims.from_config(config, "t")
-    assert of_yaml is not None
-    assert (of_yaml.settings()["asked"]["decomposition"], of_yaml.settings()["asked"]["model"]) == (
-        "given",
-        "package://hedge_tasks.models.tiny/nli",
-    )
-    monkeypatch.setenv("HEDGE_CLAIMS", "words")
-    monkeypatch.setenv("HEDGE_CLAIM_JUDGE", "llm:model=m,url=http://localhost:1/v1,prompt=claim")
-    other = TaskClaims.from_config(config, "t")
-    assert other is not None
-    assert other.settings()["asked"].items() >= {"decomposition": "given", "support": "words"}.items()
-    assert other.judge is not None
-    assert other.settings()["labels"]["judge"]["prompt"] == "claim/1"
-    monkeypatch.setenv("HEDGE_CLAIMS", "off")
-    assert TaskClaims.from_config(config, "t") is None
-    monkeypatch.setenv("HEDGE_CLAIMS", "judge:model")
-    with pytest.raises(ConfigError, match="HEDGE_CLAIMS"):
-        TaskClaims.from_config(config, "t")
-
-
-def test_an_engine_that_cannot_be_had_says_how_to_do_without(tmp_path: Path) -> None:
-    task = TaskClaims.from_config({"support": {"name": "nli", "model": str(tmp_path / "nowhere")}}, "t")
-    assert task is not None
-    with pytest.raises(HedgeError, match="HEDGE_CLAIMS=off"):
-        task.check(have_images=False)
-
-
-def test_rows_that_need_draws_are_left_out_without_any() -> None:
-    needs_draws = {name for name, row in ROWS.items() if looks_at_samples(row.measure)}
-    assert {"radflag_claim_auroc", "radflag_claim_auroc_within", "blind_claim_auroc"} <= needs_draws
-    assert not {"nll_claim_auroc", "position_claim_auroc"} & needs_draws
-    of_kind = of_question_type(ROWS["radflag_claim_auroc"].measure, "closed")
-    assert of_kind.unit_detectors == ("claim_radflag",)
-    assert looks_at_samples(of_kind)
-
-
-# --- several processes ------------------------------------------------------------------------------------------------
-
-
-class Ranks:
-    """Processes as threads: `gather` waits for all of them, as the real one does."""
-
-    def __init__(self, n: int) -> None:
-        self.parts: list[list[Any]] = [[] for _ in range(n)]
-        self.barrier = threading.Barrier(n, timeout=30)
-        self.of_thread = threading.local()
-
-    def gather(self, items: Sequence[Any]) -> list[Any]:
-        self.parts[self.of_thread.rank] = list(items)
-        self.barrier.wait()
-        found = [item for part in self.parts for item in part]
-        self.barrier.wait()
-        return found
-
-
-def found_by(ranks: Sequence[Sequence[AnswerSet]], run: Run, monkeypatch: pytest.MonkeyPatch) -> list[TaskClaimResults]:
-    together, found = Ranks(len(ranks)), {}
-    monkeypatch.setattr(module, "gather", together.gather)
-
-    def work(rank: int) -> None:
-        together.of_thread.rank = rank
-        task = TaskClaims.from_config({"support": "words"}, "t")
-        assert task is not None
-        task.judged(ranks[rank], {}, None)
-        found[rank] = task.score(ranks[rank], run, names("claim"))
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(ranks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return [found[rank] for rank in range(len(ranks))]
-
-
-class Comparing:
-    """A judge that fails where the reference says so."""
-
-    name, version = "comparing", "1"
-
-    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        if any(case.reference == "broken" for case in cases):
-            raise HedgeError("the judge is gone")
-        return [Verdict(1, "", "x", "1", None) for _ in cases]
-
-    def settings(self) -> dict[str, object]:
-        return {}
-
-
-def judged_by(ranks: Sequence[Sequence[AnswerSet]], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What each process finds or raises."""
-    together, found = Ranks(len(ranks)), {}
-    together.barrier = threading.Barrier(len(ranks), timeout=5)
-    monkeypatch.setattr(module, "gather", together.gather)
-    monkeypatch.setattr(processes, "gather", together.gather)
-
-    def work(rank: int) -> None:
-        together.of_thread.rank = rank
-        task = TaskClaims.from_config({"support": "words"}, "t")
-        assert task is not None
-        task.judge = Comparing()
-        try:
-            found[rank] = task.judged(ranks[rank], {}, None)
-        except (HedgeError, threading.BrokenBarrierError) as error:
-            found[rank] = error
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(ranks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return [found[rank] for rank in range(len(ranks))]
-
-
-def test_whether_there_are_references_is_a_question_for_all_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answers(id: str, reference: str | None) -> AnswerSet:
-        return AnswerSet(id, Answer("A mass."), (Answer("A mass."),), question="q", reference=reference)
-
-    known, silent, broken = answers("a", "A cyst."), answers("b", None), answers("c", "broken")
-    one, other, nothing = judged_by([[known], [silent], []], monkeypatch)
-    assert [list(one), list(other), nothing] == [["a"], ["b"], {}]
-    for found in judged_by([[silent], [], [silent]], monkeypatch):
-        assert isinstance(found, HedgeError)
-        assert "no references" in str(found)
-    for found in judged_by([[known], [], [broken]], monkeypatch):
-        assert isinstance(found, HedgeError)
-        assert str(found) == "the judge is gone"
-
-
-def test_a_process_without_answers_does_not_lower_the_draws_of_the_price() -> None:
-    nothing, some, more = (
-        SupportPrice(answers=0, claims=0, draws=0, amount=0, unit=""),
-        SupportPrice(answers=2, claims=5, draws=6, amount=30, unit=""),
-        SupportPrice(answers=1, claims=1, draws=8, amount=8, unit=""),
-    )
-    assert str(nothing.with_others([more, some])) == "6 claims of 3 answers x 6 draws, no model"
-    assert nothing.with_others([nothing]).draws == 0
-
-
-@pytest.mark.slow
-def test_several_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of them has no document at all."""
-    sets = scripted(4, images=7, m=2)
-    run = Run("t", "m", sets)
-    [one] = found_by([sets], run, monkeypatch)
-    for found in found_by([sets[::2], (), sets[1::2]], run, monkeypatch):
-        assert found.support.source.price.claims == one.support.source.price.claims == 42
-        both = [units_by_answer(each.scored, silent="unlabelled", errors="all", text=True) for each in (found, one)]
-        assert both[0].keys() == both[1].keys()
-        for id, parts in both[1].items():
-            for mine, other in zip(both[0][id].units, parts.units, strict=True):
-                assert (mine.id, mine.label, mine.numbers.keys()) == (other.id, other.label, other.numbers.keys())
-                for name, value in other.numbers.items():
-                    assert mine.numbers[name] == pytest.approx(value), name
 
 
 # --- from a server to the table ---------------------------------------------------------------------------------------
@@ -355,24 +169,3 @@ def test_a_server_with_known_probabilities_gives_the_closed_form_in_the_table(ev
     settings = evaluated.results["configs"]["scripted_reports"]["hedge"]["claims"]
     assert settings["asked"]["model"] == "reader"
     assert settings["labels"]["judge"]["prompt"] == "claim/1"
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_what_the_task_kept_is_scored_by_command_without_the_server(
-    evaluated: Evaluated, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = load_run(evaluated.output)
-    assert run.support is not None
-    source = run.support.source
-    assert (source.settings["decomposition"], source.engine, source.price.claims) == ("sentence", "judge", 216)
-    assert labelled_spans(run)[0] == "the run's verdicts on claims"
-    for about in ([], ["--unit", "sentence", "--support", "judge"]):
-        assert main(["claims", str(evaluated.output), *about, "--json"]) == 0
-        facts = json.loads(capsys.readouterr().out)
-    rows = {row["detector"]: row for row in facts["detectors"]}
-    cells = evaluated.values("scripted_reports")
-    assert rows["claim_radflag"]["estimate"]["value"] == pytest.approx(cells["radflag_claim_auroc,exact"])
-    assert rows["claim_radflag"]["within"]["value"] == pytest.approx(cells["radflag_claim_auroc_within,exact"])
-    best = max(row["estimate"]["value"] for row in rows.values() if "(blind)" in row["detector"])
-    assert best == pytest.approx(cells["blind_claim_auroc,exact"])

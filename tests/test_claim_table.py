@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,16 +15,13 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.units import Labelled, labelled
-from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.judging.base import Case, Verdict
 from hedge_tasks.measures.blind import CLAIM_TEXT
 from hedge_tasks.measures.detector_table import DetectorNumbers
 from hedge_tasks.measures.unit_numbers import flagged, top_unit
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
-from hedge_tasks.runs.claim_labels import check_references, judged_spans
 from hedge_tasks.runs.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import compare_scores, compare_within, estimate_auroc, stratified_auroc
+from hedge_tasks.statistics import compare_within, estimate_auroc, stratified_auroc
 
 FINDINGS = [f"{a}{b}" for a, b in itertools.product(("cyst", "mass", "edema", "clip", "rib"), "abcdefgh")]
 SUPPORTED, UNSUPPORTED = 0.7, 0.35
@@ -106,24 +102,6 @@ def test_aurocs_are_the_closed_form_and_intervals_hold_it(n: int) -> None:
     assert min(covered) >= 16  # 19 expected; fewer than 16 happen three times in 1000
 
 
-@pytest.mark.slow
-def test_another_images_draws_say_nothing_here(table: UnitTable) -> None:
-    row = row_of(table, "claim_elsewhere")
-    assert row.blind
-    interval = row.estimate.interval
-    assert interval is not None
-    # It may have been turned round, so that it is at least 0.5.
-    assert interval[0] < 0.5 < interval[1]
-    own = row_of(table, "claim_luq")
-    assert own.estimate.value == pytest.approx(closed_form(8), abs=0.08)
-    difference, p = own.difference, own.p_adjusted
-    assert difference is not None
-    assert difference.difference is not None
-    assert p is not None
-    assert difference.difference > 0.2
-    assert p < 0.001
-
-
 # --- against loops ----------------------------------------------------------------------------------------------------
 
 
@@ -202,58 +180,7 @@ def test_the_errors_within_answers_are_those_of_jackknifed_images() -> None:
     assert found.p_value < 0.001
 
 
-def test_the_comparison_within_one_stratum_is_the_plain_one() -> None:
-    data, values, _ = made_up(5, answers=40)
-    other = np.roll(values, 1)
-    one = compare_within(values, other, data.labels, [0] * len(values), groups=data.groups)
-    plain = compare_scores(values, other, data.labels, groups=data.groups)
-    assert one.interval == pytest.approx(plain.interval)
-    assert (one.difference, one.stderr, one.p_value) == pytest.approx((plain.difference, plain.stderr, plain.p_value))
-    same = compare_within(values, values, data.labels, [0] * len(values))
-    assert (same.difference, same.p_value) == (0.0, 1.0)
-    assert compare_within([1.0, 2.0], [2.0, 1.0], [1, 0], ["a", "b"]).reason is not None
-    pairs = list("aabbccddee")
-    reversed_ = compare_within([1.0, 0.0] * 5, [0.0, 1.0] * 5, [1, 0] * 5, pairs, groups=pairs)
-    assert (reversed_.difference, reversed_.interval, reversed_.p_value) == (1.0, None, None)
-    assert reversed_.reason is not None
-    assert compare_within([math.nan, 2.0], [2.0, 1.0], [1, 0], ["a", "a"]).difference is None
-
-
 # --- the table --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_the_table_has_every_detector_or_the_reason_why_not(table: UnitTable) -> None:
-    from hedge_tasks.detectors import names
-
-    shown = {row.detector for row in table.rows}
-    assert shown | set(table.left_out) == {*names("claim"), CLAIM_TEXT}
-    assert not shown & set(table.left_out)
-    assert table.left_out["claim_affirmed"] == "every claim has the same score"
-    assert "contradictions" in table.left_out["claim_contradiction"]
-    assert "--graph" in table.left_out["claim_degree"]
-    blind = [row.blind for row in table.rows]
-    assert blind == sorted(blind)
-    assert (table.covered, table.unlocated) == (1.0, 0)
-    best = max((row for row in table.rows if row.blind), key=lambda row: row.estimate.value or 0)
-    assert table.against[0] == best.detector
-    assert all((row.difference, row.difference_within) == (None, None) for row in table.rows if row.blind)
-    assert {row.draws for row in table.rows if not row.blind} == {8, 3, 11}
-
-
-@pytest.mark.slow
-def test_the_text_classifier_knows_words_that_are_always_wrong() -> None:
-    sets = []
-    for i in range(40):
-        labels = (i % 2, 1 - i % 2)
-        text = "A ghost. A lung." if i % 2 else "A lung. A ghost."
-        spans = (LabelledSpan(0, text.index(".") + 1, labels[0]), LabelledSpan(text.index(".") + 2, 16, labels[1]))
-        sets.append(AnswerSet(str(i), Answer(text), (Answer("A lung."),), claims=spans))
-    found = unit_table(scored_run(tuple(sets)))
-    assert row_of(found, CLAIM_TEXT).estimate.value == 1.0
-    assert row_of(found, "claim_luq").estimate.value == 1.0
-    assert row_of(found, "claim_luq").difference is not None
-    assert row_of(found, "claim_luq").difference.difference == 0.0  # type: ignore[union-attr]
 
 
 @pytest.mark.slow
@@ -278,106 +205,3 @@ def test_claims_of_unknown_support_are_left_out_for_everybody() -> None:
     assert (data.n_unknown, len(data.labelled)) == (1, 59)
     found = unit_table(scored)
     assert {row.estimate.n for row in found.rows} == {59}
-
-
-def test_the_price_is_known_before() -> None:
-    sets = scripted(0, images=3, k=2, n=4)
-    asked = inquiry(sets, build_decomposition("sentence"), graph=True)
-
-    class Counting:
-        name, contradicts, priced = "counting", True, "calls"
-
-        def settings(self) -> dict[str, object]:
-            return {}
-
-        def price(self, asked: Sequence[object]) -> int:
-            return sum(len(one.claims) * len(one.draws) for one in asked)  # type: ignore[attr-defined]
-
-    price = asked.source(Counting()).price  # type: ignore[arg-type]
-    different = sum(len({w for a in (one.baseline, *one.clean) for w in a.text.split()}) for one in sets)
-    assert (price.claims, price.draws) == (6, 4)
-    assert price.amount == 24 + 24 + different * 5
-    assert "6 claims of 3 answers x 4 draws: at most" in str(price)
-    assert inquiry(sets, build_decomposition("sentence"), elsewhere=False).source(Counting()).price.amount == 24  # type: ignore[arg-type]
-
-
-def test_the_graph_has_the_claims_of_all_draws() -> None:
-    sets = scripted(0, images=8, k=3, n=5)
-    scored = scored_run(sets, graph=True)
-    for one in scored.answers:
-        graph = one.evidence.graph
-        assert graph is not None
-        texts = list(dict.fromkeys(w for a in (one.answers.baseline, *one.answers.clean) for w in a.text.split()))
-        assert graph.shape == (len(texts), 6)
-        degrees = 1 - one.scores["claim_degree"]
-        for claim, degree in zip(one.claims, degrees, strict=True):
-            said = [claim.text in answer.text.split() for answer in (one.answers.baseline, *one.answers.clean)]
-            assert degree == pytest.approx(sum(said) / 6)
-
-
-def test_what_cannot_be_measured_is_refused() -> None:
-    scored = scored_run(scripted(0, images=4))
-    with pytest.raises(ConfigError, match="flag"):
-        unit_table(scored, flag=1.0)
-    with pytest.raises(ConfigError, match="silent"):
-        unit_table(scored, silent="maybe")
-    unlabelled = tuple(replace(one, claims=()) for one in scripted(0, images=4))
-    with pytest.raises(DataError, match="none of 24 claims has a label"):
-        unit_table(scored_run(unlabelled))
-    with pytest.raises(DataError, match="no claim in any of 1 answers"):
-        inquiry([AnswerSet("a", Answer("…"), (Answer("x"),))], build_decomposition("sentence"))
-
-
-def test_one_class_is_undefined_and_never_a_guess() -> None:
-    sets = tuple(
-        replace(one, claims=tuple(replace(span, label=1) for span in one.claims)) for one in scripted(0, images=4)
-    )
-    found = unit_table(scored_run(sets))
-    assert not found.rows
-    assert "labelled hallucinated" in found.left_out["claim_luq"]
-    assert found.against == (None, None)
-    assert CLAIM_TEXT in found.left_out
-
-
-def test_verdicts_on_sentences_are_labels() -> None:
-    answers = AnswerSet("a", Answer("A mass. No cyst. A rib."), (Answer("A mass."),))
-    votes = [{"label": 1, "category": "minor"}, {"label": 0, "category": "correct"}, {"label": None}]
-    verdicts = {"a": {"label": 1, "judge": "x", "votes": votes}}
-    engine = build_entailment("words")
-
-    def labels(**settings: object) -> list[object]:
-        run = Run("irg", "m", (answers,), verdicts, dict(settings))
-        asked = inquiry(run.answer_sets, build_decomposition("sentence"))
-        scored = score_claims(run, asked.ask(engine))
-        return [one and (one.label, one.severity) for one in scored.answers[0].labels]
-
-    assert labels(documents={"judge": {"unit": "sentence"}}) == [(1, "minor"), (0, None), (None, None)]
-    assert labels(documents={"judge": {"judge": "panel"}}) == [None] * 3  # votes of several judges on the whole answer
-
-
-def test_a_judge_labels_every_claim_by_itself() -> None:
-    texts = {"A mass.": (1, "minor"), "No cyst.": (1, None), "A rib.": (None, "silent"), "Hm.": (None, "no_answer")}
-    answers = AnswerSet("a", Answer(" ".join(texts)), (Answer("A mass."),), question="q", reference="A cyst.")
-
-    class Judge:
-        name, version = "scripted", "1"
-
-        def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-            assert (cases[0].id, cases[0].reference, cases[0].question) == ("a#0", "A cyst.", "q")
-            return [Verdict(texts[case.answer][0], "", "x", "1", texts[case.answer][1]) for case in cases]
-
-        def settings(self) -> dict[str, object]:
-            return {}
-
-    decomposed = inquiry((answers,), build_decomposition("sentence")).decomposed
-    found = judged_spans((answers,), decomposed, Judge())["a"]
-    assert [(s.label, s.silent, s.severity) for s in found] == [
-        (1, False, "minor"),
-        (1, False, None),
-        (None, True, None),
-        (None, False, None),
-    ]
-    assert [answers.baseline.text[s.start : s.end] for s in found] == ["A mass.", "No cyst.", "A rib.", "Hm."]
-    with pytest.raises(DataError, match="no references"):
-        check_references(bool(one.reference) for one in (replace(answers, reference=None),))
-    check_references([False, True])

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
-import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.judging import Case, build_judge
-from hedge_tasks.lmms.catalogue import task_folder
-from hedge_tasks.models.tiny import report_nli_path, report_weights
 from hedge_tasks.suites.demo_reports.statements import (
     SENTENCES,
     StatementRelation,
-    World,
     full_report,
     is_true,
     relation,
     statement_of,
     worlds,
 )
-from training import demo_set, reports, reports_nli, reports_set, reports_vlm
-from training.phantom import draw_scan, scan_rng
-
-README = (task_folder() / "hedge_demo_reports" / "README.md").read_text("utf-8")
-
 
 # --- what sentences say -----------------------------------------------------------------------------------------------
 
@@ -55,15 +41,11 @@ def test_every_wording_is_one_sentence_with_one_meaning() -> None:
         ),
         ("There is a lesion in the upper left quadrant.", "The lower left quadrant looks normal.", 1),
         ("There is a lesion in the upper left quadrant.", "There are no lesions.", 0),
-        ("The scan looks normal.", "The lesion is round.", 0),
         ("The lesion is round.", "The lesions are small.", 1),
         ("The lesion is round. The scan is CT.", "The lesion is irregular.", 0),
-        ("The lesion is round. It is odd.", "The lesions are round.", 2),
         # It contradicts itself: every sentence counts alone.
         ("There are no lesions. The lesion is round.", "The lesion is round.", 2),
-        ("There are no lesions. The lesion is round.", "The lesion is dark.", 0),
         ("I see nothing.", "The lesion is dark.", 1),
-        ("", "The lesion is dark.", 1),
     ],
 )
 def test_what_follows(text: str, sentence: str, expected: int) -> None:
@@ -97,89 +79,3 @@ def test_a_reference_leaves_nothing_open() -> None:
         for said in SENTENCES:
             expected = StatementRelation.ENTAILMENT if is_true(said, world) else StatementRelation.CONTRADICTION
             assert relation(full_report(world), said) == expected
-
-
-def test_reports_are_true_and_of_three_to_five_sentences() -> None:
-    for index in range(40):
-        rng = scan_rng(9, index)
-        world = reports.world_of(draw_scan(rng))
-        report = reports.draw_report(world, rng)
-        said = [statement_of(sentence) for sentence in report]
-        assert 3 <= len(report) <= 5
-        assert len(set(said)) == len(said)
-        assert all(one is not None and is_true(one, world) for one in said)
-
-
-def test_the_judge_has_a_verdict_on_every_sentence() -> None:
-    reference = full_report(World("CT", frozenset({"upper left"}), "round", "small", "dark"))
-    report = "This is a CT scan. There are two lesions. The lesion is odd."
-    [verdict] = build_judge("drawn_report").judge([Case("a", "", reference, report)])
-    assert [vote.label for vote in verdict.votes] == [0, 1, None]
-    assert verdict.label == 1
-    assert build_judge("drawn_report").settings()["unit"] == "sentence"
-    [verdict] = build_judge("drawn_report").judge([Case("a", "", reference, "The lesion is dark. The scan is CT.")])
-    assert verdict.label == 0
-
-
-# --- data and models --------------------------------------------------------------------------------------------------
-
-
-def test_the_data_equal_a_fresh_build() -> None:
-    rows = reports_set.build_rows()
-    assert demo_set.differences(reports_set.DATA_FILE, rows) == []
-    assert len(rows) == 72
-    assert reports_set.DATA_FILE.stat().st_size < 300_000
-    assert reports_set.REPORTS_SEED not in {demo_set.DEMO_SEED, 1, 2}
-
-
-def test_the_model_card_names_the_weights() -> None:
-    card = (report_weights().parent.parent / "README.md").read_text("utf-8")
-    for file in (report_weights(), report_nli_path() / "model.safetensors"):
-        assert hashlib.sha256(file.read_bytes()).hexdigest() in card
-        assert file.stat().st_mode & 0o444 == 0o444
-
-
-def test_pairs_for_the_classifier_have_all_relations() -> None:
-    rng = np.random.default_rng(5)
-    pairs = [reports_nli.draw_pair(rng) for _ in range(300)]
-    shares = [sum(pair.label == label for pair in pairs) / 300 for label in range(3)]
-    assert min(shares) > 0.15, shares
-
-
-@pytest.mark.slow
-def test_trainings_run(tmp_path: Path) -> None:
-    reports_vlm.main(["--smoke-test", "--out", str(tmp_path / "vlm.safetensors")])
-    assert (tmp_path / "vlm.safetensors").stat().st_size == report_weights().stat().st_size
-    reports_nli.main(["--smoke-test", "--out", str(tmp_path / "nli")])
-    assert (tmp_path / "nli" / "model.safetensors").stat().st_size > 500_000
-
-
-@pytest.mark.slow
-def test_the_classifier_reads_reports() -> None:
-    from hedge_tasks.clustering import build_backend
-
-    pairs = reports_nli.held_out_pairs(300)
-    nli: Any = build_backend("nli", model=str(report_nli_path()), cache=False)
-    said = np.asarray(nli.probabilities([(pair.premise, pair.hypothesis) for pair in pairs])).argmax(-1)
-    assert np.mean(said == [pair.label for pair in pairs]) > 0.85
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_first_reports_give_the_numbers_of_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from evaluation import evaluate
-
-    from hedge_tasks.cli import main
-
-    model = ("--model", "hedge_tiny", "--model_args", "writes=reports")
-    evaluate(tmp_path / "out", *model, "--tasks", "hedge_demo_reports", "--limit", "12")
-    capsys.readouterr()
-    assert main(["claims", str(tmp_path / "out"), "--support", "nli", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    numbers = r"(\d+) sentences, (\d+) wrong, AUROC of `claim_luq` (\d\.\d+), of `claim_contradiction` (\d\.\d+)"
-    told = re.search(rf"`--limit 12` .*?: {numbers}", README.replace("\n", " "))
-    assert told is not None
-    assert (facts["claims"], facts["hallucinated"]) == (int(told[1]), int(told[2]))
-    found = {row["detector"]: row["estimate"]["value"] for row in facts["detectors"]}
-    assert found["claim_luq"] == pytest.approx(float(told[3]), abs=6e-4)
-    assert found["claim_contradiction"] == pytest.approx(float(told[4]), abs=6e-4)

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from finished_runs import cosine_matrices, finished_run
+from finished_runs import finished_run
 
-from hedge_tasks.cli import main
-from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.nli import NliClustering
-from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.base import INSIDE
 from hedge_tasks.detectors.evidence import evidence_of, relation_matrices
-from hedge_tasks.detectors.pipeline import USUAL, score_clustered
+from hedge_tasks.detectors.pipeline import score_clustered
 from hedge_tasks.detectors.registry import get, names
-from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.runs.scorers import scorer_of
-from hedge_tasks.sampling.forced import PASSES
 
 RUN = finished_run(60)
 SCORER = scorer_of(RUN, None)
-
-
-def letters(texts: list[str]) -> np.ndarray:
-    return np.array([[1.0, ord(text[0]) - 96] for text in texts])
 
 
 def test_a_mapping_of_what_was_asked_with_the_reason_where_there_is_no_number() -> None:
@@ -53,16 +41,6 @@ def test_alpha_reaches_every_detector_that_has_it_and_no_other() -> None:
     assert changed == {"vase", "vase_linear"}
 
 
-def test_embeddings_serve_the_detectors_that_need_cosines() -> None:
-    backend = EmbeddingClustering(encoder=letters)
-    scorer = Scorer("embed", backend).with_detectors(["kle_cosine", "kle"])
-    for answers, scores in zip(scorer.cluster(RUN.answer_sets), scorer.score(RUN.answer_sets), strict=True):
-        [cosines] = cosine_matrices([answers.texts], letters)
-        expected = get("kle_cosine").score(evidence_of(answers, cosines=cosines))
-        assert scores["kle_cosine"] == pytest.approx(expected, abs=1e-6)
-        assert scores.left_out == {"kle": "there are no NLI probabilities of all pairs of answers"}
-
-
 def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pytest.MonkeyPatch) -> None:
     def probabilities(self: NliClustering, pairs: list[tuple[str, str]]) -> np.ndarray:
         return np.array([(0.5, 0.3, 0.2) if one < other else (0.1, 0.2, 0.7) for one, other in pairs])
@@ -77,33 +55,6 @@ def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pyte
     # A classifier of one's own tells relations, not probabilities.
     scored = score_all(clustered, NliClustering(classifier=lambda pairs: []), ("kle",))
     assert all(scores["kle"] is None for scores in scored)
-
-
-@pytest.mark.slow
-def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
-    table = detector_table(RUN, SCORER, names(), blind=False)
-    assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
-    of_tokens = {"baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"}
-    kept = {"relations", "cosines", "claims", *of_tokens, *PASSES, *INSIDE}
-    cannot = {n for n in names() if get(n).needs & kept}
-    assert set(table.left_out) == cannot | {"length"}
-    assert all("there are no" in table.left_out[name] for name in cannot - {"image_ratio", "reworded_msp"})
-    assert "there is no log-probability of the baseline answer on a blank" in table.left_out["image_ratio"]
-    assert table.left_out["length"] == "every document has the same score"
-    scores = SCORER.score(RUN.answer_sets)
-    rows = {row.detector: row for row in table.rows}
-    for name in USUAL:
-        assert rows[name].estimate == detection_auroc(scores, name)
-    assert {n: rows[n].draws for n in ("msp", "se", "vase", "radflag_noisy")} == {
-        "msp": 0,
-        "se": 6,
-        "vase": 12,
-        "radflag_noisy": 6,
-    }
-    assert rows["se"].difference is None
-    assert rows["vase"].difference.difference == pytest.approx(rows["vase"].estimate.value - rows["se"].estimate.value)
-    values = [row.estimate.value for row in table.rows]
-    assert values == sorted(values, reverse=True)
 
 
 @pytest.mark.slow
@@ -139,35 +90,3 @@ def test_at_one_price_everybody_gets_what_it_can_pay() -> None:
     assert poor.left_out["vase"] == "costs more than 1 draws"
     with pytest.raises(ConfigError, match="--draws"):
         detector_table(RUN, SCORER, ("se",), budget=-1)
-
-
-@pytest.mark.slow
-def test_mean_ranks_over_runs() -> None:
-    tables = [detector_table(finished_run(60, seed=seed), SCORER, ("se", "msp", "lexical")) for seed in range(3)]
-    ranks = {rank.detector: rank for rank in mean_ranks(tables)}
-    for name, rank in ranks.items():
-        places = [1 + [row.detector for row in table.rows].index(name) for table in tables]
-        assert rank.mean == pytest.approx(np.mean(places))
-        assert 1 <= rank.interval[0] <= rank.mean <= rank.interval[1] <= 3
-    assert mean_ranks(tables[:2])[0].interval is None
-
-
-@pytest.mark.slow
-def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = save_run(RUN, tmp_path)
-    assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--json"]) == 0
-    [facts] = json.loads(capsys.readouterr().out)
-    assert [row["draws"] for row in facts["detectors"]] == [
-        12 if r["detector"] == "vase" else 6 for r in facts["detectors"]
-    ]
-    assert "NLI" in facts["left_out"]["kle"]
-    assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--draws", "6", "--all"]) == 0
-    printed = capsys.readouterr().out
-    assert "kle: 60 of 60 documents have no such score (there are no NLI" in printed
-    assert main(["detectors", str(file), "--against", "vas"]) == 2
-    assert "did you mean 'vase'?" in capsys.readouterr().err
-
-
-def _without_logprobs(answers: AnswerSet) -> AnswerSet:
-    bare = {name: tuple(replace(a, mean_logprob=None) for a in getattr(answers, name)) for name in ("clean", "noisy")}
-    return replace(answers, baseline=replace(answers.baseline, mean_logprob=None), **bare)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 import doctest
 import importlib
-import itertools
 import json
 import math
 import pkgutil
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,16 +27,12 @@ from hedge_tasks.detectors import (
     evidence_of,
     get,
     names,
-    registry,
     relation_matrices,
-    semantic_entropy,
 )
 from hedge_tasks.detectors.builtin.laplacian import eccentricity, eigenvalue_sum
 from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
 from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
 from hedge_tasks.detectors.pipeline import score_clustered
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.statistics import estimate_auroc
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "detectors.json").read_text("utf-8"))
 BUILTIN = [f"{builtin.__name__}.{module.name}" for module in pkgutil.iter_modules(builtin.__path__)]
@@ -91,19 +84,6 @@ def test_the_number_is_that_of_the_library(library, name):
         assert ours == pytest.approx(theirs, abs=1e-6)
         compared += 1
     assert compared >= 40
-
-
-def test_the_golden_questions_are_of_all_kinds():
-    sizes = {len(question["texts"]) for question in GOLDEN["questions"]}
-    unanimous = [len(set(question["cluster_ids"])) == 1 for question in GOLDEN["questions"]]
-    repeated = [len(set(question["texts"])) < len(question["texts"]) for question in GOLDEN["questions"]]
-    assert sizes == set(range(2, 14))
-    assert 0 < sum(unanimous) < len(unanimous)
-    assert 0 < sum(repeated) < len(repeated)
-    unsure = [any(each != 1 for each in np.diag(question["entailment"])) for question in GOLDEN["questions"]]
-    punctuated = [any(not text.replace(" ", "").isalpha() for text in q["texts"]) for q in GOLDEN["questions"]]
-    negative = [bool((golden_evidence(question).cosines < 0).any()) for question in GOLDEN["questions"]]
-    assert min(map(sum, (unsure, punctuated, negative))) >= 12
 
 
 # --- properties ------------------------------------------------------------------------------------------------------
@@ -235,22 +215,7 @@ def claims_in_order(claims, order, n):
 def reordered(evidence, order):
     """The same answers in another order."""
     order = list(order)
-    return Evidence(
-        tuple(evidence.texts[i] for i in order),
-        evidence.n_clean,
-        tuple(evidence.cluster_ids[i] for i in order),
-        evidence.mean_logprobs[order],
-        evidence.n_tokens[order],
-        evidence.relations[np.ix_(order, order)],
-        evidence.cosines[np.ix_(order, order)],
-        evidence.question,
-        evidence.forced,
-        claims_in_order(evidence.claims, order, evidence.n_clean),
-        token_logprobs=evidence.token_logprobs,
-        token_entropies=evidence.token_entropies,
-        relevances=tuple(evidence.relevances[i] for i in order),
-        inside=inside_in_order(evidence, order),
-    )
+    return dataclasses.replace(evidence, texts=tuple(evidence.texts[i] for i in order), **cut(evidence, order))
 
 
 def inside_in_order(evidence, order):
@@ -262,8 +227,7 @@ def test_every_detector_has_bounds_here():
     assert SHARES | set(BOUNDS) == set(names())
 
 
-@pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=6)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5))
 def test_scores_are_finite_and_within_their_bounds(seed, n, m):
     evidence = random_evidence(random.Random(seed), n, m)
@@ -279,8 +243,7 @@ def test_scores_are_finite_and_within_their_bounds(seed, n, m):
         assert math.copysign(1.0, value) == 1.0 or value < 0, name
 
 
-@pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=6)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5))
 def test_the_order_of_the_samples_changes_no_digit(seed, n, m):
     dice = random.Random(seed)
@@ -314,39 +277,6 @@ def test_sums_are_exact(name):
 
 
 # --- ties ------------------------------------------------------------------------------------------------------------
-
-
-def clustered(sizes):
-    return Evidence(("a",) * 11, 10, (0, *itertools.chain.from_iterable([i] * size for i, size in enumerate(sizes))))
-
-
-@pytest.mark.parametrize("name", ["se", "discrete_se", "radflag_dse"])
-def test_entropy_of_cluster_sizes_is_the_same_in_all_orders(name):
-    for sizes in [(1, 3, 6), (1, 2, 3, 4), (1, 1, 2, 6), (2, 3, 5), (1, 1, 1, 7), (1, 1, 3, 5)]:
-        same = {get(name).score(clustered(order)) for order in itertools.permutations(sizes) if order[0] == sizes[0]}
-        assert len(same) == 1
-    # Neither does the baseline's own cluster change semantic entropy.
-    assert len({get("se").score(clustered(order)) for order in itertools.permutations((1, 3, 6))}) == 1
-
-
-def test_log_probability_weights_have_the_same_entropy_in_all_orders():
-    answers = list(zip([0, 0, 1, 1, 2], [-0.1, -0.7, -0.3, -1.9, -0.2], strict=True))
-    entropies = {semantic_entropy(*zip(*order, strict=True)) for order in itertools.permutations(answers)}
-    assert len(entropies) == 1
-
-
-def test_ties_are_not_broken_by_the_order_of_the_clusters():
-    """Cluster sizes (1, 3, 6) in the orders in which plain summation gives the lowest and the highest entropy."""
-
-    def plain(sizes):
-        return -sum(size / 10 * math.log(size / 10) for size in sizes)
-
-    orders = sorted(itertools.permutations((1, 3, 6)), key=plain)
-    hallucinated, sound = [orders[0]] * 20, [orders[-1]] * 20
-    labels = [1] * 20 + [0] * 20
-    assert estimate_auroc([plain(sizes) for sizes in hallucinated + sound], labels).value == 0.0
-    scores = [get("se").score(clustered(sizes)) for sizes in hallucinated + sound]
-    assert estimate_auroc(scores, labels).value == 0.5
 
 
 @pytest.mark.parametrize("n", [2, 5, 10, 20])
@@ -405,11 +335,6 @@ def test_nearest_neighbour_entropy_and_selfcheck_are_their_formulas():
     assert get("selfcheck_nli").score(evidence) == pytest.approx(sum(told) / 6, abs=1e-9)
 
 
-def test_sentence_sar_of_very_unlikely_answers_is_finite():
-    evidence = Evidence(("a", "b", "c"), 2, None, np.full(3, -2.0), np.full(3, 1e4), cosines=np.full((3, 3), 1.0))
-    assert get("sentence_sar").score(evidence) == pytest.approx(2e4 - math.log(1001), abs=1e-6)
-
-
 def test_semantic_density_of_very_unlikely_answers_is_that_of_likely_ones():
     [relations] = relation_matrices([("a", "b", "c")], lambda pairs: [(0.5, 0.3, 0.2)] * len(pairs))
     scores = {
@@ -419,15 +344,6 @@ def test_semantic_density_of_very_unlikely_answers_is_that_of_likely_ones():
     assert len(scores) == 1
     impossible = Evidence(("a", "b"), 1, mean_logprobs=np.full(2, -np.inf), relations=relations[:2, :2])
     assert get("semantic_density").score(impossible) is None
-
-
-def test_jaccard_sees_words_in_any_script_and_case():
-    evidence = Evidence(("q", "Yes.", "yes", "肺水肿", "", "..."), 5)
-    from hedge_tasks.detectors.similarity import jaccard
-
-    np.testing.assert_array_equal(jaccard(evidence), np.kron([[1, 0, 0], [0, 1, 0], [0, 0, 1]], np.ones((2, 2)))[
-        np.ix_([0, 1, 2, 4, 5], [0, 1, 2, 4, 5])
-    ])  # fmt: skip
 
 
 def test_lexical_disagreement_of_many_answers_is_close_to_that_of_all_pairs():
@@ -445,50 +361,41 @@ def test_lexical_disagreement_of_many_answers_is_close_to_that_of_all_pairs():
 # --- needs -----------------------------------------------------------------------------------------------------------
 
 WITHOUT = {
-    "clusters": lambda e: changed(e, cluster_ids=None),
-    "baseline_logprob": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, 0)),
-    "baseline_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, 0)),
-    "clean_logprobs": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, 1)),
-    "clean_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, 1)),
-    "noisy_logprobs": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, -1)),
-    "noisy_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, -1)),
-    "relations": lambda e: changed(e, relations=None),
-    "cosines": lambda e: changed(e, cosines=None),
-    "question": lambda e: changed(e, question=None),
-    "baseline_token_logprobs": lambda e: changed(e, token_logprobs=None),
-    "baseline_token_entropies": lambda e: changed(e, token_entropies=None),
-    "baseline_relevance": lambda e: changed(e, relevances=(None, *e.relevances[1:])),
-    "clean_relevance": lambda e: changed(e, relevances=(e.relevances[0], None, *e.relevances[2:])),
-    "claims": lambda e: changed(e, claims=None),
-    "contradictions": lambda e: changed(e, claims=dataclasses.replace(e.claims, contradicts=False)),
-    "forced_reworded": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
-    "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
-    "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
-    "forced_options": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "option:a"}),
-    "forced_noisy": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if not k.startswith("noisy:")}),
+    "clusters": lambda e: dataclasses.replace(e, cluster_ids=None),
+    "baseline_logprob": lambda e: dataclasses.replace(e, mean_logprobs=with_nan(e.mean_logprobs, 0)),
+    "baseline_tokens": lambda e: dataclasses.replace(e, n_tokens=with_nan(e.n_tokens, 0)),
+    "clean_logprobs": lambda e: dataclasses.replace(e, mean_logprobs=with_nan(e.mean_logprobs, 1)),
+    "clean_tokens": lambda e: dataclasses.replace(e, n_tokens=with_nan(e.n_tokens, 1)),
+    "noisy_logprobs": lambda e: dataclasses.replace(e, mean_logprobs=with_nan(e.mean_logprobs, -1)),
+    "noisy_tokens": lambda e: dataclasses.replace(e, n_tokens=with_nan(e.n_tokens, -1)),
+    "relations": lambda e: dataclasses.replace(e, relations=None),
+    "cosines": lambda e: dataclasses.replace(e, cosines=None),
+    "question": lambda e: dataclasses.replace(e, question=None),
+    "baseline_token_logprobs": lambda e: dataclasses.replace(e, token_logprobs=None),
+    "baseline_token_entropies": lambda e: dataclasses.replace(e, token_entropies=None),
+    "baseline_relevance": lambda e: dataclasses.replace(e, relevances=(None, *e.relevances[1:])),
+    "clean_relevance": lambda e: dataclasses.replace(e, relevances=(e.relevances[0], None, *e.relevances[2:])),
+    "claims": lambda e: dataclasses.replace(e, claims=None),
+    "contradictions": lambda e: dataclasses.replace(e, claims=dataclasses.replace(e.claims, contradicts=False)),
+    "forced_reworded": lambda e: dataclasses.replace(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
+    "forced_blank": lambda e: dataclasses.replace(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
+    "forced_truth": lambda e: dataclasses.replace(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
+    "forced_options": lambda e: dataclasses.replace(e, forced={k: v for k, v in e.forced.items() if k != "option:a"}),
+    "forced_noisy": lambda e: dataclasses.replace(
+        e, forced={k: v for k, v in e.forced.items() if not k.startswith("noisy:")}
+    ),
     **{
-        need: lambda e, names=names: changed(e, inside={k: v for k, v in e.inside.items() if k not in names})
+        need: lambda e, names=names: dataclasses.replace(
+            e, inside={k: v for k, v in e.inside.items() if k not in names}
+        )
         for need, names in INSIDE_ARRAYS.items()
         if not need.startswith("baseline_")
     },
-    "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
-    "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
+    "clean": lambda e: dataclasses.replace(
+        e, texts=(e.texts[0], *e.texts[e.noisy]), n_clean=0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])
+    ),
+    "noisy": lambda e: dataclasses.replace(e, texts=e.texts[: 1 + e.n_clean], **cut(e, range(1 + e.n_clean))),
 }
-
-
-def fields(evidence):
-    return {
-        name: getattr(evidence, name)
-        for name in (
-            *("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens"),
-            *("relations", "cosines", "question", "forced", "claims", "token_logprobs", "token_entropies"),
-            *("relevances", "inside"),
-        )
-    }
-
-
-def changed(evidence, **other):
-    return Evidence(**{**fields(evidence), **other})
 
 
 def cut(evidence, kept):
@@ -499,11 +406,7 @@ def cut(evidence, kept):
         "n_tokens": evidence.n_tokens[kept],
         "relations": evidence.relations[np.ix_(kept, kept)],
         "cosines": evidence.cosines[np.ix_(kept, kept)],
-        "question": evidence.question,
-        "forced": evidence.forced,
         "claims": claims_in_order(evidence.claims, kept, evidence.n_clean),
-        "token_logprobs": evidence.token_logprobs,
-        "token_entropies": evidence.token_entropies,
         "relevances": tuple(evidence.relevances[i] for i in kept),
         "inside": inside_in_order(evidence, kept),
     }
@@ -597,49 +500,7 @@ def test_evidence_of_another_shape_is_refused(arguments, message):
         Evidence(**arguments)
 
 
-def test_what_detectors_share_is_computed_once():
-    made = []
-
-    def graph(evidence):
-        made.append(evidence)
-        return 1
-
-    evidence = Evidence(("a", "b"), 1)
-    assert evidence.shared(graph) == evidence.shared(graph) == len(made) == 1
-
-
 # --- registry --------------------------------------------------------------------------------------------------------
-
-
-def test_names_are_sorted_by_price():
-    prices = [get(name).draws(10, 10) for name in names()]
-    assert prices == sorted(prices)
-    assert {"msp", "se", "kle", "vase"} < set(names())
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: get("kl"), r"unknown detector 'kl', did you mean 'kle'\?"),
-        (lambda: get("kle", T=1), "unknown option of detector 'kle' 'T'"),
-        (lambda: registry.register("kle", "", needs=())(len), "two detectors are called 'kle'"),
-        (lambda: registry.register("KLE", "", needs=()), "lower-case"),
-        (lambda: registry.register("x", "", needs=("cluster",)), "did you mean 'clusters'"),
-    ],
-)
-def test_what_is_wrong_is_named(call, message):
-    names()
-    with pytest.raises(ConfigError, match=message):
-        call()
-
-
-def test_every_detector_explains_itself():
-    for name in names():
-        detector = get(name)
-        for part in (".. math::", "Args:", "Example:"):
-            assert part in detector.explanation, (name, part)
-        assert detector.title
-        assert detector.source, name
 
 
 @pytest.mark.parametrize("module", [f"hedge_tasks.detectors{m}" for m in ("", ".distribution", ".evidence")] + BUILTIN)
@@ -647,32 +508,3 @@ def test_docstring_examples(module):
     results = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert results.attempted >= 1
     assert results.failed == 0
-
-
-OUTSIDE = '''
-from hedge_tasks.detectors import register
-
-@register("shouting", "Shouting", needs=("clean",))
-def shouting(evidence):
-    """Share of answers in capitals."""
-    return sum(text.isupper() for text in evidence.texts[1:]) / evidence.n_clean
-'''
-
-
-@pytest.mark.slow
-def test_another_package_adds_a_detector_and_a_broken_one_is_left_out(tmp_path):
-    (tmp_path / "outside.py").write_text(OUTSIDE, "utf-8")
-    (tmp_path / "broken.py").write_text("raise RuntimeError('no such thing')", "utf-8")
-    info = tmp_path / "outside-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n", "utf-8")
-    (info / "entry_points.txt").write_text("[hedge_tasks.detectors]\na = broken\nb = outside\n", "utf-8")
-    program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from hedge_tasks.detectors import Evidence, get, names\n"
-        "assert 'kle' in names()\n"
-        "print(get('shouting').score(Evidence(('a', 'B', 'c'), 2)))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "0.5"
-    assert "cannot be loaded: RuntimeError: no such thing; it is left out" in done.stderr

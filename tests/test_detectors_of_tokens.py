@@ -112,22 +112,3 @@ def test_token_sar_and_sar_are_their_formulas_written_out(seed: int) -> None:
         near = sum(alike(texts[i], texts[j]) * math.exp(-of_tokens[j]) for j in range(1, 4) if j != i)
         terms.append(-math.log(math.exp(-of_tokens[i]) + near / 0.001))
     assert get("sar").score(evidence) == pytest.approx(sum(terms) / 3, abs=1e-5)
-
-
-def test_relevance_is_asked_for_only_where_a_detector_needs_it() -> None:
-    answers = [spoken(text, random.Random(1)) for text in ("a cyst", "no cyst")]
-    asked = AnswerSet("q", answers[0], (answers[1], Answer("none")))
-    [without] = evidence_for([asked], Letters(), ["baseline_cosine"])  # type: ignore[arg-type]
-    assert without.relevances is None
-    [baseline] = evidence_for([asked], Letters(), ["token_sar"])  # type: ignore[arg-type]
-    assert baseline.relevances is not None
-    assert [of is None for of in baseline.relevances] == [False, True, True]
-    assert baseline.cosines is None
-    [both] = evidence_for([asked], Letters(), ["token_sar", "sar"])  # type: ignore[arg-type]
-    assert get("sar").score(both) is None  # the tokens of one sample are not known
-    alone = AnswerSet("q", answers[0], ())
-    [single] = evidence_for([alone], Letters(), ["token_sar"])  # type: ignore[arg-type]
-    assert get("token_sar").score(single) is not None
-    silent = AnswerSet("q", Answer("", None, 0, tokens=()), ())
-    [nothing] = evidence_for([silent], Letters(), ["token_sar"])  # type: ignore[arg-type]
-    assert get("token_sar").score(nothing) is None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,14 +17,11 @@ from hedge_tasks.cli import main
 from hedge_tasks.clustering import nli_source
 from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, PairTable, Source
 from hedge_tasks.clustering.nli_model import Origin
-from hedge_tasks.data.splits import load_split
-from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.llm import encoders
 from hedge_tasks.llm.loading import ModelUnavailableError
-from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.measures.sweep import usual_sizes
-from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
+from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.runs.scorers import scorers_of
 
@@ -141,72 +136,6 @@ def test_a_finished_run_is_scored_without_a_model_and_to_the_last_digit(models: 
 
 
 @pytest.mark.slow
-def test_fewer_answers_need_no_model_either(models: Models, tmp_path: Path) -> None:
-    run = asked_run(12)
-    cut = [[truncated(a, n) for a in run.answer_sets] for n in usual_sizes(6)]
-    cut += [[replace(truncated(a, n), noisy=()) for a in run.answer_sets] for n in usual_sizes(6)]
-    fresh = {name: [scorer.score(part) for part in cut] for name, scorer in scorers_of(run).items()}
-    kept = with_evidence(run)
-    models.forbidden = True
-    assert {name: [s.score(part) for part in cut] for name, s in scorers_of(kept).items()} == fresh
-
-
-COMMANDS = (
-    "report RUN --out OUT.html",
-    "rescore RUN",
-    "detectors RUN --sweep n",
-    "show RUN --id q3 --clustering nli_qa",
-    "detectors RUN --thresholds",
-    "compare RUN --against se",
-)
-
-
-@pytest.mark.slow
-def test_no_command_on_a_finished_run_loads_a_model(models: Models, tmp_path: Path, capsys: Any) -> None:
-    path = save_run(with_evidence(asked_run()), tmp_path)
-    models.forbidden = True
-    asked = len(models.pairs), len(models.texts)
-    for command in COMMANDS:
-        words = command.replace("RUN", str(path)).replace("OUT", str(tmp_path / "out")).split()
-        assert main(words) == 0, (command, capsys.readouterr())
-    assert (len(models.pairs), len(models.texts)) == asked
-    page = (tmp_path / "out.html").read_text("utf-8")
-    assert "Left out" not in page
-    assert "Kernel language entropy" in page
-
-
-HEAVY = {"torch", "transformers", "sentence_transformers", "lmms_eval", "datasets", "pandas", "sklearn"}
-"""Libraries that take a second or more to import, or bring one that does."""
-
-
-@pytest.mark.slow
-def test_a_report_with_pictures_imports_no_heavy_library(models: Models, tmp_path: Path) -> None:
-    rows = load_split("package://hedge_tasks.tasks/hedge_demo/data", None, "demo-test").select(range(12))
-    run = replace(asked_run(12), task="hedge_demo")
-    columns = {"id": "question_id", "question": "question", "images": ["image"]}
-    sets = [replace(a, id=row["question_id"]) for a, row in zip(run.answer_sets, rows, strict=True)]
-    sets = [replace(a, question=row["question"]) for a, row in zip(sets, rows, strict=True)]
-    kept = with_evidence(replace(run, answer_sets=tuple(sets), settings={**run.settings, "documents": columns}))
-    page = tmp_path / "report.html"
-    program = (
-        "import sys\n"
-        "from hedge_tasks.cli import main\n"
-        "code = main(sys.argv[1:])\n"
-        # The blind baselines are fitted with scikit-learn, pictures are read with datasets.
-        f"print('imported:', *sorted({ {*HEAVY} - {'sklearn', 'pandas', 'datasets'} } & sys.modules.keys()))\n"
-        "sys.exit(code)"
-    )
-    command = [sys.executable, "-c", program, "report", str(save_run(kept, tmp_path)), "--out", str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines()[-1] == "imported:"
-    shown = page.read_text("utf-8")
-    assert shown.count("data:image/jpeg") >= 3
-    assert "Left out" not in shown
-    assert "Pictures are left out" not in shown
-
-
-@pytest.mark.slow
 def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -228,51 +157,6 @@ def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     assert "Left out is the clustering nli: the model cannot be had" in (tmp_path / "out.html").read_text("utf-8")
 
 
-@pytest.mark.slow
-def test_all_detectors_ask_no_model_until_they_are_kept(
-    models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = asked_run(16)
-    outputs = ModelOutputs()
-    scorers_of(run)["nli"].with_outputs(outputs).cluster(run.answer_sets)
-    path = save_run(replace(run, evidence=pack_outputs(outputs, run.answer_sets)), tmp_path)
-    asked = len(models.pairs)
-
-    def rows(*options: str) -> tuple[list[str], dict[str, str]]:
-        assert main(["detectors", str(path), "--clustering", "nli", "--json", "--all", *options]) == 0
-        [facts] = json.loads(capsys.readouterr().out)
-        return [row["detector"] for row in facts["detectors"]], facts["left_out"]
-
-    models.forbidden = True
-    shown, left_out = rows()
-    assert {"se", "radflag", "vase", "lexical"} <= {*shown}
-    assert left_out["luq"] == (
-        f"the run does not keep NLI probabilities of all pairs of answers: --keep asks {NLI['model']} for them, once"
-    )
-    assert "luq" not in shown
-    assert left_out["kle_cosine"] != left_out["luq"]
-    # Whoever names it is told that the model is not there.
-    assert main(["detectors", str(path), "--clustering", "nli", "--detectors", "luq"]) == 2
-    assert "the model cannot be had" in capsys.readouterr().err
-    assert len(models.pairs) == asked
-    models.forbidden = False
-    assert main(["detectors", str(path), "--clustering", "nli", "--keep"]) == 0
-    capsys.readouterr()
-    assert len(models.pairs) > asked
-    models.forbidden = True
-    assert "luq" in rows()[0]
-
-
-def test_a_file_of_answers_keeps_nothing_and_is_told_before_a_model_is_asked(
-    models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "answers.jsonl"
-    file.write_text("".join(json.dumps(a.to_dict()) + "\n" for a in asked_run(4).answer_sets))
-    assert main(["detectors", str(file), "--clustering", f"nli:model={NLI['model']}", "--keep"]) == 2
-    assert f"{file}: only a run file keeps what models say" in capsys.readouterr().err
-    assert models.pairs == []
-
-
 def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
     run = with_evidence(asked_run(6))
     changed = [replace(a, baseline=replace(a.baseline, text="another")) for a in run.answer_sets]
@@ -282,24 +166,6 @@ def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
     # Documents in another order or fewer of them are no other texts.
     some = run.evidence.outputs(run.answer_sets[3:1:-1]).table(Source(COSINES, encoders.DEFAULT_MODEL))
     assert 0 < len(some) <= len(table)
-
-
-@pytest.mark.slow
-def test_processes_keep_the_evidence_of_their_own_documents(models: Models) -> None:
-    whole = with_evidence(asked_run(10))
-    parts = []
-    for half in (whole.answer_sets[:5], whole.answer_sets[5:]):
-        outputs = ModelOutputs()
-        for scorer in scorers_of(replace(whole, evidence=KeptEvidence())).values():
-            Scorer.with_outputs(scorer, outputs).cluster(half)
-        parts.append(pack_outputs(outputs, half))
-    together = join_evidence(parts)
-    assert set(together.rows) == set(whole.evidence.rows)
-    assert set(together.sources) == set(whole.evidence.sources)
-    models.forbidden = True
-    run = replace(whole, evidence=together)
-    for scorer in scorers_of(run).values():
-        scorer.cluster(run.answer_sets)
 
 
 def sealed_with(run: Run, folder: Path, **changed: Any) -> Path:
@@ -321,19 +187,3 @@ def test_damaged_evidence_is_refused_by_name(models: Models, tmp_path: Path, wri
     with pytest.raises(DataError, match=f"{id}: evidence: not outputs for its answers"):
         scorers_of(load_run(path))
     assert main(["report", str(path), "--out", str(tmp_path / "out.html")]) == 2
-
-
-@pytest.mark.parametrize("header", [7, [{"kind": "hunches"}]])
-def test_unknown_tellers_are_refused(models: Models, tmp_path: Path, header: Any) -> None:
-    path = save_run(with_evidence(asked_run(6)), tmp_path)
-    first, *rows, _ = map(json.loads, path.read_text("utf-8").splitlines())
-    path.write_text(run_text({**first, "evidence": header}, rows))
-    with pytest.raises(DataError, match="evidence"):
-        load_run(path)
-
-
-def test_it_stays_with_a_run_that_is_judged_again(models: Models, tmp_path: Path) -> None:
-    path = save_run(with_evidence(asked_run(6)), tmp_path / "hedge_runs")
-    assert main(["judge", str(path), "--judge", "rule", "--out", str(tmp_path / "again")]) in (0, 1, 2)
-    for file in (tmp_path / "again").rglob("run-*.jsonl"):
-        assert load_run(file).evidence

@@ -16,10 +16,10 @@ from openai_server import Response, Script, completion, serve
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import NOISY, Answer, AnswerSet, option_logprobs
+from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
 from hedge_tasks.detectors import Evidence, evidence_of, get
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import SamplingPlan
@@ -29,7 +29,7 @@ from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.image_check import GREY
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.requests import SampleRequest
 
 PICTURE = Image.new("RGB", (48, 32), (200, 10, 10))
 TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
@@ -148,39 +148,6 @@ def test_the_question_is_asked_in_other_words(tmp_path: Path) -> None:
     assert pictures(again.forced[1][0])[0].getpixel((0, 0)) == (200, 10, 10)
 
 
-def test_a_model_that_cannot_tell_leaves_them_out(said_lines: list[str]) -> None:
-    class Silent(ForcingModel):
-        forced_logprobs = None  # type: ignore[assignment]
-
-    class Failing(ForcingModel):
-        def forced_logprobs(self, conversations: Any, texts: Any) -> list[Answer | str]:
-            return ["not today" if text == "True" else Answer(text, -1.0, 1) for text in texts]
-
-    assert [a.forced for a in sampled(Silent(), None, ALL)] == [{}, {}]
-    assert any("Silent does not tell how likely given words are" in line for line in said_lines)
-    assert [list(a.forced) for a in sampled(Failing(), None, ALL)] == [["blank", "false"]] * 2
-    assert any("2 of 6 forced passes gave nothing. First reason: not today" in line for line in said_lines)
-    with pytest.raises(ConfigError, match="did you mean 'blank'"):
-        sampled(ForcingModel(), None, ("blnk",))
-
-
-@pytest.fixture
-def said_lines(said: Any) -> Any:
-    return said
-
-
-def test_nothing_said_is_certain(tmp_path: Path) -> None:
-    class Mute(ForcingModel):
-        def generate_draws(self, draws: Sequence[Any]) -> Any:
-            yield [(i, Answer("", -0.5, 0)) for i in range(len(draws))]
-
-    model = Mute()
-    [first, _] = sampled(model, tmp_path, ("blank",))
-    assert first.forced == {"blank": Answer("", 0.0, 0)}
-    assert model.forced == []
-    assert evidence_of(first).forced == {"blank": 0.0}
-
-
 def stored(folder: Path) -> list[Mapping[str, Answer]]:
     """The forced passes of the complete documents in a store."""
     store = open_store(folder)
@@ -198,43 +165,6 @@ def test_the_distribution_over_offered_answers_is_forced_once_an_option_and_kept
     assert get("option_entropy").score(evidence_of(first)) == pytest.approx(expected)
     again = ForcingModel()
     assert sampled(again, tmp_path, ("options",), options=("no", "yes", "not sure"))[0] == first
-    assert again.forced == []
-    assert stored(tmp_path)[0] == first.forced
-
-
-@pytest.mark.slow
-def test_offered_answers_are_forced_on_each_perturbed_picture_and_counted(tmp_path: Path) -> None:
-    def two_noisy(store: Path | None) -> list[Any]:
-        made = requests(store, passes_needed(["forced_noisy"]), options=("no", "yes"))
-        plan = SamplingPlan(n=1, n_noisy=2, probe=False)
-        return [SimpleNamespace(args=(*r.args[:2], replace(r.args[2], plan=plan), *r.args[3:])) for r in made]
-
-    class Seeing(ForcingModel):
-        """The darker the picture, the likelier "no"."""
-
-        def reply_logprobs(self, conversations: Sequence[Any], texts: Sequence[str]) -> list[Answer | str]:
-            self.forced += zip(conversations, texts, strict=True)
-            reds = [pictures(turns)[0].getpixel((0, 0))[0] / 100 for turns in conversations]
-            return [Answer(t, -red if t == "no" else -1.0, 1) for t, red in zip(texts, reds, strict=True)]
-
-    model = Seeing()
-    first, _ = (AnswerSet.from_json(line) for line in generate_samples(model, two_noisy(tmp_path)))
-    names = [f"{begin}{option}" for begin in ("option:", "noisy:0:", "noisy:1:") for option in ("no", "yes")]
-    assert sorted(first.forced) == sorted(names)
-    assert first.n_forced == 6
-    seen = [pictures(turns)[0] for turns, _ in model.forced[:6]]
-    assert len({id(picture) for picture in seen}) == 3  # one prompt a picture, which an adapter reads once
-    assert seen[0].getpixel((0, 0)) == (200, 10, 10)
-    shares = []
-    for begin in ("option:", "noisy:0:", "noisy:1:"):
-        no, yes = (math.exp(value) for value in option_logprobs(first.forced, begin).values())
-        shares.append(no / (no + yes))
-    contrast = shares[0] - (shares[1] + shares[2]) / 2
-    odds = [math.exp(shares[0] + contrast), math.exp(1 - shares[0] - contrast)]
-    expected = -sum(o / sum(odds) * math.log(o / sum(odds)) for o in odds)
-    assert get("option_vase").score(evidence_of(first)) == pytest.approx(expected, abs=1e-4)
-    again = Seeing()
-    assert AnswerSet.from_json(next(iter(generate_samples(again, two_noisy(tmp_path))))) == first
     assert again.forced == []
     assert stored(tmp_path)[0] == first.forced
 
@@ -270,14 +200,6 @@ def _exact() -> Any:
     from hedge_tasks.clustering import build_backend
 
     return build_backend("exact")
-
-
-@pytest.mark.parametrize("wrong", [[], {"blank": 3}, {"blank": {"text": "a", "mean_logprob": 1.0}}])
-def test_files_from_outside_are_checked(wrong: object) -> None:
-    row = AnswerSet("q", Answer("a"), (Answer("b"),), forced={"blank": Answer("a", -1.0, 1)}).to_dict()
-    assert AnswerSet.read(row).forced == {"blank": Answer("a", -1.0, 1)}
-    with pytest.raises(DataError, match="forced"):
-        AnswerSet.read({**row, "forced": wrong})
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------------
@@ -317,37 +239,6 @@ def plain_reply(tiny: Any, turns: list[dict[str, Any]], option: str) -> float:
             shares = model(**longer).logits[0, -len(tokens) - 1 :].double().softmax(-1)
         whole += math.prod(float(shares[i, t]) for i, t in enumerate(tokens)) * float(shares[-1, ends].sum())
     return math.log(whole)
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_offered_answers_on_perturbed_pictures_are_as_likely_as_a_plain_forward_pass_says(
-    tiny: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row, options = demo_row(), ("upper", "upper left", "yes", "no")
-    monkeypatch.setattr(tiny, "task_dict", {"task": {"test": [row]}}, raising=False)
-    plan = SamplingPlan(n=1, n_noisy=3, probe=False, max_new_tokens=8)
-    request = SampleRequest(
-        id="q",
-        key="k",
-        question=row["question"],
-        prompt=Prompt("test", "<image>{question}"),
-        plan=plan,
-        load_images=lambda document: [document["image"]],
-        forced=passes_needed(get("option_vase").needs),
-        options=options,
-    )
-    [line] = generate_samples(tiny, [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))])
-    answers = AnswerSet.from_json(line)
-    assert answers.n_forced == len(options) * (1 + 3)
-    noisy = [draw for draw in plan.draws("k") if draw.condition == "noisy"]
-    for draw in noisy:
-        turns = DrawRequest(request, draw, lambda: row, ("task", "test", 0)).messages()
-        found = option_logprobs(answers.forced, f"{NOISY}{draw.index}:")
-        expected = {option: plain_reply(tiny, turns, option) for option in options}
-        assert found == pytest.approx(expected, abs=2e-5)  # means over up to three tokens are kept with five digits
-    assert len({answers.forced[f"{NOISY}{draw.index}:yes"].mean_logprob for draw in noisy}) == 3
-    assert 0 <= get("option_vase").score(evidence_of(answers)) <= math.log(4)
 
 
 @pytest.mark.slow
@@ -400,67 +291,6 @@ def test_a_server_that_tells_the_log_probabilities_of_a_prompt() -> None:
         assert body["continue_final_message"] is True
         assert body["add_generation_prompt"] is False
         assert body["messages"][-1]["role"] == "assistant"
-
-
-@pytest.mark.framework
-@pytest.mark.parametrize(
-    ("reply", "says"),
-    [
-        (completion("x"), "no log-probabilities of the prompt"),
-        (Response({"error": {"message": "unknown field prompt_logprobs"}}, 400), "does not tell"),
-        ({**completion("x"), "prompt_logprobs": prompt_tokens(("some", -1.0), ("thing", -1.0))}, "another text"),
-        ({**completion("x"), "prompt_logprobs": [None, {"1": {"logprob": "x"}}]}, "no log-probabilities"),
-        ({**completion("x"), "prompt_logprobs": {"a": 1}}, "no log-probabilities"),
-    ],
-)
-def test_a_server_that_does_not_is_asked_once(reply: Any, says: str) -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    script = Script(reply)
-    with serve(script) as url:
-        model = HedgeOpenAI(model="m", base_url=url, max_retries=0)
-        found = model.forced_logprobs([TURNS] * 3, ["left"] * 3)
-    assert len(found) == 3
-    assert all(isinstance(one, str) and says in one for one in found)
-    assert len(script.bodies) == 1
-
-
-@pytest.mark.framework
-def test_vllm_reads_the_text_at_the_end_of_the_prompt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import sys
-    from types import ModuleType
-
-    seen: list[Any] = []
-
-    class Engine:
-        def __init__(self, **settings: Any) -> None: ...
-
-        def get_tokenizer(self) -> Any:
-            return SimpleNamespace(all_special_ids=[2])
-
-        def get_default_sampling_params(self) -> None: ...
-
-        def chat(self, turns: Any, sampling_params: Any, use_tqdm: bool, **options: Any) -> list[Any]:
-            seen.append((turns, sampling_params, options))
-            entry = {5: SimpleNamespace(logprob=-0.5, decoded_token="left"), 9: SimpleNamespace(logprob=-9.0)}
-            last = {6: SimpleNamespace(logprob=-1.5, decoded_token=" lung")}
-            start = {4: SimpleNamespace(logprob=-3.0, decoded_token="<assistant>")}
-            tokens, table = [1, 4, 5, 6], [None, start, entry, last]
-            return [SimpleNamespace(prompt_token_ids=tokens, prompt_logprobs=table) for _ in turns]
-
-    module = ModuleType("vllm")
-    module.LLM, module.SamplingParams = Engine, lambda **fields: fields  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "vllm", module)
-    from hedge_tasks.models.hedge_vllm import HedgeVLLM
-
-    model = HedgeVLLM(pretrained=str(tmp_path))
-    found = model.forced_logprobs([TURNS, TURNS], ["left lung", "right"])
-    assert found[0] == Answer("left lung", -1.0, 2)
-    assert "another text" in found[1]
-    [(turns, sampling, options)] = seen
-    assert [turn[-1] for turn in turns] == [{"role": "assistant", "content": text} for text in ("left lung", "right")]
-    assert sampling[0] == {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0}
-    assert options == {"add_generation_prompt": False, "continue_final_message": True}
 
 
 # --- an evaluation ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,22 +53,12 @@ def test_the_verdict_is_the_share_of_other_draws_against_the_threshold(threshold
         assert verdict.draws == len(model.asked) - 1 == 10
 
 
-def test_the_same_question_gets_the_same_verdict() -> None:
-    one, two = (Guard(policy(), Model()).ask(PICTURE, "0.5") for _ in range(2))
-    assert replace(one, seconds=0) == replace(two, seconds=0)
-
-
 @pytest.mark.slow
 def test_a_detector_that_looks_at_noise_gets_noisy_draws() -> None:
     model = Model()
     verdict = Guard(policy(5.0, "vase", n=3), model).ask(PICTURE, "0.5")
     assert [d.draw.condition for d in model.asked].count("noisy") == 3
     assert verdict.draws == 6
-
-
-def test_the_perturbation_is_the_calibrated_one() -> None:
-    guard = Guard(policy(strength=0.5), Model())
-    assert guard.plan.noise.settings() == SamplingPlan(strength=0.5).noise.settings()
 
 
 def test_nothing_unjudged_is_let_through() -> None:
@@ -113,3 +102,12 @@ def test_an_answer_that_declines_is_never_let_through(detector: str) -> None:
     same = AnswerSet("q", Answer(REFUSAL), (Answer(REFUSAL),) * 4)
     [value] = columns([same], Scorer.build("exact", "exact", {}), [detector])[detector].values
     assert np.isnan(value), "no threshold accepts it in calibration"
+
+
+def test_another_picture_of_the_same_size_is_another_question() -> None:
+    keys = []
+    for picture in (PICTURE, PICTURE.point(lambda value: 255 - value)):
+        model = Model()
+        Guard(policy(), model).ask(picture, "0.5")
+        keys.append({draw.request.key for draw in model.asked})
+    assert keys[0].isdisjoint(keys[1])

@@ -13,10 +13,10 @@ import pytest
 from finished_runs import finished_run
 
 from hedge_tasks.cli import main
-from hedge_tasks.guard.by_experts import drawn_alike, labelled_by_experts
+from hedge_tasks.guard.by_experts import drawn_alike
 from hedge_tasks.guard.calibrate import risk_by_experts
 from hedge_tasks.guard.policy import load_policy
-from hedge_tasks.judging.designed import MEANINGS, NO_ANSWER, ExpertAudit, ExpertSaid
+from hedge_tasks.judging.designed import MEANINGS, ExpertAudit, ExpertSaid
 from hedge_tasks.measures.audit_plan import make_plan
 from hedge_tasks.runs.audit_files import keep_audit
 from hedge_tasks.runs.run_files import Run, load_run, save_run
@@ -39,15 +39,6 @@ def test_every_document_has_the_same_chance() -> None:
     assert shares == pytest.approx([0.19] * 3, abs=0.015)
     assert drawn_alike(audit_with([5, 5], [5, 5])) == set(audit_with([5, 5], [5, 5]).of)
     assert drawn_alike(audit_with([5, 5], [5, 0])) == frozenset()
-
-
-def test_experts_labels_take_the_place_of_the_judges() -> None:
-    run = finished_run(6)
-    ids = [a.id for a in run.answer_sets]
-    said = dict(zip(ids, (MEANINGS[0], NO_ANSWER, *[MEANINGS[1]] * 4), strict=True))
-    found = labelled_by_experts(run, ExpertAudit(("all",), dict.fromkeys(ids, 0), said, by="2 nurses"))
-    assert [a.label for a in found.answer_sets] == [1, None, 0, 0, 0, 0]
-    assert found.settings["documents"]["judge"] == "experts: 2 nurses"
 
 
 def audited(folder: Path, n: int = 600, labels: int = 400) -> Run:

@@ -14,10 +14,9 @@ from guarded import PICTURE, policy
 from test_guard import POLICY, RUN
 from test_guard_ask import Model
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.calibrate import calibrate
 from hedge_tasks.guard.policy import digest_of, load_policy, save_policy
@@ -88,34 +87,6 @@ def test_an_edited_policy_is_refused(tmp_path: Path, edit: Edit) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_what_was_not_edited_is_not_refused(tmp_path: Path) -> None:
-    assert load_policy(written(tmp_path, put("threshold", lambda t: t))) == POLICY
-
-
-def test_a_policy_changed_by_hand_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "policy.json"
-    save_policy(POLICY, path)
-    path.write_text(path.read_text().replace(f'"threshold": {POLICY.threshold}', '"threshold": 0.99'))
-    with pytest.raises(DataError, match="digest"):
-        load_policy(path)
-
-
-MALFORMED = [
-    b"[]",
-    b'"policy"',
-    b"7",
-    b"null",
-    b"",
-    b"\xff",
-    b"[" * 10**5,
-    b'{"hedge_policy": 2}',
-    b'{"hedge_policy": [1]}',
-    b'{"hedge_policy": 2, "digest": {"a": 1}}',
-    b'{"hedge_policy": 2, "a": ' + b"9" * 10**4 + b"}",
-    b" " * (2 << 20),
-]
-
-
 def test_documents_without_labels_may_have_other_scores() -> None:
     easy = tuple(replace(a, clean=(a.baseline,) * len(a.clean)).with_label(None) for a in RUN.answer_sets)
     more = tuple(replace(a, id=f"more {a.id}", group=f"more {a.group}") for a in easy)
@@ -123,29 +94,6 @@ def test_documents_without_labels_may_have_other_scores() -> None:
     silent = replace(run, verdicts={**run.verdicts, **{a.id: {"category": "no_answer"} for a in more}})
     assert calibrate(silent, EXACT, ["radflag"], risk=0.3, confidence=0.8).policy is not None
     assert calibrate(run, EXACT, ["radflag"], risk=0.3, confidence=0.8).policy is None, "half may all be wrong"
-
-
-@pytest.mark.parametrize("content", MALFORMED, ids=range(len(MALFORMED)))
-def test_a_malformed_policy_is_one_clear_error(
-    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "policy.json"
-    path.write_bytes(content)
-    assert main(["ask", "is it?", "--policy", str(path)]) == 2
-    shown = capsys.readouterr().err
-    assert "policy.json" in shown
-    assert "Traceback" not in shown
-
-
-@pytest.mark.parametrize("value", [[], "x", 7, None, True])
-@pytest.mark.parametrize("key", ["detector", "clustering", "promise", "circumstances", "calibration"])
-def test_a_wrong_kind_of_value_is_one_clear_error(tmp_path: Path, key: str, value: Any) -> None:
-    path = written(tmp_path, put(key, value))
-    with pytest.raises(DataError, match=key):
-        load_policy(path)
-
-
-NLI = {"backend": "nli", "with_question": False}
 
 
 @pytest.mark.parametrize(
@@ -187,19 +135,6 @@ def test_a_key_in_an_answer_is_taken_out(secret: str) -> None:
     assert isinstance(told, Answer)
     assert told.text == "The key is [secret]."
     assert (told.tokens, told.mean_logprob) == (None, -0.1)
-
-
-def test_the_server_s_own_key_is_taken_out_and_words_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_TOKEN", "tok-1234567890-abcdef")
-    monkeypatch.setenv("KEYBOARD_KEY", "pneumoperitoneum")
-    text = "Authorization: tok-1234567890-abcdef; a pneumoperitoneum, sk-ip, T2-weighted, AKIAs"
-    expected = "Authorization: [secret]; a pneumoperitoneum, sk-ip, T2-weighted, AKIAs"
-    assert Redactor().answer(text) == expected
-
-
-def test_what_the_user_trusts_is_loaded(tmp_path: Path) -> None:
-    path = written(tmp_path, put("clustering", {"backend": "embed", "with_question": False, "model": "/tmp/model"}))
-    assert load_policy(path, trust=True).promise == POLICY.promise
 
 
 def test_a_guard_hands_on_no_key() -> None:

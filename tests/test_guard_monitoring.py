@@ -15,10 +15,8 @@ from openai_server import serve
 from test_guard_ask import Model
 
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.monitoring import LEVEL, Monitor
+from hedge_tasks.guard.monitoring import LEVEL
 from hedge_tasks.statistics.betting import _PARTS, MeanTest
-
-PROMISE = policy().promise
 
 
 @pytest.fixture
@@ -71,16 +69,6 @@ def test_false_alarms_at_any_time_are_as_rare_as_said() -> None:
     assert alarms <= 10 + 3 * np.sqrt(100 * 0.1 * 0.9)
 
 
-def test_a_change_after_a_long_good_time_is_seen() -> None:
-    chance = random.Random(2)
-    test = MeanTest(0.2)
-    for _ in range(1000):
-        test.add(float(chance.random() < 0.1))
-    assert test.winnings < 1
-    late = next(i for i in range(1000) if test.add(float(chance.random() < 0.5)) >= 100)
-    assert late < 150
-
-
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_what_is_no_share_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="in \\[0, 1\\]"):
@@ -103,27 +91,6 @@ def test_audits_that_refute_the_promise_stop_acceptance(said: list[str]) -> None
     for _ in range(10):
         lenient.monitor.audited(hallucinated=True)
     assert lenient.ask(PICTURE, "0.0").accepted
-
-
-def test_audits_that_keep_it_do_not() -> None:
-    monitor = Monitor(PROMISE)
-    for i in range(400):
-        monitor.audited(hallucinated=i % 10 == 0)
-    assert (monitor.audits, monitor.broken, monitor.reason) == ((400, 40), False, None)
-
-
-def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
-    for stop_on, stops in (("any", True), ("audits", False)):
-        monitor = Monitor(PROMISE, stop_on)  # type: ignore[arg-type]
-        for i in range(300):
-            monitor.judged(accepted=i * 37 % 100 < 100 * PROMISE.accepted)
-        assert not monitor.shifted
-        for _ in range(300):
-            monitor.judged(accepted=False)
-        assert monitor.shifted
-        assert (monitor.reason is not None) == stops
-    assert len(said) == 2
-    assert "the questions may be others" in said[0]
 
 
 def audit(url: str, body: Any) -> tuple[int, Any]:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
-import socket
-import threading
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import Response, Script, completion, error, images_of, serve, texts_of
 
-from hedge_tasks.cli import main
 from hedge_tasks.cli.serve import silent
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.policy import save_policy
-from hedge_tasks.guard.proxy.server import listen
 from hedge_tasks.guard.proxy.settings import ProxySettings
 
 POLICY = of_server(policy())
@@ -79,18 +69,6 @@ def test_the_model_is_asked_as_it_was_calibrated(url: str, seen: list[dict[str, 
     assert {b["seed"] for b in seen}.isdisjoint(json.loads(b)["seed"] for b in bodies[0])
 
 
-def test_openai_s_client_reads_it_and_streams_it(url: str) -> None:
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
-    whole = client.chat.completions.create(**chat_body("0.0"))
-    assert whole.choices[0].message.content == "a"
-    assert whole.hedge["accepted"] is True  # type: ignore[attr-defined]
-    chunks = list(client.chat.completions.create(**chat_body("0.9"), stream=True))
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "a"
-    assert chunks[-1].hedge["accepted"] is False  # type: ignore[attr-defined]
-    assert chunks[-1].choices[0].finish_reason == "stop"
-    assert [model.id for model in client.models.list()] == [SERVED]
-
-
 CANNOT: list[tuple[dict[str, Any], str]] = [
     ({"temperature": 0.7}, "leave it out"),
     ({"max_tokens": 7}, "leave it out"),
@@ -122,30 +100,9 @@ def test_what_the_policy_says_nothing_about_is_refused(
     assert seen == []
 
 
-def test_settings_that_change_nothing_are_no_reason_to_refuse(url: str) -> None:
-    same = {"temperature": 0.1, "max_tokens": 512, "top_p": 1, "n": 1, "stop": [], "logprobs": True, "user": "me"}
-    assert post(url, chat_body(**same, presence_penalty=0, tools=None))[0] == 200
-
-
 def picture_body(address: str) -> dict[str, Any]:
     content = [{"type": "image_url", "image_url": {"url": address}}, {"type": "text", "text": "0.0"}]
     return {"model": SERVED, "messages": [{"role": "user", "content": content}]}
-
-
-def data_url(content: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(content).decode()}"
-
-
-def bomb(side: int) -> bytes:
-    """A PNG of a few kilobytes that says it is a white square of so many pixels a side."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        whole = kind + data
-        return len(data).to_bytes(4, "big") + whole + zlib.crc32(whole).to_bytes(4, "big")
-
-    size = side.to_bytes(4, "big")
-    head = chunk(b"IHDR", size + size + b"\x01\x00\x00\x00\x00")
-    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"\x00" * 1000)) + chunk(b"IEND", b"")
 
 
 def test_addresses_are_not_fetched_and_files_not_opened(url: str) -> None:
@@ -157,55 +114,21 @@ def test_addresses_are_not_fetched_and_files_not_opened(url: str) -> None:
             assert "addresses are not fetched" in got["error"]["message"]
 
 
-def test_pictures_that_are_none_or_too_large(url: str) -> None:
-    whole = io.BytesIO()
-    PICTURE.save(whole, "PNG")
-    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
-    for content, words in (
-        (b"no picture", "an unreadable image"),
-        (whole.getvalue()[:-40], "an unreadable image"),
-        (postscript, "an unreadable image"),
-        (bomb(30_000), "more than 32,000,000 pixels"),
-        (bomb(10_000), "more than 32,000,000 pixels"),
-    ):
-        status, got = post(url, picture_body(data_url(content)))
-        assert status == 400
-        assert words in got["error"]["message"]
-    assert "not base64" in post(url, picture_body("data:image/png;base64,!"))[1]["error"]["message"]
-
-
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
         (b"{", 400, "not valid JSON"),
-        (b"[" * 100_000, 400, "nested deeper"),
         (b'{"a": ' * 100 + b"1" + b"}" * 100, 400, "nested deeper than 40"),
         (b'{"model": "local", "model": "other"}', 400, "given twice"),
-        (b'{"temperature": NaN}', 400, "not valid JSON"),
-        (b"\xff\xfe", 400, "not UTF-8"),
-        (b"null", 400, "no JSON object"),
         (b"{}", 400, "answers for 'local'"),
         (b'{"model": "local", "messages": [[]]}', 400, "messages[0]: expected an object"),
-        (
-            b'{"model": "local", "messages": [{"role": "user", "content": [{"type": "file"}]}]}',
-            400,
-            "content[0].type: expected",
-        ),
         (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "seed": -1}', 400, "seed: expected"),
-        (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "stream": 1}', 400, "stream: expected"),
     ],
 )
 def test_bad_bodies(url: str, body: bytes, status: int, words: str) -> None:
     got = post(url, body)
     assert got[0] == status
     assert words in got[1]["error"]["message"]
-
-
-def test_other_types_and_packed_bodies(url: str) -> None:
-    assert post(url, chat_body(), content_type="text/plain")[0] == 415
-    assert post(url, chat_body(), content_encoding="gzip")[0] == 415
-    assert get(f"{url}/v1/chat/completions")[0] == 405
-    assert get(f"{url}/docs")[0] == 404
 
 
 def test_a_page_of_another_name_that_points_here_is_not_answered(url: str) -> None:
@@ -229,44 +152,6 @@ def test_a_key_of_its_own() -> None:
         assert (status, got["hedge"]["judged"]) == (200, True)
 
 
-def test_a_refusal_takes_the_place_of_what_is_not_accepted() -> None:
-    with serve(reply, models=[SERVED]) as upstream:
-        settings = ProxySettings(on_reject="refuse")
-        with proxied(Guard.load(POLICY, endpoint=upstream), settings) as url:
-            assert post(url, chat_body("0.0"))[1]["choices"][0]["message"]["content"] == "a"
-            _, got = post(url, chat_body("0.9"))
-            message = got["choices"][0]["message"]
-            assert "not safe to use" in message["content"]
-            assert message["refusal"] == message["content"]
-            assert got["choices"][0]["finish_reason"] == "content_filter"
-            assert len(got["hedge"]["clusters"]) > 1
-
-
-@pytest.mark.slow
-def test_the_command_says_what_is_wrong_with_its_options(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "policy.json"
-    save_policy(POLICY, file)
-    serving = ["serve", "--policy", str(file), "--upstream", "http://127.0.0.1:9/v1"]
-    with listen("127.0.0.1", 0) as taken:
-        port = str(taken.getsockname()[1])
-        for options, words in (
-            (["--host", "0.0.0.0"], "set HEDGE_SERVE_KEY"),
-            (["--port", port], f"cannot listen at 127.0.0.1:{port}: Address already in use"),
-            (["--port", "70000"], "cannot listen at 127.0.0.1:70000"),
-            (["--concurrency", "0"], "--concurrency: expected an integer of at least 1"),
-            (["--within", "0"], "within: expected a number of seconds above 0"),
-            (["--model_args", "model=other"], "the policy is about 'local (hedge_openai)'"),
-        ):
-            assert main([*serving, *options]) == 2
-            assert words in capsys.readouterr().err
-    monkeypatch.setenv("HEDGE_SERVE_KEY", "two words")
-    assert main(serving) == 2
-    assert "HEDGE_SERVE_KEY" in (said := capsys.readouterr().err)
-    assert "two words" not in said
-
-
 # --- upstreams that misbehave -----------------------------------------------------------------------------------------
 
 
@@ -281,14 +166,11 @@ def broken(reply_of: Any) -> Any:
         (error(500, "CUDA out of memory"), 502),
         (Response(b"not json"), 502),
         (Response(b'{"choices": []}'), 502),
-        (Response(completion("a"), missing=10), 502),
         (Response(hang_up=True), 502),
         (Response({**completion("a"), "model": "another-model"}), 502),
-        (error(401, "bad key"), 502),
-        (error(400, "no pictures here"), 502),
         (Response(completion("a"), pause=30), 200),
     ],
-    ids=["500", "no JSON", "no choice", "truncated", "hangs up", "another model", "key", "refused", "hangs"],
+    ids=["500", "no JSON", "no choice", "hangs up", "another model", "hangs"],
 )
 def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: int) -> None:
     with serve(broken(bad)) as upstream:
@@ -309,17 +191,6 @@ def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: 
                 assert get(f"{url}/health")[1]["status"] == "degraded"
 
 
-def test_an_upstream_that_is_not_there_and_one_that_never_answers() -> None:
-    quiet = Response(completion("a"), pause=30)
-    with proxied(
-        Guard.load(POLICY, endpoint="http://127.0.0.1:9/v1", model_args="retry_backoff_s=0.01", within=20)
-    ) as url:
-        assert post(url, chat_body())[0] == 502
-    with serve(Script(quiet)) as upstream, proxied(Guard.load(POLICY, endpoint=upstream, within=0.5)) as url:
-        status, got = post(url, chat_body())
-        assert (status, got["error"]["code"]) == (504, "undecided")
-
-
 def test_answers_without_log_probabilities_are_not_judged_by_a_detector_that_had_them() -> None:
     weighted = of_server(policy(0.5, "se", n=3)).replaced(
         calibration=policy(0.5, "se").calibration.replaced(weighting="logprob")
@@ -328,59 +199,6 @@ def test_answers_without_log_probabilities_are_not_judged_by_a_detector_that_had
         status, got = post(url, chat_body())
         assert status == 502
         assert "without log-probabilities" in got["error"]["message"]
-
-
-# --- load -------------------------------------------------------------------------------------------------------------
-
-
-def slow(body: dict[str, Any]) -> Response:
-    return Response(completion(reply(body)), pause=0.3)
-
-
-@pytest.mark.slow
-def test_one_too_many_is_told_to_come_again_and_never_answered_unjudged() -> None:
-    with serve(slow, models=[SERVED]) as upstream:
-        guard = Guard.load(POLICY, endpoint=upstream, concurrency=2, stop_on="none")
-        with proxied(guard, ProxySettings(most_requests=4)) as url:
-            got: list[tuple[int, Any]] = []
-            threads = [threading.Thread(target=lambda: got.append(post(url, chat_body("0.0")))) for _ in range(12)]
-            [thread.start() for thread in threads]
-            [thread.join() for thread in threads]
-            statuses = [status for status, _ in got]
-            assert set(statuses) == {200, 429}
-            assert 4 <= statuses.count(200) < 12
-            assert all(body["hedge"]["accepted"] for status, body in got if status == 200)
-            counts = {"accepted": statuses.count(200), "overloaded": statuses.count(429)}
-            assert get(f"{url}/health")[1]["outcomes"] == counts
-            assert post(url, chat_body("0.0"))[0] == 200
-
-
-def test_a_hanging_upstream_fills_the_house_and_not_the_memory() -> None:
-    """Whoever gave up waiting still has a thread at work, and counts."""
-    with serve(Script(Response(completion("a"), pause=30))) as upstream:
-        guard = Guard.load(POLICY, endpoint=upstream, model_args="timeout=3,max_retries=0", within=0.3, concurrency=2)
-        with proxied(guard, ProxySettings(most_requests=2)) as url:
-            assert [post(url, chat_body())[0] for _ in range(2)] == [504, 504]
-            assert post(url, chat_body())[0] == 429
-
-
-def test_bodies_that_are_too_large() -> None:
-    settings = ProxySettings(largest_body=10_000)
-    with ExitStack() as stack:
-        upstream = stack.enter_context(serve(reply, models=[SERVED]))
-        url = stack.enter_context(proxied(Guard.load(POLICY, endpoint=upstream), settings))
-        assert post(url, b" " * 10_001)[0] == 413
-        host, port = url.removeprefix("http://").split(":")
-        head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        chunks = b"Transfer-Encoding: chunked\r\n\r\n" + b"2710\r\n" + b" " * 10_000 + b"\r\n1\r\n \r\n"
-        for sent, words in ((head + chunks, b" 413 "), (b"\x16\x03\x01 what?\r\n\r\n", b" 400 ")):
-            with socket.create_connection((host, int(port)), timeout=10) as client:
-                client.sendall(sent)
-                got = b""
-                while part := client.recv(65536):
-                    got += part
-            assert words in got
-        assert post(url, chat_body())[0] == 200
 
 
 # --- what is watched --------------------------------------------------------------------------------------------------

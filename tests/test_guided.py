@@ -8,17 +8,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from openai_server import Script, completion, serve
 from PIL import Image
 from rows import rows_of
-from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.token_sampling import Continuations
-from hedge_tasks.replies import read_verdict
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
@@ -85,38 +81,10 @@ def test_a_local_model_writes_one_of_the_answers_in_both_ways_of_decoding(model:
     assert any(answer.text not in choices for answer in free)
 
 
-def test_log_probabilities_of_constrained_answers_are_the_models_own(model: Any) -> None:
-    """Of the raw distribution, so that what the model would rather have written keeps its share."""
-    answers = sample(model, draws(("left", "right"), 16, temperature=5.0))
-    of = {answer.text: answer.mean_logprob for answer in answers}
-    assert set(of) == {"left", "right"}
-    if {answer.n_tokens for answer in answers} == {1}:
-        assert sum(math.exp(value) for value in of.values()) < 1
-    assert all(abs(answer.mean_logprob - of[answer.text]) < 1e-4 for answer in answers)
-
-
-def test_a_server_is_sent_a_schema_whose_reply_is_read() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    script = Script(completion('{"answer": "1"}'))
-    with serve(script) as url:
-        [answer] = sample(HedgeOpenAI(model="tiny", base_url=url, api_key="none"), draws(("0", "1"), 1))
-    schema = script.bodies[0]["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["answer"]["enum"] == ["0", "1"]
-    assert read_verdict(answer.text).value == "1"
-
-
 def test_a_model_that_cannot_be_constrained_is_refused() -> None:
     instance = SimpleNamespace(args=("", {}, request(("0", "1")), 0, "task", "test"))
     with pytest.raises(ConfigError, match="cannot be kept to given answers"):
         generate_samples(SimpleNamespace(), [instance])
-
-
-def test_a_plan_without_it_is_defined_as_before() -> None:
-    assert "guided" not in SamplingPlan().settings()
-    assert SamplingPlan(guided=True).settings()["guided"] is True
-    with pytest.raises(ConfigError, match="guided"):
-        SamplingPlan(guided="yes")  # type: ignore[arg-type]
 
 
 def test_the_probability_of_a_verdict_is_that_of_its_forced_digits() -> None:
@@ -134,18 +102,3 @@ def test_the_probability_of_a_verdict_is_that_of_its_forced_digits() -> None:
     ]
     records = [measure.record(SimpleNamespace(), {}, document) for document in documents]  # type: ignore[arg-type]
     assert measure(records) == 1.0
-
-
-def test_the_forced_probability_ranks_where_one_sided_guesses_do_not() -> None:
-    """Simulated models whose digits hold 1 to 90 % of the mass: the exact p(1) against p(other) = 1 - p(seen)."""
-    dice = np.random.default_rng(5)
-    truth = dice.integers(0, 2, 400)
-    exact, guessed = [], []
-    for y in truth:
-        mass, p1 = dice.uniform(0.01, 0.9), dice.beta(*((4, 2) if y else (2, 4)))
-        said = {"0": mass * (1 - p1), "1": mass * p1}
-        exact.append(hallucinated_probability({digit: math.log(p) for digit, p in said.items()}))
-        seen = "1" if dice.random() < p1 else "0"  # one verdict was ever drawn
-        guessed.append(said["1"] if seen == "1" else 1 - said["0"])
-        assert exact[-1] == pytest.approx(p1)
-    assert roc_auc_score(truth, exact) > roc_auc_score(truth, guessed) + 0.15

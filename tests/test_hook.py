@@ -12,15 +12,12 @@ import pytest
 import torch
 from PIL import Image
 
-from hedge_tasks.data.answers import FailedDocument, read_response
 from hedge_tasks.errors import ConfigError, DrawsFailed
-from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
 from hedge_tasks.sampling.hook import MAX_ATTEMPTS, generate_samples
 from hedge_tasks.sampling.plan import SecondStage
-from hedge_tasks.sampling.prompts import Prompt, load_prompt
+from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
-from hedge_tasks.sampling.second_stage import STAGES
 
 PICTURE = Image.new("RGB", (32, 32), (120, 60, 30))
 
@@ -136,24 +133,6 @@ def test_failed_draws_of_own_adapters_are_asked_again_and_never_answers(tmp_path
     assert len(model.seen) == 5 + 2 + 1
 
 
-def test_lasting_failures_of_own_adapters_stop_the_run_and_keep_the_rest(tmp_path: Path) -> None:
-    model = OwnModel(is_simple=False)
-    model.failing = frozenset({2, 6, 7})
-    with pytest.raises(DrawsFailed, match=r"1 of 5 draws failed, .* First reason: call 7: no answer within 9 s"):
-        generate_samples(model, requests(store=tmp_path))
-    generate_samples(model, requests(store=tmp_path))
-    assert len(model.seen) == 5 + 2 + 1
-
-
-def test_a_document_that_comes_twice_is_sampled_once() -> None:
-    # lmms-eval pads ranks with copies, and --repeats asks for them.
-    model = ForeignModel(is_simple=True)
-    [row] = requests()
-    one, other = generate_samples(model, [row, row])
-    assert AnswerSet.from_json(one) == AnswerSet.from_json(other)
-    assert len(model.seen) == 5
-
-
 def test_failed_draws_are_asked_again() -> None:
     def reply(instance: Any, call: int) -> str:
         return "[LMMS_EVAL_REQUEST_FAILED after 5 retries] Error 429" if call in (2, 4) else f"answer {call}"
@@ -189,13 +168,6 @@ def test_a_spent_budget_is_not_asked_again() -> None:
     with pytest.raises(DrawsFailed, match=r"5 of 5 draws failed.*BUDGET_EXCEEDED.*finished draws are lost"):
         generate_samples(model, requests())
     assert len(model.seen) == 5
-
-
-def test_an_answer_that_quotes_a_sentinel_is_an_answer() -> None:
-    text = "The log says [LMMS_EVAL_REQUEST_FAILED after 5 retries]."
-    model = ForeignModel(is_simple=True, reply=lambda instance, call: text)
-    [line] = generate_samples(model, requests())
-    assert set(AnswerSet.from_json(line).texts) == {text}
 
 
 def test_no_text_is_a_failure_but_empty_text_is_an_answer() -> None:
@@ -236,11 +208,6 @@ def test_stored_answers_are_used_for_the_same_draw_only(tmp_path: Path) -> None:
     assert calls(seed=1) == 5
 
 
-def test_a_nameless_model_leaves_nothing_in_the_store(tmp_path: Path) -> None:
-    generate_samples(ForeignModel(is_simple=True), requests(store=tmp_path, model=None))
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_global_random_state_is_left_alone_and_chunks_are_seeded() -> None:
     def reply(instance: Any, call: int) -> str:
         return str(torch.rand(1).item())
@@ -259,89 +226,3 @@ def test_an_unknown_second_stage_is_named() -> None:
     row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
     with pytest.raises(ConfigError, match="unknown second stage 'vope_recheck', did you mean 'vope_rechecks'"):
         generate_samples(ForeignModel(is_simple=True), [row])
-
-
-def test_a_document_whose_further_question_failed_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One document left out, with the reason; the other, whose follow-up came, is whole."""
-    monkeypatch.setattr(STAGES, "_entries", dict(STAGES._entries))
-    STAGES.register("recheck", recheck)
-    model = OwnModel(is_simple=False)
-    rows = requests(2, tmp_path, max_failed=1)
-    plan = SamplingPlan(n=1, n_noisy=0, probe=False, max_failed=1)
-    for row in rows:
-        stage = SecondStage("recheck", plan, {"only": ("q0", "q1")})
-        row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
-    # Of 10 + 4 draws the eleventh, which is q1's (they are asked from the last), and all attempts after it.
-    model.failing = frozenset({11, *range(15, 15 + MAX_ATTEMPTS - 1)})
-    whole, failed = map(read_response, generate_samples(model, rows))
-    assert isinstance(whole, AnswerSet)
-    assert len(whole.follow_ups) == 1
-    assert isinstance(failed, FailedDocument)
-    assert (failed.id, "no answer within 9 s" in failed.reason) == ("q1", True)
-
-
-def recheck(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:
-    prompt = Prompt("recheck", "<image>Is there a {question}?")
-    settings = {"id": f"{answers.id}/0", "key": f"{request.key}/0", "question": answers.baseline.text}
-    further = replace(request, prompt=prompt, plan=stage.plan, second_stage=None, **settings)
-    return [further] if answers.id in stage.options["only"] else []
-
-
-def test_further_questions_are_asked_after_every_document_has_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = OwnModel(is_simple=False)
-    rows = requests(2, tmp_path)
-
-    monkeypatch.setattr(STAGES, "_entries", dict(STAGES._entries))
-    STAGES.register("recheck", recheck)
-    stage = SecondStage("recheck", SamplingPlan(n=1, n_noisy=0, probe=False), {"only": ("q1",)})
-    for row in rows:
-        row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
-    first, second = (AnswerSet.from_json(line) for line in generate_samples(model, rows))
-    assert first.follow_ups == ()
-    [further] = second.follow_ups
-    assert (further.id, further.question, further.texts) == ("q1/0", "baseline 0", ["baseline 0", "clean 0"])
-    stages = [draw.request.prompt.name for draw in model.seen]
-    assert stages == ["medical_vqa/default"] * 10 + ["recheck"] * 2
-    asked = len(model.seen)
-    assert AnswerSet.from_json(generate_samples(model, rows)[1]) == second
-    assert len(model.seen) == asked  # both stages are in the store
-
-
-def test_context_and_distractor_reach_prompt_and_perturbation() -> None:
-    class Misleading:
-        name = "misleading"
-
-        def perturb_images(self, images: Any, wording: Wording, *, seed: int) -> Any:
-            return images
-
-        def check(self, wording: Wording) -> None: ...
-
-        def perturb_wording(self, wording: Wording, *, seed: int) -> Wording:
-            return replace(wording, question=f"{wording.distractor}? {wording.question}")
-
-        def scaled(self, strength: float) -> Misleading:
-            return self
-
-        def settings(self) -> dict[str, Any]:
-            return {"name": self.name}
-
-    model = ForeignModel(is_simple=True)
-    [row] = requests(n=1, perturbation=Misleading())
-    request = replace(
-        row.args[2], context="It is a chest.", distractor="No", prompt=Prompt("p", "{context} {question}")
-    )
-    generate_samples(model, [SimpleNamespace(args=(*row.args[:2], request, *row.args[3:]))])
-    texts = [instance.args[0] for instance in model.seen]
-    assert texts == ["It is a chest. is it normal?"] * 2 + ["It is a chest. No? is it normal?"]
-
-
-@pytest.mark.parametrize(("decoding", "top_p"), [("pure", 1.0), ("model", None)])
-def test_stock_adapters_get_generation_settings_that_they_know(decoding: str, top_p: float | None) -> None:
-    model = ForeignModel(is_simple=True)
-    generate_samples(model, requests(decoding=decoding))
-    for instance in model.seen:
-        settings = instance.args[1]
-        assert settings.get("top_p") == top_p
-        assert settings.keys() <= {"temperature", "do_sample", "max_new_tokens", "top_p"}

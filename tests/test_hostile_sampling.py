@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import io
-import itertools
-import os
 import struct
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,15 +12,11 @@ from typing import Any
 import pytest
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
-from linear import first_growth, sizes
 from PIL import Image
 
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.splits import image_faults
-from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
 from hedge_tasks.errors import DataError, DrawsFailed
-from hedge_tasks.io.files import _host, write_whole
-from hedge_tasks.judging.base import Case
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.definition import Definition
@@ -41,55 +33,15 @@ PROMPT = load_judge_prompt("hedge")
     "reply",
     [
         "supported: false",
-        "Supported: False.",
-        "**supported**: no",
         '"supported": false',
-        "hallucinated: false",
         "Hallucinated = 0",
-        "hallucinated: no, it is right",
-        "hallucinated -> false",
         "verdict: supported by nothing",
-        "Verdict: supported by nothing in the picture.",
-        "verdict: hallucinated in no way",
         "The verdict is supported? No.",
-        "verdict: supported by neither of the two",
-        "Supported: not at all",
         "supported: 1\nhallucinated: 0",
     ],
 )
 def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
     assert PROMPT.outcome_in(reply)[0] is None
-
-
-@pytest.mark.parametrize(
-    ("reply", "outcome"),
-    [
-        ("Supported.", "supported"),
-        ("supported: true", "supported"),
-        ('{"supported": false}', "hallucinated"),  # a flag of the form says the other outcome
-        ("Supported: the reference says the same.", "supported"),
-        ("Verdict: hallucinated because nothing of it is in the reference", "hallucinated"),
-        ("verdict: supported, no contradiction was found", "supported"),
-        ("Verdict: supported. There is nothing wrong.", "supported"),
-        ("Verdict: hallucinated (no effusion)", "hallucinated"),
-        ("hallucinated\nno effusion is there", "hallucinated"),
-        ("verdict: not supported", "hallucinated"),
-        ('{"verdict": "supported", "reason": "supported: false is what it said"}', "supported"),
-    ],
-)
-def test_a_judge_that_explains_is_read(reply: str, outcome: str) -> None:
-    said, _ = PROMPT.outcome_in(reply)
-    assert said is not None
-    assert said.key == outcome
-
-
-@pytest.mark.parametrize(
-    "marker", ["[gMASK]", "[sMASK]", "[INST]", "[/INST]", "[IMG_2]", "[SYSTEM_PROMPT]", "<|im_end|>"]
-)
-def test_no_marker_of_a_chat_template_reaches_a_judge_raw(marker: str) -> None:
-    shown = PROMPT.shown(PROMPT.values(Case("1", f"q {marker}", "r", f"{marker} a")))
-    assert marker not in shown
-    assert marker[1:4] in shown
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------
@@ -140,24 +92,6 @@ def test_a_png_that_is_cut_off_is_found_at_the_start(place: int) -> None:
 def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
     assert image_file_fault(jpeg()[:3000], decode=True) == UNREADABLE
     assert image_faults(pictures(png(), jpeg()[:3000]), ["image"]) == {1: UNREADABLE}
-
-
-@pytest.mark.parametrize("file", [jpeg()[:3000], png()[:-200], bomb(60_000)], ids=["jpeg", "png", "bomb"])
-def test_a_picture_that_fails_later_names_its_document(file: bytes) -> None:
-    from hedge_tasks.data.answers import Draw
-    from hedge_tasks.sampling.prefetch import prefetch_messages
-    from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
-
-    dataset = pictures(file)
-    prompt, plan = load_prompt("plain/question"), SamplingPlan()
-    request = SampleRequest("q7", "k", "q?", prompt, plan, lambda row: [row["image"]])
-    for draw in plan.draws("k")[0], plan.draws("k")[-1]:
-        asked = DrawRequest(request, draw, lambda: dataset[0], ("t", "s", 0))
-        with pytest.raises(DataError, match="document q7: its picture cannot be read"):
-            next(prefetch_messages([asked]))
-        with pytest.raises(DataError, match="document q7: its picture cannot be read"):
-            asked.images()
-    assert isinstance(draw, Draw)
 
 
 def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> list[Any]:
@@ -222,53 +156,6 @@ def test_a_document_with_an_unreadable_picture_is_left_out_with_the_reason(
         generate_samples(model, asked_of(dataset))
 
 
-# --- too many answers -------------------------------------------------------------------------------------------------
-
-
-PAIRS = list(itertools.combinations(range(0, 1200, 13), 2))
-
-
-@pytest.mark.slow
-def test_lexical_disagreement_of_many_answers_is_linear() -> None:
-    """8,000 answers took 24 CPU seconds and 1.3 GB."""
-    answers = [f"a small {i % 7} effusion in the {i % 11} lobe {i}" for i in range(8000)]
-    assert first_growth(lambda n: lambda: lexical_disagreement(answers[:n]), sizes(2000, 8000)) is None
-    assert lexical_disagreement(answers) == lexical_disagreement(answers)
-    # Of every thirteenth answer all pairs: another sample, as large.
-    exact = sum(lexical_disagreement([answers[i], answers[j]]) for i, j in PAIRS) / len(PAIRS)
-    assert abs(lexical_disagreement(answers[:1200]) - exact) < 4 * 0.5 / MOST_PAIRS**0.5
-
-
-def test_what_dead_writers_left_is_removed(tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    host = _host()
-    dead = tmp_path / f"run.jsonl.{host}.{process.pid}.part"
-    alive = tmp_path / f"run.jsonl.{host}.{os.getppid()}.part"
-    elsewhere, long_ago = tmp_path / "run.jsonl.otherhost.7.part", tmp_path / "x.json.otherhost.8.part"
-    foreign = tmp_path / "somebody.part"
-    for file in (dead, alive, elsewhere, long_ago, foreign):
-        file.touch()
-    os.utime(long_ago, (0, 0))
-    write_whole(tmp_path / "out.txt", "done")
-    assert {file.name for file in tmp_path.iterdir()} == {alive.name, elsewhere.name, foreign.name, "out.txt"}
-
-
-def test_a_run_that_keeps_nothing_says_so_once(said: list[str]) -> None:
-    from hedge_tasks.lmms.task import HedgeTask
-
-    plan, request = SimpleNamespace(n=1, noisy_count=0), SimpleNamespace(store=None)
-    task = SimpleNamespace(
-        _warned=False, config=SimpleNamespace(task="hedge_x"), plan=plan, _request=lambda *about: request
-    )
-    for i in range(3):
-        about = {"task": "hedge_x", "doc_id": i, "repeats": 1, "split": "test"}
-        HedgeTask.construct_requests(task, i, "", metadata=about)  # type: ignore[arg-type]
-    [line] = [line for line in said if "nothing of this run will be kept" in line]
-    assert "hedge_x" in line
-    assert "--output_path" in line
-
-
 # --- stores -----------------------------------------------------------------------------------------------------------
 
 DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").model_dump()
@@ -277,14 +164,10 @@ DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan
 @pytest.mark.parametrize(
     "change",
     [
-        {"sampling": {}},
         {"sampling": 5},
         {"sampling": {**DEFINITION["sampling"], "perturbation": 5}},
         {"sampling": {**DEFINITION["sampling"], "temperature": "x"}},
-        {"prompt": 5},
         {"prompt": {"user": 5}},
-        {"task": 5},
-        {"model": []},
         {"extra": 1},
     ],
 )

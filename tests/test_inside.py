@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES, SENTENCE_PLACES
 from hedge_tasks.detectors import get
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.sampling import SamplingPlan
-from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.inside import InsideStore, inside_key, model_key
-from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.sampling.inside import InsideStore
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "inside.json").read_text("utf-8"))
 
@@ -172,16 +166,6 @@ def test_sentences_have_the_states_of_their_tokens(tiny: Any) -> None:
     assert three["sentence_spans"].tolist() == (two["sentence_spans"] + 1).tolist()
 
 
-def test_without_a_picture_there_is_no_attention_to_it() -> None:
-    heads = np.full((2, 2, len(HEADS)), 0.5)
-    answers = AnswerSet("q", Answer("a"), ())
-    inside = {"heads": heads, "previous": np.zeros((2, 1))}
-    assert {"attention", "image_attention"} <= evidence_of(answers, inside=inside).offers
-    blind = {**inside, "heads": np.where(np.arange(len(HEADS)) == 0, np.nan, heads)}
-    assert "image_attention" not in evidence_of(answers, inside=blind).offers
-    assert get("lookback").score(evidence_of(answers, inside=blind)) == 0.5
-
-
 # --- what is kept ----------------------------------------------------------------------------------------------------
 
 
@@ -207,60 +191,3 @@ def test_arrays_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
     file.write_bytes(content[:100])
     with InsideStore(tmp_path) as store:
         assert store.get("b") == {}
-
-
-class TellsInside:
-    """Answers with the number of the question, and has it in mind."""
-
-    rank, is_simple, answer_identity = 0, False, "source"
-    task_dict: dict[str, Any] = {"task": {"test": [{}] * 3}}  # noqa: RUF012
-
-    def __init__(self) -> None:
-        self.asked: list[frozenset[str]] = []
-
-    def generate_draws(self, draws: Any) -> Any:
-        yield [(i, Answer(draw.request.question)) for i, draw in enumerate(draws)]
-
-    def inside(self, conversations: Any, texts: Any, parts: frozenset[str]) -> list[Any]:
-        self.asked += [parts] * len(texts)
-        names = [name for part in parts for name in ARRAYS[part]]
-        return [
-            "none of this one" if text == "2" else {n: np.full((2, 2), float(text), np.float32) for n in names}
-            for text in texts
-        ]
-
-
-def ask(model: Any, store: Path | None, inside: str, n: int = 2) -> None:
-    plan = SamplingPlan(n=n, n_noisy=0, probe=False, inside=inside)
-    requests = [
-        SampleRequest(f"q{i}", f"key{i}", str(i), Prompt("p", "{question}"), plan, lambda _: [], store=store, model="m")
-        for i in range(3)
-    ]
-    generate_samples(model, [SimpleNamespace(args=("t", {}, r, i, "task", "test")) for i, r in enumerate(requests)])
-
-
-def test_only_missing_parts_are_asked_for(tmp_path: Path, capsys: Any) -> None:
-    model = TellsInside()
-    ask(model, tmp_path, "states")
-    assert model.asked == [frozenset({"states"})] * 3
-    ask(model, tmp_path, "states+logits+draws")
-    assert model.asked.count(frozenset({"logits"})) == 2
-    assert model.asked.count(frozenset({"states", "logits"})) == 1  # the one that had none is asked for again
-    assert model.asked.count(frozenset({"draws"})) == 3 * 2
-    with InsideStore(tmp_path) as store:
-        found = store.get(inside_key("task", model_key("m"), "q1", "1"))
-        assert store.names(inside_key("task", model_key("m"), "q2", "2")) == set()
-    assert found["draw_states"].shape == (2, 2, 2)
-    assert (found["states"] == 1).all()
-    ask(model, tmp_path, "draws", n=0)  # no clean answers, nothing to look at
-
-
-def test_who_cannot_tell_or_keep_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no folder to keep arrays in"):
-        ask(TellsInside(), None, "all")
-    silent = SimpleNamespace(**{k: getattr(TellsInside, k) for k in ("rank", "is_simple", "answer_identity")})
-    with pytest.raises(ConfigError, match="inside: SimpleNamespace cannot be looked at"):
-        ask(silent, tmp_path, "states")
-    with pytest.raises(ConfigError, match="attention"):
-        SamplingPlan(inside="atention")
-    assert "inside" not in SamplingPlan().settings()

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import scipy.stats
 from openai_server import serve, texts_of
-from PIL import Image
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, recall_score, roc_auc_score
 
 from hedge_tasks.cli import main
@@ -22,19 +21,16 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.pipeline import score_answers
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging import Case, Verdict, judge_from
+from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.baselines import majority, stand_beside
-from hedge_tasks.judging.check import check, facets, read_checked
+from hedge_tasks.judging.check import check, facets
 from hedge_tasks.judging.label_files import HumanLabel
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.runs.judge_comparison import (
     agreement,
     auroc_by_judge,
     disagreements,
-    labels_by_judge,
-    votes_by_judge,
 )
-from hedge_tasks.runs.relabel import relabel
 from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
 
 WORDS = ("liver", "spleen", "kidney", "heart")
@@ -115,28 +111,6 @@ def test_a_run_is_labelled_anew_and_becomes_the_newest(tmp_path: Path, capsys: p
 
 @pytest.mark.slow
 @pytest.mark.framework
-def test_a_second_time_asks_nothing_and_the_description_is_not_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bodies: list[dict[str, Any]] = []
-
-    def reply(body: dict[str, Any]) -> str:
-        bodies.append(body)
-        return strict(body)
-
-    finished(tmp_path)
-    with serve(reply) as url:
-        for _ in range(2):
-            facts = as_json(capsys, tmp_path, "--judge", f"llm:model=tiny,url={url}")
-    assert len(bodies) == 30
-    run = load_run(tmp_path)
-    assert run.verdicts["7"]["reason"] == run.verdicts["7"]["description"] == "image 7"
-    assert (tmp_path / "hedge_labels").is_dir()
-    assert facts["changed"] == []
-
-
-@pytest.mark.slow
-@pytest.mark.framework
 def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,71 +141,6 @@ def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
     assert "Krippendorff" in text
 
 
-def test_above_the_limit_the_labels_are_called_unreliable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = finished(tmp_path, count=20)
-    labels = tmp_path / "people.jsonl"
-    labels.write_text(
-        "".join(json.dumps({"id": a.id, "label": 1 if int(a.id) > 1 else None}) + "\n" for a in run.answer_sets)
-    )
-    code, text, _ = hedge(capsys, tmp_path, "--judge", f"labels:path={labels}")
-    assert code == 0
-    assert "unreliable: 2 of 20 answers (10.0 %) have no label, more than 5 %" in text
-
-
-def test_the_environment_names_the_judge_and_the_command_line_is_nearer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finished(tmp_path)
-    monkeypatch.setenv("HEDGE_JUDGE", "none")
-    assert as_json(capsys, tmp_path)["judge"]["judge"] == "none"
-    assert as_json(capsys, tmp_path, "--judge", "rule")["judge"]["judge"] == "rule"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "give a RUN to label, or --check"),
-        (["RUN", "--check", "x.jsonl", "--judge", "rule"], "not both"),
-        (["--check", "x.jsonl", "--judge", "rule"], "cannot read x.jsonl"),
-        (["RUN"], "name a judge: --judge rule"),
-        (["RUN", "--judge", "ruel"], "did you mean 'rule'"),
-        (["RUN", "--judge", "hf:prompt=vope_relevance"], "looks at images"),
-        (["RUN", "--judge", "rule", "--task", "hedge_side"], "did you mean 'hedge_sides'"),
-        (["/nowhere", "--judge", "rule"], "no such file"),
-        (["ANSWERS", "--judge", "rule"], "say with --out"),
-        (["--check", "ANSWERS", "--judge", "rule", "--column", "x"], "expected KEY=COLUMN"),
-        (["--check", "ANSWERS", "--judge", "rule", "--column", "refrence=x"], "did you mean 'reference'"),
-        (["--check", "ANSWERS", "--judge", "rule"], "no row has a label"),
-    ],
-)
-def test_a_wrong_option_is_one_clear_line(
-    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    finished(tmp_path)
-    answers = tmp_path / "answers.jsonl"
-    row = {**answer_set(1).to_dict(), "label": None}
-    answers.write_text(json.dumps(row) + "\n")
-    places = {"RUN": str(tmp_path), "ANSWERS": str(answers)}
-    code, out, err = hedge(capsys, *(places.get(a, a) for a in arguments))
-    assert (code, out) == (2, "")
-    assert words in err
-    assert err.count("\n") == 1
-
-
-def test_an_answer_file_is_labelled_where_out_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answers = tmp_path / "answers.jsonl"
-    answers.write_text("".join(answer_set(i).to_json() + "\n" for i in range(5)))
-    facts = as_json(capsys, answers, "--judge", "rule", "--out", tmp_path / "new")
-    assert Path(facts["run"]).parent == tmp_path / "new"
-
-
-def test_an_answer_without_a_question_cannot_be_judged() -> None:
-    run = Run("t", "m", (AnswerSet("a7", Answer("x"), (Answer("x"),)),))
-    with pytest.raises(DataError, match="a7: there is no question"):
-        relabel(run, judge_from("rule"))
-
-
 # --- several judges ---------------------------------------------------------------------------------------------------
 
 
@@ -260,19 +169,6 @@ def test_agreement_is_that_of_the_labels_and_takes_the_groups() -> None:
     # An item without a group stands for itself; the others keep theirs.
     for of_items, n_groups in ((groups, 10), ([None, *groups[1:]], 10), ([None] * 60, 0)):
         assert agreement(panel(*columns), of_items)["percent agreement"].n_groups == n_groups
-
-
-def test_judges_of_one_name_are_told_apart() -> None:
-    verdict = Verdict(None, "", "panel", "1", votes=tuple(Verdict(1, "", "llm:x", v) for v in ("p/1", "q/1", "q/1")))
-    assert list(votes_by_judge([verdict])) == ["llm:x p/1 (1)", "llm:x q/1 (2)", "llm:x q/1 (3)"]
-    assert list(labels_by_judge([verdict]))[-1] == "majority"
-
-
-def test_one_judge_has_nobody_to_agree_with_and_panels_do_not_mix() -> None:
-    with pytest.raises(DataError, match="nobody to agree with"):
-        votes_by_judge([Verdict(1, "", "rule", "1")])
-    with pytest.raises(DataError, match="different judges"):
-        votes_by_judge([*panel([1], [1]), *panel([1], [1], names="xy")])
 
 
 def test_an_auroc_is_over_the_documents_that_its_judge_labels() -> None:
@@ -350,54 +246,6 @@ def test_a_judge_is_measured_against_people(people: Callable[..., Path], capsys:
     assert [case["line"] for case in facts["wrong"]] == ["3"]
 
 
-@pytest.mark.framework
-def test_categories_are_compared_where_the_judge_tells_them(
-    people: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def reply(body: dict[str, Any]) -> str:
-        said = shown(body)["answer_to_judge"]
-        return json.dumps({"reason": "", "category": said})
-
-    path = people(
-        row("critical", "Critical Hallucinations"),
-        row("minor", "Attribute Hallucinations"),
-        row("correct", "Correct Statements"),
-    )
-    with serve(reply) as url:
-        judge = f"llm:model=tiny,url={url},prompt=medhallmark"
-        facts = as_json(capsys, "--check", path, "--scheme", "medhallmark", "--judge", judge)
-    assert facts["labels"]["accuracy"] == 1
-    assert facts["categories"]["accuracy"] == pytest.approx(2 / 3)
-    assert facts["categories"]["confusion"]["attribute"]["minor"] == 1
-
-
-def test_the_shared_human_labels_are_read_as_the_benchmark_of_the_rule_judge_reads_them(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judge = shared_data / "judge"
-    facts = as_json(capsys, "--check", judge / "halp_vlm_hallucinated_80.jsonl", "--judge", "rule")["labels"]
-    # The others say neither yes nor no, decline, or say it only softly: "No, there is no truck. The image ...".
-    assert (facts["n"], facts["judged"]) == (80, 65)
-    assert facts["classes"]["hallucinated"]["found"] == 65
-    assert facts["kappa"]["value"] is None
-    cases, labels = read_checked(judge / "medhallmark_judged.jsonl", scheme="medhallmark")
-    assert len(cases) == 610
-    assert sum(label.label == 0 for label in labels) == 3
-
-
-def test_a_scheme_is_checked_by_labels_where_the_judge_only_knows_silence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [("", "correct"), ("spleen", "critical")]
-    people = tmp_path / "people.jsonl"
-    fixed = {"question": "What is it?", "reference": "liver"}
-    lines = [json.dumps({"id": i, **fixed, "answer": a, "label": label}) for i, (a, label) in enumerate(rows)]
-    people.write_text("\n".join(lines), "utf-8")
-    facts = as_json(capsys, "--check", people, "--scheme", "medhallmark", "--judge", "rule")
-    assert "categories" not in facts
-    assert facts["labels"]["judged"] == 1
-
-
 # --- beside what it has to beat ---------------------------------------------------------------------------------------
 
 
@@ -418,40 +266,3 @@ def test_guesses_and_their_agreement_by_hand() -> None:
     assert (high - low) / 2 == pytest.approx(scipy.stats.t.ppf(0.975, 3) * error)
     assert judge.agreement.interval is not None
     assert judge.agreement.interval[1] == 1.0  # no share is larger
-
-
-def test_a_judge_stands_beside_the_rule_and_guesses(
-    people: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = people(
-        *(row("right", 1, image="a.png", source="x") for _ in range(3)),
-        row("left", 0, image="b.png", source="y"),
-        row("left", 1, image="c.png", source="y"),
-        row("left", 0, image="d.png", source="y"),
-    )
-    labels = path.with_name("labels.jsonl")
-    labels.write_text("".join(json.dumps({"id": str(i + 1), "label": 1}) + "\n" for i in range(6)))
-    facts = as_json(capsys, "--check", path, "--judge", f"labels:path={labels}", "--column", "kind=source")["labels"]
-    beside = {one["name"]: one for one in facts["beside"]}
-    assert list(beside) == ["labels:labels.jsonl", "rule", "majority"]
-    assert [one["agreement"]["value"] for one in beside.values()] == [4 / 6, 5 / 6, 4 / 6]
-    assert {one["agreement"]["n_groups"] for one in beside.values()} == {4}
-    assert beside["rule"]["judge_ahead"]["value"] == pytest.approx(-1 / 6)
-    assert beside["labels:labels.jsonl"]["judge_ahead"] is None
-    assert set(facts["question_types"]) == {"x", "y"}
-    code, _, _ = hedge(capsys, "--check", path, "--judge", "rule")
-    assert code == 0
-
-
-def test_pictures_are_shown_where_their_folder_is_named(
-    people: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
-    cases, _ = read_checked(people(row("left", 0, image="sub/a.png")), images=tmp_path)
-    assert cases[0].images is not None
-    assert cases[0].images() == [tmp_path.resolve() / "a.png"]
-    assert cases[0].image_key
-    for name in ("b.png", "../outside.png"):
-        (tmp_path.parent / "outside.png").write_bytes(b"x")
-        with pytest.raises(DataError, match="there is no picture"):
-            read_checked(people(row("left", 0, image=name)), images=tmp_path)

@@ -9,27 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 
-from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import (
     Case,
     Verdict,
     check_judge,
-    configured_judge,
     judge_from,
-    keep_labels,
-    register_judge,
     reliability,
-    verdict_record,
 )
-from hedge_tasks.judging.base import JUDGES
 from hedge_tasks.judging.config import parse_spec
 from hedge_tasks.judging.panel import Panel, majority
-from hedge_tasks.models.tiny import vlm_path
 
 
 def cases(*answers: str) -> list[Case]:
@@ -59,7 +51,6 @@ class Fixed:
 @pytest.mark.parametrize(
     ("spec", "settings"),
     [
-        ("rule", [{"name": "rule"}]),
         (
             "llm:model=Qwen/Qwen3-8B,temperature=0.5,max_tokens=64,thinking=true,url=http://localhost:8000/v1",
             [
@@ -73,10 +64,7 @@ class Fixed:
                 }
             ],
         ),
-        ('{"name": "rule", "fallback": "llm"}', [{"name": "rule", "fallback": "llm"}]),
         ('["rule", {"name": "llm", "model": "x"}]', [{"name": "rule"}, {"name": "llm", "model": "x"}]),
-        ({"name": "rule"}, [{"name": "rule"}]),
-        (["rule", "llm:model=x"], [{"name": "rule"}, {"name": "llm", "model": "x"}]),
         ("labels:path=a.csv,scheme=none", [{"name": "labels", "path": "a.csv", "scheme": None}]),
     ],
 )
@@ -89,33 +77,16 @@ def test_a_judge_is_named_in_several_ways(spec: Any, settings: list[dict[str, An
     [
         ("ruel", "unknown judge 'ruel', did you mean 'rule'"),
         ("llm:modle=x", "unknown option of judge 'llm' 'modle', did you mean 'model'"),
-        ("llm:promt=hedge", "did you mean 'prompt'"),
-        ("llm:prompt=hegde", "unknown judge prompt 'hegde', did you mean 'hedge'"),
-        ("llm:model", "expected name:key=value"),
         ("llm:model=a,model=b", "given twice"),
-        ("llm:temperature=warm", "temperature: expected a number"),
         ("llm:temperature=nan", "temperature: expected a number"),
         ("llm:concurrency=0", "concurrency: expected an integer of at least 1"),
-        ("llm:thinking=1", "thinking: expected true or false"),
-        ("llm:asks=true", "asks: expected an integer"),
-        ("llm:model=", "model: expected a text"),
         ("llm:images=true", "shows none"),
         ("llm:prompt=vope_relevance,images=false", "cannot do without"),
         ("llm:url=ftp://x", "url: expected something like"),
         ("hf:dtype=float23", "did you mean 'float32'"),
-        ("hf:batch_size=0", "batch_size"),
-        ("labels", "path"),
-        ("labels:path=x,scheme=medhalmark", "did you mean 'medhallmark'"),
-        ("", "'name' is missing; there are"),
         ("{", "not valid JSON"),
-        ("{}", "'name' is missing"),
-        ("[]", "expected a name"),
-        (7, "expected a name"),
-        ({"model": "x"}, "'name' is missing"),
         ({"name": "panel", "judges": ["rule"]}, "at least two"),
-        ({"name": "panel", "judges": "rule"}, "is a list"),
         ({"name": "panel", "judges": ["rule", "rule"]}, "there twice"),
-        ({"name": "panel"}, "judges"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_nearest_valid_one(spec: Any, words: str) -> None:
@@ -130,52 +101,6 @@ def test_a_key_does_not_belong_into_a_configuration_and_is_not_quoted(key: str) 
             judge_from(spec)
         assert "01234" not in str(caught.value)
         assert "environment" in str(caught.value) or "expected name:key=value" in str(caught.value)
-
-
-def test_the_environment_replaces_the_judge_of_the_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HEDGE_JUDGE", raising=False)
-    assert configured_judge("rule").name == "rule"
-    monkeypatch.setenv("HEDGE_JUDGE", "llm:model=x")
-    assert configured_judge("rule").settings()["model"] == "x"
-    monkeypatch.setenv("HEDGE_JUDGE", "ruel")
-    with pytest.raises(ConfigError, match="HEDGE_JUDGE: unknown judge 'ruel'"):
-        configured_judge("rule")
-
-
-def test_the_default_model_is_that_of_the_paper() -> None:
-    for name in ("llm", "hf"):
-        assert judge_from(name).settings()["model"] == "Qwen/Qwen3-30B-A3B"
-
-
-def test_a_judge_that_looks_at_images_says_at_once_that_there_are_none() -> None:
-    with pytest.raises(ConfigError, match="looks at images, and there are none"):
-        check_judge(judge_from("hf:prompt=vope_relevance"), cases_have_images=False)
-    with pytest.raises(ConfigError, match="looks at images, and there are none"):
-        check_judge(judge_from(["rule", "hf:prompt=medhallmark,images=true"]), cases_have_images=False)
-    check_judge(judge_from(["rule", "hf:prompt=medhallmark"]), cases_have_images=False)
-
-
-def test_a_registered_judge_can_be_in_a_panel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(JUDGES, "_entries", dict(JUDGES._entries))
-    register_judge("always", lambda: Fixed("always", 1))
-    [verdict] = judge_from(["rule", "always"]).judge(cases("right"))
-    assert [vote.judge for vote in verdict.votes] == ["rule", "always"]
-
-
-# --- verdicts ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_record_holds_what_judging_once_more_needs() -> None:
-    case = Case("1", "q", "r", "a", description="a knee", image_key="k")
-    record = verdict_record(case, Verdict(1, "why", "j", "1"))
-    assert record == {
-        "label": 1,
-        "reason": "why",
-        "judge": "j 1",
-        "version": "1",
-        "description": "a knee",
-        "image_key": "k",
-    }
 
 
 # --- reliability ------------------------------------------------------------------------------------------------------
@@ -203,11 +128,6 @@ def test_above_the_limit_of_missing_labels_metrics_are_unreliable(
 ) -> None:
     assert (reliability(verdicts, limit) is None) == reliable
     assert (reliability([v.to_dict() for v in verdicts], limit) is None) == reliable
-
-
-def test_the_warning_has_the_numbers_in_it() -> None:
-    assert reliability(some(7, 1), 0.025) == ("unreliable: 1 of 8 answers (12.5 %) have no label, more than 2.5 %")
-    assert reliability([None, *some(1, 0)]) is not None
 
 
 @pytest.mark.parametrize("limit", [-0.1, 1.1, float("nan"), "5 %", True])
@@ -240,22 +160,6 @@ def test_human_labels_are_joined_by_the_documents_id_whatever_their_order(labell
     assert verdicts[2] == Verdict(None, "blurred", "labels:labels.jsonl", "1")
 
 
-def test_a_csv_file_does_as_well(labelled: Callable[..., Any]) -> None:
-    text = '\ufeffid,label,reason\n0,1,"two\nlines"\n1,0,\n2,,x'
-    judge = labelled(text, name="labels.csv")
-    verdicts = judge.judge(cases("a", "b", "c"))
-    assert [v.label for v in verdicts] == [1, 0, None]
-    assert verdicts[0].reason == "two\nlines"
-
-
-def test_categories_of_a_prompt_may_be_the_labels(labelled: Callable[..., Any]) -> None:
-    judge = labelled(
-        {"id": 0, "label": "Critical Hallucinations"}, {"id": 1, "label": "Correct Statements"}, scheme="medhallmark"
-    )
-    verdicts = judge.judge(cases("a", "b"))
-    assert [(v.label, v.category) for v in verdicts] == [(1, "critical"), (0, "correct")]
-
-
 def test_ids_that_do_not_match_are_errors_that_name_them(labelled: Callable[..., Any]) -> None:
     judge = labelled({"id": 0, "label": 1}, {"id": "x", "label": 1})
     with pytest.raises(DataError, match=r"no label for '1'; no document for 'x'.*partial=true"):
@@ -270,12 +174,6 @@ def test_ids_that_do_not_match_are_errors_that_name_them(labelled: Callable[...,
         judge.judge(cases("a", "b"))
 
 
-def test_an_id_that_is_there_twice_is_an_error_that_names_it(labelled: Callable[..., Any]) -> None:
-    judge = labelled({"id": 0, "label": 1}, {"id": "0", "label": 1}, {"id": 1, "label": 1}, partial=True)
-    with pytest.raises(DataError, match=r"labelled more than once: '0'$"):
-        check_judge(judge)
-
-
 def test_a_label_of_another_answer_is_an_error(labelled: Callable[..., Any]) -> None:
     for row in ({"answer": "left  side"}, {"baseline": {"text": "left side"}}):
         judge = labelled({"id": 0, "label": 0, **row})
@@ -288,20 +186,13 @@ def test_a_label_of_another_answer_is_an_error(labelled: Callable[..., Any]) -> 
     ("rows", "options", "words"),
     [
         (['{"id": 1, "label": 2}'], {}, ":1: label is 2; expected 1"),
-        (['{"id": 1, "label": true}'], {}, ":1: label is True"),
         (['{"id": 1, "label": "maybe"}'], {}, "'maybe'"),
-        (['{"id": 1, "label": []}'], {}, "expected 1"),
         (['{"id": 1}'], {}, "no 'label'; there are id"),
-        (['{"label": 1}'], {}, "id: expected a text, got None"),
-        (['{"id": {}, "label": 1}'], {}, "id: expected a text"),
         (['{"id": 1, "label": "x"}'], {"scheme": "shale"}, "none of without, with, unclear"),
         (["[]"], {}, "expected a JSON object"),
-        (["{"], {}, "not valid JSON"),
         ([], {}, "no labels in it"),
         (["id,label", "1"], {"name": "l.csv"}, "expected 2 columns"),
-        (["id,label", "1,1,1"], {"name": "l.csv"}, "expected 2 columns"),
         (["id,id", "1,1"], {"name": "l.csv"}, "names a column twice"),
-        (["id,label", '1,"1'], {"name": "l.csv"}, "not valid CSV"),
     ],
 )
 def test_a_damaged_file_of_labels_is_named_with_its_line(
@@ -309,18 +200,6 @@ def test_a_damaged_file_of_labels_is_named_with_its_line(
 ) -> None:
     with pytest.raises(DataError, match=words):
         check_judge(labelled(*rows, **options))
-
-
-def test_a_file_of_labels_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
-    judge = judge_from({"name": "labels", "path": str(tmp_path / "none.jsonl")})
-    with pytest.raises(DataError, match=r"none\.jsonl"):
-        check_judge(judge)
-
-
-def test_the_settings_tell_two_files_of_labels_apart(labelled: Callable[..., Any]) -> None:
-    one = labelled({"id": 0, "label": 1}).settings()
-    assert one != labelled({"id": 0, "label": 0}).settings()
-    assert one == labelled({"id": 0, "label": 1}).settings()
 
 
 # --- panels -----------------------------------------------------------------------------------------------------------
@@ -336,88 +215,8 @@ def test_the_majority_of_the_votes_cast_decides() -> None:
         assert [vote.label for vote in verdict.votes] == list(votes)
 
 
-def test_a_tie_has_no_label() -> None:
-    assert Panel([Fixed("a", 1), Fixed("b", 0)]).judge(cases("x"))[0].label is None
-    assert Panel([Fixed("a", 1), Fixed("b", None)]).judge(cases("x"))[0].label == 1
-
-
-def test_the_category_is_that_of_the_judges_in_the_majority() -> None:
-    panel = Panel(
-        [
-            Fixed("a", 1, categories=["minor"]),
-            Fixed("b", 1, categories=["minor"]),
-            Fixed("c", 0, categories=["correct"]),
-        ]
-    )
-    assert panel.judge(cases("x"))[0].category == "minor"
-    panel = Panel([Fixed("a", 1, categories=["minor"]), Fixed("b", 1, categories=["critical"]), Fixed("c", 0)])
-    assert panel.judge(cases("x"))[0].category is None
-    panel = Panel([Fixed("a", 1, categories=["minor"]), Fixed("b", 1), Fixed("c", 0, categories=["correct"])])
-    assert panel.judge(cases("x"))[0].category == "minor"
-
-
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from("abc")))
 def test_a_majority_is_more_than_half(values: list[str]) -> None:
     winners = [value for value in set(values) if 2 * values.count(value) > len(values)]
     assert majority(values) == (winners[0] if winners else None)
-
-
-def test_a_panel_of_nothing_to_judge_says_nothing() -> None:
-    assert judge_from(["rule", "none"]).judge([]) == []
-
-
-# --- a model in this process ------------------------------------------------------------------------------------------
-
-
-def local(**options: Any) -> Any:
-    return judge_from({"name": "hf", "model": str(vlm_path()), "dtype": "float32", "max_tokens": 4, **options})
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_local_model_sees_images_is_let_go_and_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
-    from hedge_tasks.models.hedge_hf import HedgeHF
-
-    shown: list[Any] = []
-    answer = HedgeHF.answer_conversations
-
-    def watched(self: HedgeHF, conversations: list[Any], **options: Any) -> list[Answer]:
-        shown.extend(conversations)
-        assert len(answer(self, conversations, **options)) == len(conversations)
-        return [Answer('{"reason": "r", "score": 2}' if len(shown) % 2 else "?") for _ in conversations]
-
-    monkeypatch.setattr(HedgeHF, "answer_conversations", watched)
-    judge = local(prompt="vope_relevance", batch_size=1)
-    keep_labels(judge, tmp_path)
-    picture = Image.new("RGB", (16, 16), "red")
-    judged = [Case(i, "", "", f"dog {i}", images=lambda: [picture], image_key="red") for i in "ab"]
-    judged += [Case("c", "", "", "dog"), Case("d", "", "", "dog a", images=lambda: [picture], image_key="red")]
-    verdicts = judge.judge(judged)
-    # a is read at once, b only when it is asked again; c has no image; d is a once more.
-    assert [v.category for v in verdicts] == ["2", "2", None, "2"]
-    assert len(shown) == 3
-    assert [part["type"] for part in shown[0][-1]["content"]] == ["image", "text"]
-    assert shown[0][-1]["content"][0]["url"].getpixel((0, 0)) == (255, 0, 0)
-    assert judge.model._loaded is None
-    assert torch.is_grad_enabled()
-    assert judge.judge(judged) == verdicts
-    assert len(shown) == 3
-    assert verdicts[0].judge == f"hf:{vlm_path().name}"
-    assert str(vlm_path().parent) not in json.dumps([judge.settings(), *(v.to_dict() for v in verdicts)])
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_random_model_leaves_answers_unlabelled() -> None:
-    verdicts = local(prompt="hedge").judge(cases("left", "right"))
-    assert [v.label for v in verdicts] == [None, None]
-    assert all(v.reason.startswith("unlabelled: ") for v in verdicts)
-
-
-@pytest.mark.framework
-def test_a_model_that_is_not_there_is_one_clear_error() -> None:
-    with pytest.raises(HedgeError, match="cannot load the judge model 'nobody/nothing'"):
-        judge_from("hf:model=nobody/nothing").judge(cases("left"))

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from openai_server import Response, Script, completion, error, images_of, rate_limited, serve, texts_of
+from openai_server import Response, Script, completion, error, rate_limited, serve, texts_of
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.judging import Case, Verdict, check_judge, judge_from, keep_labels
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.judging import Case, Verdict, judge_from, keep_labels
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.llm.log import ReplyLog
 
@@ -65,30 +60,6 @@ def test_a_case_is_one_greedy_request_with_examples_a_schema_and_the_case_as_jso
     assert json.loads(texts_of(body)[-1]) == {**fields, "answer_to_judge": "right"}
 
 
-def test_the_references_adjudicator_is_asked_as_the_reference_asks_it() -> None:
-    script = Script('{"reason": "other side", "score": 0}')
-    [verdict] = judged(script, prompt="hedge_bench")
-    assert (verdict.label, verdict.category, verdict.version) == (1, None, "hedge_bench/1")
-    [body] = script.bodies
-    sampling = {key: body[key] for key in ("temperature", "top_p", "top_k", "min_p", "max_tokens")}
-    assert sampling == {"temperature": 0.7, "top_p": 0.8, "top_k": 20, "min_p": 0, "max_tokens": 1000}
-    assert [message["role"] for message in body["messages"]] == ["system", "user"]
-    assert body["messages"][1]["content"].rstrip().endswith("/no_think")
-    schema = body["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["score"]["enum"] == [0, 1]
-
-
-def test_a_prompts_decoding_gives_way_to_options_and_labels_know_it() -> None:
-    judge = judge_from("llm:prompt=hedge_bench,temperature=0")
-    ours = {"temperature": 0, "top_p": 0.8, "top_k": 20, "min_p": 0.0, "max_tokens": 1000}
-    assert {key: judge.settings()[key] for key in ours} == ours
-    plain = judge_from("llm").settings()
-    assert (plain["temperature"], plain["max_tokens"], "top_p" in plain) == (0.0, 512, False)
-    for wrong in ("temperature=-1", "max_tokens=0"):
-        with pytest.raises(ConfigError, match=wrong.partition("=")[0]):
-            judge_from(f"llm:{wrong}")
-
-
 def test_equal_cases_are_asked_once_and_verdicts_keep_the_order_of_the_cases() -> None:
     def reply(body: dict[str, Any]) -> str:
         number = int(json.loads(texts_of(body)[-1])["answer_to_judge"].split()[1])
@@ -121,17 +92,6 @@ def test_nobody_is_asked_about_an_answer_that_is_none(answer: str) -> None:
     assert [json.loads(texts_of(body)[-1])["answer_to_judge"] for body in script.bodies] == ["right"]
 
 
-def test_pictures_are_shown_as_they_are_where_the_prompt_asks_for_them() -> None:
-    script = Script('{"reason": "", "score": 3}')
-    picture = Image.fromarray(np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8))
-    case = Case("1", "", "", "dog", images=lambda: [picture])
-    [verdict] = judged(script, [case], prompt="vope_relevance")
-    assert (verdict.label, verdict.category, verdict.version) == (None, "3", "vope_relevance/1")
-    [seen] = images_of(script.bodies[0])
-    assert np.array_equal(np.asarray(seen), np.asarray(picture))
-    assert json.loads(texts_of(script.bodies[0])[-1]) == {"object": "dog"}
-
-
 def test_a_case_whose_image_is_missing_is_not_asked_and_one_whose_image_cannot_be_read_is_unlabelled() -> None:
     def broken() -> list[Any]:
         raise OSError("truncated file")
@@ -155,10 +115,8 @@ def test_a_case_whose_image_is_missing_is_not_asked_and_one_whose_image_cannot_b
     [
         ("medhallmark", {"category": "critical"}, 1, "critical"),
         ("medhallmark", {"category": "correct"}, 0, "correct"),
-        ("shale", {"verdict": "with"}, 1, "with"),
         ("shale", {"verdict": "without"}, 0, "without"),
         ("shale", {"verdict": "unclear"}, None, "unclear"),
-        ("hedge_binary", {"verdict": "supported"}, 0, None),
     ],
 )
 def test_every_prompt_has_its_own_outcomes(prompt: str, reply: dict[str, str], label: int, category: str) -> None:
@@ -201,20 +159,6 @@ def test_what_cannot_be_read_is_asked_again_and_then_unlabelled(reply: Any, tmp_
     assert second["max_tokens"] == 2 * first["max_tokens"]
 
 
-@pytest.mark.parametrize("reply", UNREADABLE.values(), ids=UNREADABLE)
-def test_a_good_second_reply_counts(reply: Any) -> None:
-    assert judged(Script(reply, GOOD))[0].label == 1
-
-
-@pytest.mark.slow
-def test_the_raw_reply_is_kept_in_bounded_length() -> None:
-    [verdict] = judged(Script("begin " + "x" * 1_000_000 + " end"))
-    assert verdict.label is None
-    assert len(verdict.raw or "") <= 2000
-    assert (verdict.raw or "").startswith("begin ")
-    assert (verdict.raw or "").endswith(" end")
-
-
 # --- requests that fail ---------------------------------------------------------------------------------------------
 
 PASSING = {
@@ -225,12 +169,6 @@ PASSING = {
     "a body that is no JSON": Response(b"<html>200</html>"),
     "no choices": Response({"choices": []}),
 }
-
-
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-def test_a_fault_that_passes_changes_nothing(fault: Response) -> None:
-    [verdict] = judged(Script(fault, GOOD))
-    assert verdict == Verdict(1, "left is not right", "llm:tiny", "hedge/1", raw=GOOD)
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
@@ -248,29 +186,6 @@ def test_a_request_that_keeps_failing_is_unlabelled_and_asked_anew_by_the_next_r
         assert [v.label for v in judge.judge(answers(3))] == [1, None, 1]
         state["broken"] = False
         assert [v.label for v in judge.judge(answers(3))] == [1, 1, 1]
-
-
-def test_a_hung_connection_ends_by_the_timeout() -> None:
-    state = {"calls": 0}
-
-    def reply(body: dict[str, Any]) -> str | Response:
-        state["calls"] += 1
-        return Response(completion(GOOD), pause=30) if "answer 0" in texts_of(body)[-1] else GOOD
-
-    verdicts = judged(reply, answers(2), timeout=0.2, max_retries=0, asks=1)
-    assert [v.label for v in verdicts] == [None, 1]
-    assert verdicts[0].reason.startswith("unlabelled: no answer within 0.2 s; a larger timeout=")
-
-
-def test_a_connection_that_breaks_off_is_made_again() -> None:
-    broken = Response(completion(GOOD), hang_up=True)
-    cut = Response(completion(GOOD), missing=20)
-    assert [v.label for v in judged(Script(broken, cut, GOOD))] == [1]
-
-
-def test_a_server_that_answers_nothing_is_an_error_that_says_why() -> None:
-    with pytest.raises(HedgeError, match=r"llm:tiny answered none of 1 requests.*status 500"):
-        judged(Script(Response(b"oops", 500, AT_ONCE)), max_retries=0)
 
 
 def test_a_server_that_went_away_is_given_up_and_what_it_said_is_kept(tmp_path: Path) -> None:
@@ -301,127 +216,6 @@ def test_a_request_that_the_server_refuses_for_its_content_does_not_stop_the_oth
     assert "content policy" in verdicts[1].reason
 
 
-def test_a_server_that_refuses_many_contents_in_a_row_is_not_gone() -> None:
-    def reply(body: dict[str, Any]) -> str | Response:
-        refused = int(json.loads(texts_of(body)[-1].partition("\n")[0])["answer_to_judge"].split()[1]) < 9
-        return error(400, "content policy") if refused else GOOD
-
-    assert [v.label for v in judged(reply, answers(10), asks=1)] == [None] * 9 + [1]
-
-
-# --- what a server takes --------------------------------------------------------------------------------------------
-
-
-def picky(refuses: Callable[[dict[str, Any]], str | None], status: int = 400) -> Callable[[dict[str, Any]], Any]:
-    def reply(body: dict[str, Any]) -> str | Response:
-        reason = refuses(body)
-        return GOOD if reason is None else error(status, reason)
-
-    return reply
-
-
-def test_structured_output_is_left_out_step_by_step_where_the_server_refuses_it() -> None:
-    kinds: list[str | None] = []
-
-    def refuses(body: dict[str, Any]) -> str | None:
-        kinds.append(body.get("response_format", {}).get("type"))
-        return "response_format is not supported" if kinds[-1] else None
-
-    assert [v.label for v in judged(picky(refuses), answers(3))] == [1, 1, 1]
-    assert kinds == ["json_schema", "json_object", None, None, None]
-
-
-def test_many_threads_that_are_refused_at_once_skip_no_form() -> None:
-    kinds: list[str] = []
-
-    def refuses(body: dict[str, Any]) -> str | None:
-        kinds.append(kind := body["response_format"]["type"])
-        time.sleep(0.02)
-        return "json_schema is not supported" if kind == "json_schema" else None
-
-    assert {v.label for v in judged(picky(refuses), answers(16), concurrency=8)} == {1}
-    assert "json_object" in kinds
-
-
-def test_a_refusal_that_comes_after_another_thread_has_adapted_loses_no_case() -> None:
-    def refuses(body: dict[str, Any]) -> str | None:
-        late = "answer 0" in texts_of(body)[-1]
-        if "chat_template_kwargs" in body or "response_format" in body:
-            time.sleep(0.2 if late else 0)
-            return "bad request"
-        return None
-
-    assert [v.label for v in judged(picky(refuses), answers(8), concurrency=4, asks=1)] == [1] * 8
-
-
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [
-        ("chat_template_kwargs", "Unrecognized request argument supplied: chat_template_kwargs"),
-        ("temperature", "'temperature' does not support 0, only the default (1)"),
-        ("max_tokens", "'max_tokens' is not supported, use 'max_completion_tokens'"),
-        ("response_format", "bad request"),
-        ("chat_template_kwargs", "bad request"),
-    ],
-)
-def test_a_setting_that_the_server_refuses_is_left_out_or_renamed(key: str, message: str) -> None:
-    script = Script(picky(lambda body: message if key in body else None))
-    assert [v.label for v in judged(script, answers(2))] == [1, 1]
-    assert key not in script.bodies[-1]
-    if key == "max_tokens":
-        assert script.bodies[-1]["max_completion_tokens"] == 512
-
-
-def test_thinking_is_switched_off_unless_asked_for() -> None:
-    script = Script(GOOD)
-    judged(script)
-    judged(script, thinking=True)
-    off, on = script.bodies
-    assert off["chat_template_kwargs"] == {"enable_thinking": False}
-    assert "chat_template_kwargs" not in on
-
-
-# --- lmms-eval's environment ----------------------------------------------------------------------------------------
-
-
-def test_lmms_evals_environment_variables_name_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve(Script(GOOD), key=KEY) as url:
-        monkeypatch.setenv("OPENAI_API_URL", url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        assert judge_from("llm:model=tiny").judge([CASE])[0].label == 1
-    assert os.environ["OPENAI_API_URL"] == url
-
-
-@pytest.mark.parametrize(("account", "told"), [(False, "EMPTY"), (True, KEY)])
-def test_a_judges_own_server_is_told_the_key_of_the_account_only_if_asked(
-    account: bool, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with serve(Script(GOOD), key=told) as url:
-        judge = judge_from({"name": "llm", "model": "tiny", "url": url, "account": account, "max_retries": 0})
-        assert judge.judge([CASE])[0].label == 1
-    assert "account" not in judge.settings()
-
-
-@pytest.mark.parametrize(
-    ("spec", "environment", "words"),
-    [
-        ("llm", {}, "no OPENAI_API_KEY for api.openai.com"),
-        ("llm", {"OPENAI_API_URL": "localhost:8000"}, "OPENAI_API_URL: expected something like"),
-        ("llm", {"OPENAI_API_URL": "http://me:secret@host/v1"}, "OPENAI_API_URL: leave out user"),
-        ("llm", {"OPENAI_API_URL": "http://h/v1", "OPENAI_API_KEY": "sk-1\nX: y"}, "OPENAI_API_KEY: there are"),
-    ],
-)
-def test_a_judge_that_cannot_work_says_so_before_any_sampling(
-    spec: str, environment: dict[str, str], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigError, match=words) as caught:
-        check_judge(judge_from(spec))
-    assert "secret" not in str(caught.value)
-
-
 # --- secrets --------------------------------------------------------------------------------------------------------
 
 
@@ -440,31 +234,6 @@ def test_a_key_that_the_server_quotes_stands_in_no_error_log_or_label(
     everything = [str(caught.value), repr(judge.settings()), out.out, out.err, *said]
     assert not any(KEY in text for text in everything)
     assert caught.value.__cause__ is None
-
-
-def test_a_key_in_the_refusal_of_one_answer_is_in_no_label(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    fault = error(400, f"Incorrect API key provided: {KEY}")
-    with serve(Script(Response(fault.body, 400, AT_ONCE))) as url:
-        judge = judge_from({"name": "llm", "model": "tiny", "url": url, "max_retries": 1})
-        keep_labels(judge, tmp_path)
-        [verdict] = judge.judge([CASE])
-    assert verdict.label is None
-    assert "[secret]" in verdict.reason
-    assert KEY not in repr(verdict)
-
-
-def test_a_key_in_a_reply_is_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    reply = json.dumps({"reason": f"your key is {KEY}", "verdict": "supported"})
-    with serve(Script(reply, f"you said {KEY}")) as url:
-        judge = judge_from({"name": "llm", "model": "tiny", "url": url, "asks": 1, "concurrency": 1})
-        keep_labels(judge, tmp_path)
-        verdicts = judge.judge(answers(2))
-    assert [v.label for v in verdicts] == [0, None]
-    stored = "".join(file.read_text() for file in tmp_path.iterdir())
-    assert KEY not in stored + repr(verdicts)
-    assert "[secret]" in stored
 
 
 # --- labels that last -----------------------------------------------------------------------------------------------
@@ -497,77 +266,3 @@ def test_nothing_is_asked_twice_and_everything_that_matters_makes_a_new_label(tm
         for option in (*options, {"max_tokens": 99}):
             assert asked(**option) == 1
             assert asked(**option) == 0
-
-
-def test_labels_of_pictures_are_kept_by_their_key_and_not_at_all_without_one(tmp_path: Path) -> None:
-    script = Script('{"reason": "", "score": 1}')
-    picture = Image.new("RGB", (4, 4))
-
-    def asked(key: str | None) -> int:
-        before = len(script.bodies)
-        judge = judge_from({"name": "llm", "model": "tiny", "url": url, "prompt": "vope_relevance"})
-        keep_labels(judge, tmp_path)
-        judge.judge([Case("1", "", "", "dog", images=lambda: [picture], image_key=key)])
-        return len(script.bodies) - before
-
-    with serve(script) as url:
-        assert [asked("a"), asked("a"), asked("b"), asked(None), asked(None)] == [1, 0, 1, 1, 1]
-
-
-def test_damaged_labels_are_asked_again(tmp_path: Path, said: list[str]) -> None:
-    script = Script(GOOD)
-    with serve(script) as url:
-        judge = judge_from({"name": "llm", "model": "tiny", "url": url})
-        keep_labels(judge, tmp_path)
-        judge.judge(answers(3))
-        [file] = tmp_path.iterdir()
-        file.write_bytes(file.read_bytes().replace(b"hallucinated", b"supported!!!", 1)[:-30])
-        assert [v.label for v in judge.judge(answers(3))] == [1, 1, 1]
-    assert len(script.bodies) == 5
-    assert any("2 damaged replies" in line for line in said)
-
-
-JUDGING = """
-import json, sys, time
-from pathlib import Path
-from hedge_tasks.judging.outcomes import outcome_of
-from hedge_tasks.judging import Case, keep_labels
-from hedge_tasks.judging.model_judge import ModelJudge
-from hedge_tasks.llm.log import Reply
-
-class Slow:
-    name = who = "slow"
-    identity = {"model": "slow"}
-    def free(self):
-        pass
-    def replies(self, requests):
-        for i in range(0, len(requests), 2):
-            time.sleep(0.02)
-            for one in requests[i : i + 2]:
-                shown = one.conversation()[-1]["content"][0]["text"]
-                print(json.loads(shown)["answer_to_judge"].split()[1], flush=True)
-            yield [(j, Reply('{"reason": "", "verdict": "supported"}')) for j in range(i, min(i + 2, len(requests)))]
-
-judge = ModelJudge(Slow(), "hedge")
-keep_labels(judge, Path(sys.argv[1]))
-verdicts = judge.judge([Case(str(i), "which side?", "left", f"answer {i}") for i in range(60)])
-assert {v.label for v in verdicts} == {0} and len(verdicts) == 60
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_run_loses_no_label_that_it_was_told(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", JUDGING, str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    told = [process.stdout.readline().strip() for _ in range(13)]
-    process.send_signal(signal.SIGKILL)
-    told += process.stdout.read().split()
-    process.wait()
-    with ReplyLog(tmp_path) as store:
-        kept = len(store)
-    assert len(told) - 2 <= kept <= len(told) < 60, "all but the batch under way"
-    second = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
-    assert second.stdout.split() == [str(i) for i in range(kept, 60)]
-    third = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
-    assert third.stdout == ""

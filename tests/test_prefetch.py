@@ -38,33 +38,8 @@ def draw_requests(
     return found
 
 
-def flat(messages: list[dict[str, Any]]) -> list[Any]:
-    parts = [part for turn in messages for part in turn["content"]]
-    return [part["url"].tobytes() if part["type"] == "image" else part["text"] for part in parts]
-
-
 def no_threads_left() -> bool:
     return not any(thread.name.startswith("hedge-prefetch") for thread in threading.enumerate())
-
-
-@pytest.mark.parametrize(("workers", "ahead"), [(1, 1), (2, 64), (4, 3)])
-def test_the_same_messages_in_the_same_order(workers: int, ahead: int) -> None:
-    draws = draw_requests(4)
-    made = [flat(messages) for messages in prefetch_messages(draws, workers=workers, ahead=ahead)]
-    assert made == [flat(draw.messages()) for draw in draws]
-    assert no_threads_left()
-
-
-def parts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The pictures of a conversation."""
-    return [part for message in messages for part in message["content"] if part["type"] == "image"]
-
-
-def test_the_same_images_in_any_order_of_draws() -> None:
-    draws = draw_requests(5)[::-1]
-    made = [[part["url"].tobytes() for part in parts(messages)] for messages in prefetch_messages(draws)]
-    assert made == [[image.tobytes() for image in draw.images()] for draw in draws]
-    assert all(made)
 
 
 def test_a_document_is_decoded_once_for_its_draws() -> None:
@@ -79,12 +54,6 @@ def test_a_document_is_decoded_once_for_its_draws() -> None:
     assert set(loads.values()) == {1}
 
 
-def test_several_documents_that_are_equal_are_told_apart() -> None:
-    draws = [*draw_requests(1), *draw_requests(1, seed=1)]
-    made = [flat(messages) for messages in prefetch_messages(draws)]
-    assert made == [flat(draw.messages()) for draw in draws]
-
-
 def test_no_more_than_ahead_are_made_before_they_are_wanted() -> None:
     started: list[int] = []
     with closing(ordered(range(100), lambda i: started.append(i) or i, workers=3, ahead=5)) as made:
@@ -92,20 +61,6 @@ def test_no_more_than_ahead_are_made_before_they_are_wanted() -> None:
         time.sleep(0.1)
         assert len(started) == 6  # the five ahead of the reader, and the one it has
         assert next(made) == 1
-
-
-def test_work_goes_on_while_the_reader_is_busy() -> None:
-    ready = threading.Event()
-
-    def make(i: int) -> int:
-        if i == 3:
-            ready.set()
-        return i
-
-    made = ordered(range(4), make, workers=1, ahead=4)
-    next(made)
-    assert ready.wait(timeout=10)
-    assert list(made) == [1, 2, 3]
 
 
 def test_an_error_comes_at_the_turn_of_its_draw() -> None:
@@ -138,7 +93,3 @@ def test_leaving_early_drops_what_is_pending() -> None:
     assert no_threads_left()
     time.sleep(0.1)
     assert len(done) == finished
-
-
-def test_nothing_to_do() -> None:
-    assert list(prefetch_messages([])) == []

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from test_hook import ForeignModel, OwnModel, requests
+from test_hook import OwnModel, requests
 
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, Refused, read_report, read_response
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling import Answer, archive
 from hedge_tasks.sampling.behaviour import MOST_REQUESTS
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport, announce
+from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.store import AnswerStore
 
@@ -65,13 +65,6 @@ def test_a_greedy_server_is_told_after_a_second_document() -> None:
     assert "decode greedily" in ProbeReport(**found).lines()[0]
 
 
-def test_a_model_that_is_certain_of_the_first_document_only_is_not_called_greedy() -> None:
-    def answer(draw: DrawRequest, times: int) -> Answer:
-        return Answer("left", -0.5, 1) if draw.request.id == "q0" else sound(draw, times)
-
-    assert report_of(Scripted(answer))["probe"]["varied"] is True
-
-
 def test_logprobs_after_the_temperature_are_told() -> None:
     def answer(draw: DrawRequest, times: int) -> Answer:
         said = sound(draw, times)
@@ -80,13 +73,6 @@ def test_logprobs_after_the_temperature_are_told() -> None:
         return replace(said, mean_logprob=min(scaled[said.text], 0.0))
 
     assert report_of(Scripted(answer))["probe"]["raw_logprobs"] is False
-
-
-def test_missing_logprobs_and_seeds_that_do_not_hold_are_told() -> None:
-    found = report_of(Scripted(lambda draw, times: Answer(f"{draw.draw.seed % 5} {times}")))["probe"]
-    assert found["logprobs"] is False
-    assert found["seeds_repeat"] is False
-    assert "raw_logprobs" not in found  # without any there is nothing to compare
 
 
 def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: Path) -> None:
@@ -100,44 +86,6 @@ def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: 
     # A second call has everything: no draw, no probe, but the report of the first.
     again = generate_samples(model, requests(2, tmp_path, probe=True))
     assert again == lines
-
-
-def test_foreign_models_are_not_asked_for_seeds() -> None:
-    found = report_of(ForeignModel(is_simple=True))["probe"]
-    assert found["varied"] is True
-    assert "seeds_repeat" not in found
-
-
-def test_what_is_sent_is_recorded() -> None:
-    model = Scripted(sound)
-    model.sent_decoding = lambda limits: {"top_p": limits.get("top_p", 1.0)}  # type: ignore[attr-defined]
-    decoding = report_of(model, top_p=0.9)["decoding"]
-    asked = {"asked": "pure", "temperature": 1.0, "baseline_temperature": 0.1}
-    assert decoding == {**asked, "restricted": True, "sent": {"top_p": 0.9}}
-    # A stop text truncates draws, and restricts nothing: they are still tested.
-    assert report_of(model, until=("\n",))["decoding"] == {**asked, "sent": {"top_p": 1.0}}
-
-
-def test_what_comes_to_light_while_sampling_is_recorded_too(tmp_path: Path) -> None:
-    refused: dict[str, str] = {}
-
-    def answer(draw: DrawRequest, times: int) -> Answer:
-        refused["min_p"] = "unknown field"
-        return sound(draw, times)
-
-    model = Scripted(answer)
-    model.sampling_facts = lambda: {"refused": dict(refused)}  # type: ignore[attr-defined]
-    model.sent_decoding = lambda limits: {"refused": sorted(refused)}  # type: ignore[attr-defined]
-    report = read_report(generate_samples(model, requests(2, tmp_path, probe=False))[0])
-    assert report is not None
-    assert report["server"] == {"refused": {"min_p": "unknown field"}}
-    assert report["decoding"]["sent"] == {"refused": ["min_p"]}
-
-
-def test_the_block_in_the_log_says_what_the_server_refuses(said: list[str]) -> None:
-    announce(ProbeReport(draws=13, varied=True), "task", {"refused": {"top_k": "422"}, "other_models": ["gpt-3"]})
-    assert "the server refuses top_k" in said[-1]
-    assert "answers as another model than the one asked for: gpt-3" in said[-1]
 
 
 def refusing(*ids: str) -> Scripted:

@@ -6,7 +6,6 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ import pytest
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import HEADS, PLACES
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.probes.base import FittedDetector, settled
-from hedge_tasks.detectors.probes.builtin import linear, mahalanobis
+from hedge_tasks.detectors.probes.base import FittedDetector
+from hedge_tasks.detectors.probes.builtin import mahalanobis
 from hedge_tasks.detectors.probes.crossfit import INFLATION, cross_fitted
-from hedge_tasks.detectors.probes.registry import MODULES, fitted_detectors
+from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.units import compare_columns
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.fitted import ProbeData, best_split
@@ -68,15 +67,6 @@ def test_labels_that_follow_from_the_states_are_found_and_useless_states_are_wor
             auroc(cross_fitted(fitted_detectors()["linear_probe"], states, labels, labels, groups, repeats=1), labels)
         )
     assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(20)
-
-
-def test_the_depth_that_tells_is_taken() -> None:
-    rng = np.random.default_rng(1)
-    states = rng.normal(size=(150, 3, 8))
-    labels = (states[:, 1, 0] > 0).astype(int)
-    assert linear.fit(states, labels, np.arange(150))["layer"] == [1]
-    with pytest.raises(DataError, match="both classes"):
-        linear.fit(states, np.zeros(150, dtype=int), np.arange(150))
 
 
 def test_a_relative_distance_is_what_its_formula_says() -> None:
@@ -139,14 +129,6 @@ def data(n: int = 80, width: int = 6, *, shift: float = 2.0) -> ProbeData:
     return ProbeData.of(scores, {a.id: {"states": s, "heads": h} for a, s, h in arrays if a.id != "7"})
 
 
-def test_without_labels_that_is_what_is_said() -> None:
-    scores = [Scores("a", None, None, None, {"se": 0.1}, "uniform", (0, 1))]
-    with pytest.raises(DataError, match="no answer has a label"):
-        ProbeData.of(scores, {"a": {"states": np.zeros((3, len(PLACES), 4))}})
-    with pytest.raises(DataError, match="inside=states"):
-        ProbeData.of([replace(scores[0], label=1)], {})
-
-
 def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:
     one = data(shift=0.0)
     assert (one.missing, len(one.labels)) == (1, 79)
@@ -161,44 +143,6 @@ def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None
     assert wide is not None
     assert narrow is not None
     assert wide.stderr == pytest.approx(math.hypot(narrow.stderr or 0, bare * (INFLATION - 1) ** 0.5))
-
-
-@pytest.mark.slow
-def test_heads_are_one_layer_of_features() -> None:
-    one = data()
-    lens = fitted_detectors()["lookback_lens"]
-    assert one.at(lens).shape == (79, 1, 6)
-    assert auroc(one.scores(lens), one.labels) > 0.95
-
-
-def test_equal_states_have_equal_scores_in_whatever_row_they_stand() -> None:
-    rng = np.random.default_rng(8)
-    pictures = rng.normal(size=(40, 1, 128)).astype(np.float32)
-    states, groups = np.repeat(pictures, 3, axis=0), [str(i // 3) for i in range(120)]
-    labels = rng.integers(0, 2, 120)
-    for name in ("linear_probe", "relative_mahalanobis"):
-        values = cross_fitted(fitted_detectors()[name], states, labels, labels, groups, repeats=2).reshape(40, 3)
-        assert (values == values[:, :1]).all()
-    first, second, third = settled(np.array([1.0, np.nextafter(1.0, 2.0), 3.0]))
-    assert first == second < third
-
-
-@pytest.mark.slow
-def test_another_package_brings_a_fitted_detector_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fit(states: Any, targets: Any, groups: Any) -> Any:
-        return {"away": states[targets == 1].mean(axis=0) - states[targets == 0].mean(axis=0)}
-
-    def score(arrays: Any, states: Any) -> Any:
-        return (states * arrays["away"]).sum(axis=(1, 2))
-
-    mine = FittedDetector("mean_difference", "Difference of means", "last", fit=fit, score=score)
-    taken = replace(mine, name="linear_probe")
-    monkeypatch.setattr(MODULES, "_entries", dict(MODULES._entries))
-    MODULES.register("mine", SimpleNamespace(DETECTORS=(mine, taken)))
-    assert fitted_detectors()["mean_difference"] is mine
-    assert fitted_detectors()["linear_probe"] is not taken
-    one = data()
-    assert auroc(one.scores(fitted_detectors()["mean_difference"]), one.labels) > 0.8
 
 
 @pytest.mark.slow

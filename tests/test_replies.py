@@ -10,16 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from linear import is_linear, sizes
-from reply_corpus import corpus, is_held_out, ours, reading, vope_rechecked
+from reply_corpus import corpus, is_held_out, reading
 
 from hedge_tasks.data.thoughts import without_thoughts
-from hedge_tasks.replies import BASES, REASONS, official, read_free, read_option, read_verdict, read_yes_no, spoken_text
+from hedge_tasks.replies import BASES, REASONS, official, read_free, read_option, read_verdict, read_yes_no
 
 DOG = "Is there a dog in the image?"
-COLOURS = {"A": "pink", "B": "red", "C": "dark red", "D": "blue"}
 FRUIT = {"A": "a pear", "B": "a plum", "C": "a peach plum", "D": "a fig"}
 
 
@@ -51,29 +48,6 @@ def test_the_corpus_is_what_it_says() -> None:
         "doubt",
     ]
     assert styles >= set(wanted)
-
-
-DRESSED = {
-    "bold": lambda reply: reply if "*" in reply or "\n" in reply or ":" in reply else f"**{reply}**",
-    "a word before": "Okay, {}".format,
-    "a thought": "<think>yes no 0 1 A (B) The answer is 1. Final answer: no.</think>{}".format,
-    "a control token": "{}<|im_end|>".format,
-    "a courtesy": "{}\n\nI hope this helps! Let me know if you have any other questions.".format,
-    "an explanation": "{}\n\nExplanation: this follows from what is shown.".format,
-    "a disclaimer": "{}\n\nNote that I may make mistakes.".format,
-}
-"""What chat models put around an answer, which changes nothing of its meaning."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dress", DRESSED.values(), ids=DRESSED)
-def test_what_stands_around_an_answer_changes_nothing(dress: Callable[[str], str]) -> None:
-    kinds = ("yes_no", "verdict", "options")
-    rows = [row for row in corpus() if row["kind"] in kinds and not row["held_out"] and not row.get("cut")]
-    rows = [row for row in rows if row["reply"].strip() and "ASSISTANT" not in row["reply"]]
-    assert len(rows) > 350
-    changed = [(row["id"], row["reply"]) for row in rows if ours({**row, "reply": dress(row["reply"])}) != ours(row)]
-    assert len(changed) <= 0.01 * len(rows), changed
 
 
 @pytest.mark.slow
@@ -108,44 +82,12 @@ def test_where_two_readers_of_real_answers_say_something_they_say_the_same(share
     assert both > 350
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        *(("", "empty"), ("?!", "empty"), ("[LMMS_EVAL_REQUEST_FAILED after 3]", "failed request")),
-        *(("<think>yes", "unfinished thought"), ("I can't view images.", "refusal"), ("No, I can't help.", "refusal")),
-        *(("I'm not sure.", "doubt"), ("Yes and no.", "contradiction"), ("Yes. The answer is no.", "contradiction")),
-        ("A nice picture.", "no answer"),
-    ],
-)
-def test_an_unreadable_reply_says_why(reply: str, reason: str) -> None:
-    found = read_yes_no(reply, DOG)
-    assert (found.value, found.basis) == (None, reason)
-    assert str(found) == f"unreadable: {reason}"
-
-
 def test_thoughts_end_with_their_last_mark() -> None:
     assert without_thoughts("a</think>b<think>c</think>d") == ("d", False)
     assert without_thoughts("0<think>c") == ("", True)
     assert (
         read_free("<|channel|>analysis<|message|>x<|end|><|channel|>final<|message|>The liver.").value == "The liver."
     )
-
-
-@pytest.mark.parametrize(
-    ("reply", "spoken"),
-    [
-        ("A mass in the left lung.", "A mass in the left lung."),
-        ("<think>left?</think>\n\nOn the right.<|im_end|>", "On the right."),
-        ("<think>It is on the left.", ""),
-        ("**Final answer:** the liver", "the liver"),
-        ('{"answer": "liver"}', "liver"),
-        ("I'm sorry, I can't help with that.", "I'm sorry, I can't help with that."),
-        ("[LMMS_EVAL_REQUEST_FAILED after 3]", ""),
-        ("Findings:\n- clear lungs\n- **no** effusion", "Findings:\n- clear lungs\n- **no** effusion"),
-    ],
-)
-def test_of_a_free_answer_what_was_said_is_judged(reply: str, spoken: str) -> None:
-    assert spoken_text(reply) == spoken
 
 
 # --- the papers' readers ----------------------------------------------------------------------------------------------
@@ -171,69 +113,7 @@ def test_the_official_digit_is_the_reference_codes_on_200_odd_replies() -> None:
     assert all(digits.count(digit) >= 10 for digit in "012")
 
 
-def published_yes_no(answer: str) -> str | None:
-    """evaluate.py of SHALE, told by its description."""
-    if "Yes" in answer or "yes" in answer or "是" in answer:
-        return "yes"
-    return "no" if "No" in answer or "no" in answer or "否" in answer else None
-
-
-_PIECES = [
-    "Yes",
-    "yes",
-    "YES",
-    "No",
-    "no",
-    "know",
-    "not",
-    "(A)",
-    "(B)",
-    "(D)",
-    "A",
-    "B)",
-    "是",
-    "不是",
-    "否",
-    " ",
-    ".",
-    "x",
-]
-
-
-@given(st.lists(st.sampled_from(_PIECES), max_size=5).map("".join))
-def test_the_official_answer_is_that_of_shales_code(reply: str) -> None:
-    assert official.shale_yes_no(reply) == published_yes_no(reply)
-    named = [letter for letter in "ABCD" if f"({letter})" in reply]
-    assert official.shale_choice(reply) == (named[0] if named else None)
-
-
-_PARTS = ["No", "no", "No.", "not", "n't", "cannot", "sound", "Yes", ",", " ", " ", "dog", ".", "isn't", "\n"]
-
-
-@given(st.lists(st.sampled_from(_PARTS), max_size=8).map("".join))
-def test_the_official_recheck_equals_its_description(reply: str) -> None:
-    assert official.vope(reply) == vope_rechecked(reply)
-
-
 # --- whatever text there is -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@given(st.text(max_size=120), st.text(max_size=40))
-def test_any_text_is_read_as_something_that_was_offered_or_unreadable(reply: str, question: str) -> None:
-    assert read_yes_no(reply, question).value in ("yes", "no", None)
-    assert read_verdict(reply, offered="01").value in ("0", "1", None)
-    assert read_option(reply, FRUIT).value in (*"ABCD", None)
-    read_free(reply)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("answer", ["yes", "no"])
-@given(thought=st.text(max_size=60), ending=st.sampled_from(["", ".", "!", "</s>", "\n", "<|im_end|>"]))
-def test_a_bare_answer_is_read_whatever_was_thought(answer: str, thought: str, ending: str) -> None:
-    assert read_yes_no(f"<think>{thought}</think>{answer}{ending}", DOG).value == answer
-    if "/" not in thought:
-        assert read_yes_no(f"<think>{thought}", DOG).value is None
 
 
 HOSTILE: dict[str, Callable[[int], str]] = {

@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 from openai_server import serve, texts_of
 
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import Case, Verdict, build_judge
-from hedge_tasks.judging.fallback import Fallback
 from hedge_tasks.judging.outcomes import outcome_of
-from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.measures.standard_measures import ReadByModelRate
 
 pytestmark = pytest.mark.framework
@@ -66,22 +63,6 @@ def test_without_a_second_reader_a_soft_reading_has_no_label() -> None:
     assert outcome_of(verdicts[0]) == "unconfirmed"
 
 
-@pytest.mark.parametrize("prompt", ["reply_yes_no", "reply_option", "reply_verdict"])
-def test_no_sentence_is_read_as_an_outcome_of_the_second_reader(prompt: str) -> None:
-    """Its outcomes are words that no sentence begins with."""
-    reader = load_judge_prompt(prompt)
-    sentences = [
-        "Yes, the reply says no.",
-        "No, it says yes.",
-        "A reply that says B.",
-        "1 is not what it says.",
-        "None.",
-    ]
-    assert [reader.outcome_in(sentence)[0] for sentence in sentences] == [None] * len(sentences)
-    for outcome in reader.outcomes:
-        assert reader.outcome_in(f"{outcome.key}, as it says so.")[0] == outcome
-
-
 def test_the_model_is_shown_neither_reference_nor_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever its prompt has place for: cases have nothing of what is true."""
     shown: list[Case] = []
@@ -99,24 +80,3 @@ def test_the_model_is_shown_neither_reference_nor_pictures(monkeypatch: pytest.M
 
 class _Scores(dict[str, float]):
     group = None
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("rule", "asks no model"),
-        ("llm:model=a,prompt=hedge", "'prompt' does not belong here"),
-        (["llm:model=a", "llm:model=b"], "expected one judge"),
-    ],
-)
-def test_a_fallback_that_makes_no_sense_is_refused(spec: Any, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        Fallback(spec, ["reply_yes_no"])
-
-
-@pytest.mark.parametrize("name", ["medhallu", "shale", "vope"])
-def test_the_settings_say_who_reads(name: str) -> None:
-    assert "fallback" not in build_judge(name).settings()
-    settings = build_judge(name, fallback="llm:model=a").settings()["fallback"]
-    assert {prompt["model"] for prompt in settings.values()} == {"a"}
-    assert all(prompt.startswith("reply_") for prompt in settings)

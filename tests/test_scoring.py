@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import itertools
 import math
-import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.detectors import discrete_semantic_entropy, radflag, semantic_entropy, vase
-from hedge_tasks.detectors.builtin.lexical import _lcs_length, lexical_disagreement
 from hedge_tasks.detectors.distribution import semantic_distribution
 
 INF, NAN = math.inf, math.nan
@@ -54,18 +51,6 @@ def test_distribution_weighs_answers_by_their_likelihood():
     assert got.dtype == np.float64
 
 
-def test_distribution_without_logprobs_counts_answers():
-    np.testing.assert_array_equal(semantic_distribution([-7, 3, 3, 3]), [0.25, 0.75])
-
-
-def test_distribution_is_laid_out_over_the_given_support_in_its_order():
-    np.testing.assert_array_equal(semantic_distribution([1, 1, 0, 1], support=[9, 1, 0]), [0.0, 0.75, 0.25])
-
-
-def test_distribution_of_unsortable_ids_follows_their_first_appearance():
-    np.testing.assert_array_equal(semantic_distribution(["b", 1, "b", None]), [0.5, 0.25, 0.25])
-
-
 def test_minus_infinity_is_zero_weight_and_the_cluster_stays():
     np.testing.assert_array_equal(semantic_distribution([0, 1, 1], [-INF, -2.0, -2.0]), [0.0, 1.0])
 
@@ -76,24 +61,7 @@ def test_very_unlikely_answers_do_not_underflow():
     )
 
 
-@pytest.mark.parametrize("container", [list, tuple, np.array, iter], ids=lambda c: c.__name__)
-def test_ids_may_come_in_any_container(container):
-    np.testing.assert_array_equal(semantic_distribution(container([1, 0, 1, 1])), [0.25, 0.75])
-
-
-def test_equal_ids_in_torch_tensors_are_one_cluster():
-    torch = pytest.importorskip("torch")
-    tensor = torch.tensor([4, 4, 2])
-    assert semantic_entropy(tensor) == semantic_entropy(list(tensor)) == semantic_entropy([4, 4, 2])
-    assert radflag(tensor[0], list(tensor)) == pytest.approx(1 / 3)
-
-
 # --- semantic entropy ------------------------------------------------------------------------------------------------
-
-
-def test_discrete_semantic_entropy_of_a_known_example():
-    assert round(discrete_semantic_entropy([0, 0, 1, 2, 1]), 5) == 1.05492
-    assert round(semantic_entropy([0, 0, 1, 2, 1], [-0.7] * 5), 5) == 1.05492
 
 
 @pytest.mark.parametrize("n", range(1, 40))
@@ -103,11 +71,7 @@ def test_a_single_cluster_has_exactly_zero_entropy(n):
     assert is_plus_zero(discrete_semantic_entropy([4] * n))
 
 
-def test_all_weight_on_one_of_several_clusters_has_exactly_zero_entropy():
-    assert is_plus_zero(semantic_entropy([0, 1, 2], [-1.0, -INF, -INF]))
-
-
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(samples)
 def test_entropy_equals_brute_force_and_is_bounded(sample):
     cluster_ids, lps = zip(*sample, strict=True)
@@ -118,7 +82,7 @@ def test_entropy_equals_brute_force_and_is_bounded(sample):
     assert math.copysign(1.0, got) == 1.0
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(samples, st.permutations(range(-3, 7)), st.randoms(use_true_random=False), st.floats(-50, 50))
 def test_entropy_ignores_names_of_clusters_order_of_answers_and_a_common_factor(sample, names, rng, shift):
     cluster_ids, lps = zip(*sample, strict=True)
@@ -138,11 +102,7 @@ def test_radflag_is_the_share_of_disagreeing_answers(clean, expected):
     assert radflag(0, clean) == expected
 
 
-def test_radflag_of_full_agreement_is_not_minus_zero():
-    assert is_plus_zero(radflag("a", ["a"]))
-
-
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(ids, st.lists(ids, min_size=1, max_size=15), st.permutations(range(-3, 7)), st.randoms(use_true_random=False))
 def test_radflag_is_bounded_and_ignores_names_and_order(baseline, clean, names, rng):
     got = radflag(baseline, clean)
@@ -155,7 +115,7 @@ def test_radflag_is_bounded_and_ignores_names_and_order(baseline, clean, names, 
 # --- VASE ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(ids, samples, samples, st.floats(-3, 3))
 def test_vase_equals_brute_force_and_is_bounded(baseline, clean, noisy, alpha):
     (c, clp), (d, dlp) = zip(*clean, strict=True), zip(*noisy, strict=True)
@@ -164,7 +124,7 @@ def test_vase_equals_brute_force_and_is_bounded(baseline, clean, noisy, alpha):
     assert 0.0 <= got <= math.log(len({baseline, *c, *d})) + 1e-11
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(ids, samples, samples, st.permutations(range(-3, 7)), st.floats(-50, 50))
 def test_vase_ignores_names_of_clusters_order_of_answers_and_a_common_factor(baseline, clean, noisy, names, shift):
     (c, clp), (d, dlp) = zip(*clean, strict=True), zip(*noisy, strict=True)
@@ -178,63 +138,15 @@ def test_vase_ignores_names_of_clusters_order_of_answers_and_a_common_factor(bas
     assert other == pytest.approx(vase(c, d, clp, dlp, baseline_id=baseline), abs=1e-12)
 
 
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 1), (2, 7)])
-def test_a_single_cluster_has_exactly_zero_vase(n, m):
-    assert is_plus_zero(vase([2] * n, [2] * m, [-1.3] * n, [-0.2] * m, baseline_id=2))
-
-
 def test_a_cluster_of_the_baseline_alone_takes_part_in_vase():
     assert vase([1], [1], baseline_id=0) == pytest.approx(brute_force_vase(0, [1], [1], [0], [0], 1.0))
     assert vase([1], [1], baseline_id=0) > 0
     assert vase([1], [1]) == 0.0
 
 
-def test_vase_without_contrast_does_not_depend_on_the_noisy_shares():
-    assert vase([0, 0, 1], [0, 1], alpha=0) == pytest.approx(vase([0, 0, 1], [0, 0, 0, 1], alpha=0))
-    assert vase([0, 0, 1], [0, 1]) != pytest.approx(vase([0, 0, 1], [0, 0, 0, 1]))
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_huge_alpha_gives_the_limit_and_no_warning():
     assert vase([0, 0, 1], [0, 1, 1], alpha=1e308) == 0.0
-
-
-# --- simple baselines ------------------------------------------------------------------------------------------------
-
-
-def longest_common_subsequence(a, b):
-    """By enumeration of all subsequences."""
-    subsequences = {tuple(s) for r in range(len(a) + 1) for s in itertools.combinations(a, r)}
-    return max(
-        len(s) for s in subsequences & {tuple(s) for r in range(len(b) + 1) for s in itertools.combinations(b, r)}
-    )
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_lexical_disagreement_equals_enumeration_of_subsequences(seed):
-    rng = random.Random(seed)
-    answers = [rng.choices("abc", k=rng.randint(1, 6)) for _ in range(rng.randint(2, 5))]
-    similarities = [
-        2 * longest_common_subsequence(a, b) / (len(a) + len(b)) for a, b in itertools.combinations(answers, 2)
-    ]
-    expected = 1 - sum(similarities) / len(similarities)
-    assert lexical_disagreement([" ".join(a) for a in answers]) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("answers", "expected"),
-    [
-        (["Left lung.", "left LUNG"], 0.0),
-        (["left", "right"], 1.0),
-        (["only one"], 0.0),
-        (["", "  ..."], 0.0),
-        (["", "left"], 1.0),
-        (["肺炎", "肺炎"], 0.0),
-        (["the left lung", "left the lung"], 1 / 3),
-    ],
-)
-def test_lexical_disagreement_of_known_answers(answers, expected):
-    assert lexical_disagreement(answers) == pytest.approx(expected)
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
@@ -245,50 +157,18 @@ def test_lexical_disagreement_of_known_answers(answers, expected):
     [
         (lambda: semantic_distribution([]), "cluster_ids is empty"),
         (lambda: semantic_distribution([0, 1], [-1.0]), "mean_logprobs has length 1, but there are 2"),
-        (lambda: semantic_distribution([0, 1], []), "mean_logprobs is empty"),
-        (lambda: semantic_distribution([0, 1], [[-1.0, -1.0]]), "mean_logprobs must have one dimension"),
         (lambda: semantic_distribution([0, 1], [-1.0, NAN]), r"mean_logprobs\[1\] is NaN"),
         (lambda: semantic_distribution([0, 1], [None, -1.0]), r"mean_logprobs\[0\] is NaN or missing"),
-        (lambda: semantic_distribution([0, 1], ["a", "b"]), "mean_logprobs must be numbers"),
         (lambda: semantic_entropy([0, 1], [-1.0, INF]), r"mean_logprobs\[1\] is \+inf"),
         (lambda: semantic_entropy([0, 1], [-INF, -INF]), "all -inf"),
         (lambda: semantic_distribution([0, 1], support=[0]), r"support lacks the ids \[1\]"),
         (lambda: semantic_distribution([0, 1], support=[0, 1, 1]), "support has duplicate"),
-        (lambda: semantic_distribution([0, [1]]), r"cluster_ids\[1\] is not hashable"),
         (lambda: semantic_distribution([0, NAN]), r"cluster_ids\[1\] is NaN"),
-        (lambda: discrete_semantic_entropy([]), "cluster_ids is empty"),
-        (lambda: radflag(0, []), "clean_ids is empty"),
         (lambda: radflag(NAN, [0]), "baseline_id.* is NaN"),
-        (lambda: vase([], [0]), "clean_ids is empty"),
         (lambda: vase([0], []), "noisy_ids is empty"),
-        (lambda: vase([0], [0], [-1.0, -2.0]), "clean_logprobs has length 2"),
-        (lambda: vase([0], [0, 1], None, [-1.0]), "noisy_logprobs has length 1"),
-        (lambda: vase([0], [0], [-1.0], [NAN]), r"noisy_logprobs\[0\] is NaN"),
         (lambda: vase([0], [0], alpha=NAN), "alpha must be a finite number"),
-        (lambda: vase([0], [0], alpha=INF), "alpha must be a finite number"),
-        (lambda: lexical_disagreement([]), "clean_answers is empty"),
-        (lambda: lexical_disagreement("yes"), "got one string"),
     ],
 )
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def _lcs_by_table(a: list[str], b: list[str]) -> int:
-    row = [0] * (len(b) + 1)
-    for token in a:
-        diagonal = 0
-        for j, other in enumerate(b, start=1):
-            diagonal, row[j] = row[j], diagonal + 1 if token == other else max(row[j], row[j - 1])
-    return row[-1]
-
-
-@given(st.lists(st.sampled_from("abcd"), max_size=80), st.lists(st.sampled_from("abcd"), max_size=80))
-def test_the_longest_common_subsequence_is_that_of_the_table(a: list[str], b: list[str]) -> None:
-    assert _lcs_length(a, b) == _lcs_by_table(a, b)
-
-
-def test_two_long_answers_do_not_take_forever() -> None:
-    one, other = " ".join(map(str, range(20_000))), " ".join(map(str, range(10_000, 30_000)))
-    assert lexical_disagreement([one, other]) == pytest.approx(0.5)

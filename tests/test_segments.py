@@ -12,8 +12,6 @@ import pytest
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Thought
-from hedge_tasks.errors import DataError
-from hedge_tasks.io import keyed_log
 from hedge_tasks.io.places import Place
 from hedge_tasks.sampling import Answer, SamplingPlan, archive, store
 from hedge_tasks.sampling.definition import Definition
@@ -131,18 +129,6 @@ def test_killed_at_any_step_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.
     assert (len(found["answers"]), found["dropped"], found["problems"]) == (15, [], [])
 
 
-def test_a_full_disk_leaves_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise DataError("cannot write: no space left on device")
-
-    segmented(monkeypatch)
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "write_segment", full)
-        sample(tmp_path, range(3))
-    assert suffixes(tmp_path) == {".jsonl"}
-    assert len(held(tmp_path)["answers"]) == 15
-
-
 def test_no_changed_byte_of_a_segment_becomes_an_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,47 +171,3 @@ def test_a_slice_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         keys = {draw.key for i in of for draw in draws(i, dice_answers(0))}
         assert {key: mine[key] for key in mine} == {key: everything[key] for key in keys}
         assert [d.id for d in mine.documents] == [f"q{i}" for i in of]
-
-
-def test_derived_draws_and_draws_of_nobody_are_read_with_a_slice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    segmented(monkeypatch)
-    check = FinishedDraw("a check", Answer("grey"), "q0", "image check", 0, home(f"{document(0).key}/blank"))
-    with AnswerStore(tmp_path) as written:
-        written.put_documents([DEFINITION], [document(0), document(1)])
-        written.put([check, FinishedDraw("nobody's", Answer("yes"), "", "", -1)])
-    mine = AnswerStore(tmp_path, lazy=True)
-    mine.load([document(1).key])
-    assert set(mine) == {"nobody's"}
-    mine.load([document(0).key])
-    assert set(mine) == {"nobody's", "a check"}
-
-
-def test_a_log_that_becomes_a_segment_while_it_is_read_or_watched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sample(tmp_path, range(3))
-    watched, before, files = AnswerStore(tmp_path, watched=True), held(tmp_path), AnswerStore.segments
-
-    def late(self: AnswerStore) -> list[Any]:
-        found = files(self)
-        for log in tmp_path.glob("*.jsonl"):
-            store._make_segment(tmp_path, log.stem)  # after this reader has looked for segments
-        return found
-
-    monkeypatch.setattr(AnswerStore, "segments", late)
-    assert held(tmp_path) == before
-    assert watched.refresh() == 0
-    assert len(watched) == 15
-
-
-def test_a_large_log_is_followed_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "LARGEST_LOG", 1000)
-    sample(tmp_path, range(6))
-    assert len(list(tmp_path.iterdir())) > 2
-    assert len(AnswerStore(tmp_path)) == 30
-
-
-def test_the_names_of_a_process_files_are_in_the_order_of_time() -> None:
-    assert keyed_log.new_stem("x") < keyed_log.new_stem("x")

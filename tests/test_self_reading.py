@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from hedge_tasks.data.answers import READ, Answer, AnswerSet, option_logprobs
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.data.answers import READ, Answer, AnswerSet
 from hedge_tasks.judging import Case
 from hedge_tasks.replies.reading import MODEL
-from hedge_tasks.sampling import SamplingPlan
-from hedge_tasks.sampling.forced import SELF_READING
-from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.suites.shale.judge import ShaleJudge
-from hedge_tasks.suites.vope.judge import VopeJudge
 
 QUESTION = "Which? (A) red (B) blue"
 
@@ -63,61 +54,3 @@ def test_rules_are_the_second_opinion() -> None:
     assert verdicts[8].basis == MODEL
     assert [verdicts[i] for i in (0, 3, 4, 5)] == [judged[i][0] for i in (0, 3, 4, 5)]
     assert [more for _, more in found] == [more for _, more in judged]
-
-
-@pytest.mark.framework
-def test_tasks_without_options_are_refused() -> None:
-    from hedge_tasks.lmms.self_reading import check_self_reading
-
-    check_self_reading("t", ShaleJudge(), offers=True)
-    for judge, offers in ((ShaleJudge(), False), (VopeJudge(), True)):
-        with pytest.raises(ConfigError, match="self_reading: it has no options"):
-            check_self_reading("t", judge, offers=offers)
-    with pytest.raises(ConfigError, match="self_reading"):
-        SamplingPlan(self_reading=3)  # type: ignore[arg-type]
-
-
-class Reader:
-    """Says at length what it sees, and scores options by a table."""
-
-    rank, is_simple, answer_identity = 0, False, "reader"
-    task_dict: dict[str, Any] = {"task": {"test": [{}]}}  # noqa: RUF012
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[list[dict[str, Any]], str]] = []
-
-    def generate_draws(self, draws: Any) -> Any:
-        yield [(i, Answer("The second one, I think.")) for i, _ in enumerate(draws)]
-
-    def reply_logprobs(self, conversations: Any, texts: Any) -> list[Answer]:
-        self.asked += zip(conversations, texts, strict=True)
-        return [Answer(text, {"A": -3.0, "B": -0.5}.get(text, -math.inf), 1) for text in texts]
-
-
-def test_the_models_own_reply_stands_in_front_of_the_question_for_it() -> None:
-    def sampled(self_reading: bool) -> tuple[AnswerSet, Reader, str]:
-        plan = SamplingPlan(n=1, n_noisy=0, probe=False, self_reading=self_reading)
-        forced = (SELF_READING,) if self_reading else ()
-        request = SampleRequest(
-            "q", "key", QUESTION, Prompt("p", "{question}"), plan, lambda _: [], forced=forced, options=("A", "B")
-        )
-        model = Reader()
-        [line] = generate_samples(model, [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))])
-        return AnswerSet.from_json(line), model, str(plan.settings())
-
-    answers, model, _ = sampled(True)
-    assert option_logprobs(answers.forced, READ) == {"A": -3.0, "B": -0.5}
-    assert option_logprobs(answers.forced) == {}
-    assert [text for _, text in model.asked] == ["A", "(A)", "A.", "B", "(B)", "B."]
-    [conversation] = {id(turns): turns for turns, _ in model.asked}.values()
-    assert [(turn["role"], turn["content"][-1]["text"]) for turn in conversation] == [
-        ("user", QUESTION),
-        ("assistant", "The second one, I think."),
-        ("user", "Final answer, one of: A, B."),
-    ]
-    without, silent, settings = sampled(False)
-    assert silent.asked == []
-    assert without.forced == {}
-    assert "self_reading" not in settings
-    # No draw is another one for it.
-    assert (without.baseline, without.clean) == (answers.baseline, answers.clean)

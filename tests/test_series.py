@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from openai_server import Script, completion, error, serve
 from test_hedge_openai import PICTURE, adapter, draws, sample
 
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 
@@ -59,13 +58,6 @@ def test_every_draw_is_in_one_group_and_has_its_own_seed_there(left: set[int], l
     assert len({request_seed(draw) for draw in every}) == len(every)
     if left == set(range(91)) and longest >= LONGEST:
         assert len(groups) == 1 + noisy + 2
-
-
-def test_a_draw_with_a_seed_of_its_own_goes_alone() -> None:
-    clean = [draw for draw in draws(2) if draw.draw.condition == "clean"]
-    odd = replace(clean[1], draw=replace(clean[1].draw, seed=2**40 + 7))
-    assert series([clean[0], odd]) == [[0], [1]]
-    assert request_seed(odd) == (2**40 + 7) % SEEDS
 
 
 # --- servers ----------------------------------------------------------------------------------------------------------
@@ -128,13 +120,3 @@ def test_what_is_missing_is_asked_for_with_its_own_seed(tmp_path: Path) -> None:
     expected = [f"seed {request_seed(draw)} T {draw.draw.temperature}" for draw in draws(9)]
     assert [answer.text for answer in AnswerSet.from_json(longer).answers] == expected
     assert AnswerSet.from_json(line).texts == expected[:7]
-
-
-def test_the_tokens_of_the_baseline_are_asked_for_alone() -> None:
-    script = Script(vllm)
-    with serve(script, models=["tiny"], owner="vllm") as url:
-        answers = sample(adapter(url, num_concurrent=1), draws(3, alternatives=4))
-    assert [(body.get("n"), body.get("top_logprobs")) for body in script.bodies] == [(None, 4), (3, None)]
-    assert [answer.tokens is None for answer in answers] == [False, True, True, True]
-    assert all(isinstance(answer, Answer) for answer in answers)
-    assert json.dumps([answer.to_dict() for answer in answers])

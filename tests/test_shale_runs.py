@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from evaluation import Run, evaluate
 from openai_server import images_of, serve, texts_of
 from PIL import Image
 from shale_set import small_set
 
-from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.numbers import Number
-from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.runs.run_files import load_runs
-from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.suites.shale.building import build
 from hedge_tasks.suites.shale.items import (
-    ALL_SCENARIOS,
     CLEAN,
-    DATASET,
     NOISY_SCENARIOS,
     SYN_RIGHT,
     ShaleItem,
-    options_of,
 )
 from hedge_tasks.suites.shale.paper import PAPER
-from hedge_tasks.suites.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 
 pytestmark = pytest.mark.framework
 
@@ -155,223 +145,3 @@ def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
         assert cells["resistance_instruction,exact"] == pytest.approx((1 + 0) / 2)
         assert cells["resistance_combination,exact"] == 1.0
         assert (laid_out["rr_pfx_controlled"].value, laid_out["rr_sty_p_controlled"].value) == (0.0, 1.0)
-
-
-@pytest.mark.slow
-def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) -> None:
-    for task in ("hedge_shale_ynq", "hedge_shale_mcq"):
-        cells = failing_in_some.values(task)
-        assert cells["accuracy_clean,exact"] == pytest.approx(2 / 3)
-        found = tables(failing_in_some, task)
-        assert (found[6]["color"].value, found[7]["geography"].value) == (1.0, 0.0)
-        assert found[7]["politics"].reason == "no judged document is of scenario clean, aspect politics"
-        assert found[5][task[-3:]].value == cells["accuracy_clean,exact"]
-        assert cells["unreadable_rate,exact"] == cells["parsers_differ,exact"] == 0.0
-        answered = [
-            len([i for i in small_set().items if (i.task, i.scenario) == (task[-3:], s)]) for s in ALL_SCENARIOS
-        ]
-        assert len(failing_in_some.samples(task)) == sum(answered)
-
-
-@pytest.mark.slow
-def test_closed_questions_together_weigh_both_types_the_same(failing_in_some: Run) -> None:
-    cells = tables(failing_in_some, "hedge_shale_closed")[2]
-    for scenario, expected in (("clean", 2 / 3), ("crp", 1 / 3), ("txt", 2 / 3), ("adv_p", 1.0), ("pfx", 1 / 3)):
-        assert cells[scenario].value == pytest.approx(expected)
-    assert cells["syn"].value == 1.0  # flags are right when perturbed
-    average = failing_in_some.values("hedge_shale_closed")["accuracy_average,exact"]
-    assert cells["clean"].value == pytest.approx(average)
-
-
-@pytest.mark.slow
-def test_the_official_reading_is_an_option_of_the_judge(failing_in_some: Run) -> None:
-    """ "B." is an answer to people, and none to the published code."""
-    cells = failing_in_some.values("mine")
-    assert (cells["accuracy_clean,exact"], cells["unreadable_rate,exact"], cells["parsers_differ,exact"]) == (0, 1, 1)
-    assert failing_in_some.results["configs"]["mine"]["hedge"]["documents"]["judge"]["parsing"] == "official"
-
-
-# --- judges, and a language model without images ---------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def judged(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[str]]:
-    """Open questions: colours are right, counts unclear, capitals wrong. To closed ones the model says yes, blindly.
-
-    Also what the judge was shown of the pictures.
-    """
-    known = {item.question: item for item in small_set().items if (item.task, item.scenario) == ("ffq", CLEAN)}
-    shown: list[str] = []
-
-    def reply(body: dict[str, Any]) -> str:
-        text = texts_of(body)[-1]
-        if body["model"] == "judge":
-            case = json.loads(text)
-            shown.append(case["description"])
-            said = case["response_to_judge"]
-            outcome = "without" if said == case["reference_answer"] else "with"
-            return json.dumps({"reason": "so", "verdict": "unclear" if "know" in said else outcome})
-        if not images_of(body):
-            return "Yes"
-        item = next(item for question, item in known.items() if text.endswith(question))
-        return {"color": item.answer, "count": "I do not know.", "geography": "Atlantis"}[item.aspect]
-
-    with pytest.MonkeyPatch.context() as patch, serve(reply) as url:
-        spec = {"name": "llm", "model": "judge", "prompt": "shale", "url": url}
-        patch.setenv("HEDGE_DATA_DIR", str(hub))
-        patch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
-        patch.setenv("OPENAI_API_KEY", "none")
-        patch.setenv("HEDGE_JUDGE", json.dumps(spec))
-        run = evaluate(
-            tmp_path_factory.mktemp("judged"),
-            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *("--tasks", "hedge_shale_ffq,hedge_shale_blind", "--gen_kwargs", "n=1,n_noisy=0"),
-        )
-    return run, shown
-
-
-@pytest.mark.slow
-def test_open_questions_have_three_outcomes(judged: tuple[Run, list[str]]) -> None:
-    run, shown = judged
-    cells = run.values("hedge_shale_ffq")
-    assert cells["non_hallucination_clean,embed"] == pytest.approx(1 / 3)
-    assert cells["unclear_rate,embed"] == pytest.approx(1 / 3)
-    assert cells["unlabelled_rate,embed"] == pytest.approx(1 / 3)
-    assert cells["hallucination_rate,embed"] == pytest.approx(1 / 2)
-    found = tables(run, "hedge_shale_ffq")
-    assert (found[6]["color"].value, found[6]["count"].value) == (1.0, 0.0)
-    assert found[3]["clean"].reason == "no judged document is of scenario clean, task ic"
-    assert cells["resistance_image,embed"] == found[3]["rr"].value == 1.0
-    assert all(shown)
-    assert any("The capital of the country with the flag of" in text for text in shown)
-
-
-def share_of_yes() -> float:
-    truths = [item.answer == "Yes" for item in small_set().items if (item.task, item.scenario) == ("ynq", CLEAN)]
-    return sum(truths) / len(truths)
-
-
-@pytest.mark.slow
-def test_a_blind_run_shows_no_image_and_has_its_accuracy(judged: tuple[Run, list[str]]) -> None:
-    """The named judge is for the open questions of the command; closed ones are read."""
-    cells = judged[0].values("hedge_shale_blind")
-    assert cells["accuracy_ynq,exact"] == pytest.approx(share_of_yes())
-    assert cells["accuracy_mcq,exact"] == 0.0
-    assert cells["accuracy_average,exact"] == pytest.approx(share_of_yes() / 2)
-    assert cells["unreadable_rate,exact"] == 0.5
-    found = tables(judged[0], "hedge_shale_blind")
-    assert found[2]["blind"].value == cells["accuracy_average,exact"]
-    assert found[2]["clean"].value is None
-
-
-@pytest.mark.slow
-def test_gain_and_leakage_come_from_answers_without_images(
-    judged: tuple[Run, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With images all is right. Without, choices are; the language model said yes to everything."""
-    known = {item.question: item for item in small_set().items if item.scenario == CLEAN}
-
-    def reply(body: dict[str, Any]) -> str:
-        item = known[texts_of(body)[0]]
-        return item.answer if images_of(body) or item.task == "mcq" else wrong_reply(item)
-
-    monkeypatch.setenv("HEDGE_SHALE_BASE", str(judged[0].output))
-    with serve(reply) as url:
-        model = ("--model", "hedge_openai", "--model_args", f"model=vlm,base_url={url}")
-        run = evaluate(tmp_path, *model, "--tasks", "hedge_shale_gain")
-    cells, found = run.values("hedge_shale_gain"), tables(run, "hedge_shale_gain")
-    assert (found[2]["clean"].value, found[2]["blind"].value) == (1.0, 0.5)
-    assert cells["accuracy_average,exact"] == 1.0
-    assert cells["accuracy_blind,exact"] == 0.5
-    assert cells["multimodal_gain,exact"] == pytest.approx(1 - 0.5)
-    assert cells["multimodal_leakage,exact"] == pytest.approx(0.5 - share_of_yes() / 2)
-
-
-# --- what is refused --------------------------------------------------------------------------------------------------
-
-
-def config(**changes: Any) -> dict[str, Any]:
-    columns = {"question": "question", "answer": "answer", "id": "id", "group": "group", "prompt": "shale/question"}
-    return {
-        "task": "mine",
-        "dataset_path": DATASET,
-        "test_split": "discriminative",
-        "output_type": "generate_until",
-        "metric_list": [{"metric": "se_auroc"}],
-        "hedge": {**columns, "judge": "shale", **changes},
-    }
-
-
-@pytest.mark.slow
-def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="mine: the judge must be 'shale', got 'rule'"):
-        ShaleDiscriminativeTask(config(judge="rule"))
-    monkeypatch.setenv("HEDGE_JUDGE", "rule")  # named for other tasks of the same command
-    assert ShaleDiscriminativeTask(config()).judge.name == "shale"
-
-
-@pytest.mark.slow
-def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With SYN as the noisy condition the letters of clean and noisy draws stand for different things."""
-    monkeypatch.setattr("hedge_tasks.llm.encoders.load_encoder", lambda *_: lambda texts: np.eye(len(texts), 3))
-    induction_words._embed_candidates.cache_clear()
-    candidates = [f"thing {i}" for i in range(9)]
-    noise = {"kind": "induction", "wording": "syn", "candidates": candidates, "too_near": 1.0}
-    task = ShaleDiscriminativeTask(config())
-    task.plan = SamplingPlan(n=4, perturbation=noise)
-    [documents] = task.dataset_no_image.values()
-    row = next(i for i, document in enumerate(documents) if "(A)" in document["question"])
-    document = documents[row]
-    letter = next(option for option in "ABCD" if option != document["answer"][1])
-    answers = AnswerSet(
-        document["id"],
-        Answer(letter),
-        (Answer(f"({letter})"),) * 4,
-        (Answer(f"({letter})"),) * 3 + (Answer("I do not know."),),
-        document["question"],
-        document["answer"],
-    )
-    read = task._read_set("discriminative", row, answers)
-    induction_words._embed_candidates.cache_clear()
-    assert {a.text for a in (read.baseline, *read.clean)} == {options_of(document["question"])[letter].lower()}
-    offered = [draw for draw in task.plan.draws(task._data.keys[row]) if draw.condition == "noisy"]
-    wording = Wording(document["question"], distractor="", answer=document["answer"])
-    options = [options_of(task.plan.noise.perturb_wording(wording, seed=d.seed).question)[letter] for d in offered]
-    assert [answer.text for answer in read.noisy] == [*options[:3], "unreadable"]
-    # The options as they were stay eligible beside the candidates.
-    assert set(options) <= {*candidates, *(option.lower() for option in options_of(document["question"]).values())}
-
-
-def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    with pytest.raises(DataError, match="`hedge data shale` builds it from its download"):
-        ShaleGenerativeTask(config(judge="rule"))
-
-
-# --- the embedded model -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_all_tasks_run_offline_with_the_embedded_model(tmp_path: Path) -> None:
-    tasks = ("ynq", "mcq", "ffq", "ic")
-    run = evaluate(
-        tmp_path,
-        *("--model", "hedge_tiny", "--tasks", "hedge_demo,hedge_shale,hedge_shale_blind,hedge_shale_gain"),
-        *("--gen_kwargs", "n=1,max_new_tokens=8,perturbation=shale_crp", "--limit", "5"),
-    )
-    for task in tasks:
-        samples = run.samples(f"hedge_shale_{task}")
-        assert len(samples) == 5 * (1 if task in ("ynq", "mcq") else 2)  # one row a filter
-        cells = run.values(f"hedge_shale_{task}")
-        name = "accuracy_clean,exact" if task in ("ynq", "mcq") else "unlabelled_rate,nli"
-        assert isinstance(cells[name], float | int)
-        settings = run.results["configs"][f"hedge_shale_{task}"]["hedge"]["sampling"]["perturbation"]
-        assert (settings["kind"], settings["image"]) == ("induction", "crp")
-    # A task that is not SHALE's has the scenario as its noisy condition.
-    assert run.values("hedge_demo")["unlabelled_rate,nli"] == 0.0
-    noise = run.results["configs"]["hedge_demo"]["hedge"]["sampling"]["perturbation"]
-    assert build_noise(noise) == build_noise("shale_crp")
-    assert len(json.loads(run.samples("hedge_demo")[0]["filtered_resps"])["noisy"]) == 1
-    gain = run.values("hedge_shale_gain")  # within the limit all are multiple-choice questions
-    difference = gain["accuracy_mcq,exact"] - gain["accuracy_blind,exact"]
-    assert gain["multimodal_gain,exact"] == pytest.approx(difference)

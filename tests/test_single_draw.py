@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,6 @@ from typing import Any
 import pytest
 from evaluation import Run, evaluate
 
-from hedge_tasks.cli import main
-from hedge_tasks.data.answer_files import parse_answer_sets
-from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import DataError
 from hedge_tasks.measures.standard_measures import known_measures, looks_at_samples
 from hedge_tasks.models.hedge_hf import HedgeHF
 from hedge_tasks.runs.run_files import load_run
@@ -41,24 +35,6 @@ def run(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Run:
 
 @pytest.mark.slow
 @pytest.mark.framework
-def test_the_table_has_the_rows_about_the_model_alone(run: Run) -> None:
-    values = run.values("hedge_demo")
-    names = {name.partition(",")[0].removesuffix("_stderr") for name in values}
-    shares = {"supported_share", "declined_share"}
-    assert names == {"hallucination_rate", "unlabelled_rate", "auroc_documents", "baseline_nll_auroc", *shares}
-    assert {name.partition(",")[2] for name in values} == {"nli"}  # every clustering of one answer is the same
-    left_out = run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["left_out_rows"]
-    assert left_out["rows"] == [
-        "se_auroc",
-        "radflag_auroc",
-        "vase_auroc",
-        *(f"{n}_auroc_within" for n in ("se", "radflag", "vase")),
-    ]
-    assert "n: 0" in left_out["reason"]
-
-
-@pytest.mark.slow
-@pytest.mark.framework
 def test_the_baseline_answers_are_those_of_any_n_and_come_from_the_store(
     run: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,47 +57,6 @@ def test_the_baseline_answers_are_those_of_any_n_and_come_from_the_store(
     assert one == other
 
 
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_run_is_scored_again_by_the_detectors_that_cost_nothing(
-    run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert main(["detectors", str(run.output), "--json"]) == 0
-    [of_run] = json.loads(capsys.readouterr().out)
-    found = {d["detector"]: d for d in of_run["detectors"]}
-    priced = {name for name, of in found.items() if of["estimate"]["value"] is not None}
-    assert {"baseline_nll", "msp", "length (blind)"} <= priced
-    assert all(found[name]["draws"] == 0 for name in priced)
-    assert "se" not in priced
-    assert main(["report", str(run.output), "--out", str(tmp_path / "report.html")]) == 0
-    assert main(["health", str(run.output)]) in (0, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-@pytest.mark.parametrize("command", [["detectors", "--sweep", "n"], ["detectors", "--thresholds"]])
-def test_what_needs_samples_says_that_there_are_none(
-    run: Run, command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    name, *rest = command
-    assert main([name, str(run.output), *rest]) == 2
-    assert "baseline answers alone (n: 0)" in capsys.readouterr().err
-
-
-def test_nothing_is_asked_of_a_model_where_nothing_is_sampled() -> None:
-    class Refuses:
-        name = "refuses"
-
-        def cluster(self, answers, questions=None):  # type: ignore[no-untyped-def]
-            raise AssertionError("a single answer needs no model")
-
-    sets = [AnswerSet(str(i), Answer("yes", -0.5, 1), ()) for i in range(3)]
-    clustered = Scorer("x", Refuses()).cluster(sets)  # type: ignore[arg-type]
-    assert [answers.cluster_ids for answers in clustered] == [(0,)] * 3
-    with pytest.raises(AssertionError, match="needs no model"):
-        Scorer("x", Refuses()).cluster([*sets, AnswerSet("4", Answer("a"), (Answer("b"),))])  # type: ignore[arg-type]
-
-
 def test_rows_are_about_samples_where_all_their_detectors_are() -> None:
     metrics = known_measures()
     about = {name for name, metric in metrics.items() if looks_at_samples(metric)}
@@ -132,11 +67,3 @@ def test_rows_are_about_samples_where_all_their_detectors_are() -> None:
         "unlabelled_rate",
         "auroc_documents",
     }
-
-
-def test_a_hole_in_a_file_of_samples_is_an_error_and_a_file_without_any_is_none() -> None:
-    alone = {"id": "a", "baseline": {"text": "yes"}, "clean": []}
-    assert [a.clean for a in parse_answer_sets([("f:1", alone), ("f:2", {**alone, "id": "b"})])] == [(), ()]
-    sampled = {"id": "b", "baseline": {"text": "yes"}, "clean": [{"text": "no"}]}
-    with pytest.raises(DataError, match="f:1: clean: at least one answer is needed, as the other documents have"):
-        parse_answer_sets([("f:1", alone), ("f:2", sampled)])

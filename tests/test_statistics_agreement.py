@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from sklearn.metrics import cohen_kappa_score
 
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import (
     cohen_kappa,
     estimate_rate,
     krippendorff_alpha,
     percent_agreement,
-    weighted_kappa,
     wilson_interval,
 )
 from hedge_tasks.statistics.base import wilson
@@ -60,13 +58,6 @@ def test_cohens_kappa_is_scikit_learns(seed, n_kinds):
     assert cohen_kappa(*words).value == pytest.approx(expected)
 
 
-def test_a_weighted_kappa_needs_a_square_table_and_known_weights():
-    with pytest.raises(ConfigError, match="did you mean 'linear'"):
-        weighted_kappa([[1]], "linar")
-    with pytest.raises(ValueError, match="square"):
-        weighted_kappa([[1, 2]])
-
-
 def test_krippendorffs_alpha_of_the_published_example():
     # Krippendorff 2011, section C: four observers, twelve units, missing values; alpha = 0.743.
     rows = [
@@ -80,13 +71,12 @@ def test_krippendorffs_alpha_of_the_published_example():
     assert (found.n, found.n_raters) == (11, 4)
 
 
-@pytest.mark.slow
 @given(
     st.integers(2, 4).flatmap(
         lambda r: st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=r, max_size=r), min_size=1, max_size=12)
     )
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_agreement_equals_counting_of_pairs(items):
     rows = [list(row) for row in zip(*items, strict=True)]
     rated = [[v for v in item if v is not None] for item in items]
@@ -114,25 +104,7 @@ def test_alpha_with_missing_ratings_is_that_of_the_krippendorff_package():
     assert krippendorff_alpha(data).value == pytest.approx(expected)
 
 
-def test_items_that_a_judge_left_out_do_not_count():
-    a, b = [1, 0, 1, None, 0, 1], [1, 1, 1, 0, 0, None]
-    found = cohen_kappa(a, b)
-    assert found.n == 4
-    assert found.value == pytest.approx(cohen_kappa_score([*a[:3], 0], [*b[:3], 0]))
-
-
-def test_numbers_and_words_are_different_ratings():
-    assert percent_agreement([[1, "1", 0], [True, 1, 0.0]]).value == pytest.approx(2 / 3)
-
-
 # --- intervals -------------------------------------------------------------------------------------------------------
-
-
-def test_chance_that_always_agrees_divides_nothing_by_zero():
-    with np.errstate(all="raise"):
-        assert cohen_kappa([1, 1], [1, 1]).value is None
-        # Without the last of these there is a single category.
-        assert cohen_kappa([1, 1, 1, 0], [1, 1, 1, 1]).value == 0
 
 
 def test_ratings_all_the_same_have_no_kappa():
@@ -140,12 +112,6 @@ def test_ratings_all_the_same_have_no_kappa():
         assert (found.value, found.interval) == (None, None)
         assert "all ratings are the same" in found.reason
     assert percent_agreement([[1, 1], [1, 1]]).value == 1
-
-
-def test_perfect_agreement_has_no_stderr():
-    found = cohen_kappa([0, 1, 0, 1], [0, 1, 0, 1])
-    assert (found.value, found.stderr, found.interval) == (1.0, None, None)
-    assert "the same without each" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -159,12 +125,6 @@ def test_perfect_agreement_has_no_stderr():
 def test_a_mistake_of_the_caller_is_an_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_no_items_are_reported():
-    for found in (cohen_kappa([], []), krippendorff_alpha([[NAN], [1]])):
-        assert (found.value, found.n) == (None, 0)
-        assert "no item is rated by" in found.reason
 
 
 # --- rates -----------------------------------------------------------------------------------------------------------
@@ -197,29 +157,8 @@ def test_the_stderr_of_equal_groups_is_that_of_the_mean_of_their_shares():
     assert rate.stderr == pytest.approx(shares.std(ddof=1) / 2)
 
 
-def test_copies_in_groups_count_once():
-    values = [1, 0, 0, 1, 0, 0, 0, 1]
-    single, copied = (
-        estimate_rate(values, groups=range(8)),
-        estimate_rate(np.repeat(values, 4), groups=[i // 4 for i in range(32)]),
-    )
-    assert copied.stderr == pytest.approx(single.stderr)
-    assert copied.interval == pytest.approx(single.interval)
-
-
 def test_a_rate_of_zero_counts_groups():
     assert estimate_rate([0] * 20, groups=[i // 4 for i in range(20)]).interval == pytest.approx(wilson_interval(0, 5))
-
-
-@pytest.mark.slow
-def test_wilson_intervals_by_group_cover():
-    rng, covered, n_samples = np.random.default_rng(1), 0, 1000
-    for _ in range(n_samples):
-        groups = np.arange(200) // 4
-        values = rng.random(200) < rng.beta(0.6, 2.4, size=50)[groups]
-        low, high = estimate_rate(values, groups=groups.tolist()).interval
-        covered += low <= 0.2 <= high
-    assert abs(covered / n_samples - 0.95) < 4 * math.sqrt(0.95 * 0.05 / n_samples)
 
 
 def test_an_undefined_rate_has_a_reason():

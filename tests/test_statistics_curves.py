@@ -101,9 +101,3 @@ def test_an_undefined_calibration_has_a_reason(scores, labels, groups, reason):
     found = estimate_calibration(scores, labels, groups=groups)
     assert (found.ece, found.brier, found.bins, found.n_folds) == (None, None, (), 0)
     assert reason in found.reason
-
-
-def test_calibration_options_are_checked():
-    for options in ({"n_folds": 1}, {"n_bins": 0}, {"confidence": 1}):
-        with pytest.raises(ValueError, match=r"n_folds|confidence"):
-            estimate_calibration([1, 2], [0, 1], **options)

@@ -13,7 +13,6 @@ from hedge_tasks.statistics import (
     compare_runs,
     compare_scores,
     compare_sums,
-    compare_within,
     max_t,
     ratio,
 )
@@ -68,12 +67,6 @@ def test_comparisons_are_joined_by_document_and_group():
             assert max_t([found, other])[0] == pytest.approx(sidak, abs=0.01)
 
 
-def test_names_have_to_be_as_many_as_documents():
-    labels, reference, scores = made(many=1)
-    with pytest.raises(ValueError, match="3 ids of 240 documents"):
-        compare_scores(scores[0], reference, labels).of("abc")
-
-
 def test_measures_of_sums_and_runs_know_what_their_documents_add():
     """What documents add has the spread that the standard error says, in one sign and scale of all documents."""
     rng = np.random.default_rng(0)
@@ -108,41 +101,3 @@ def test_between_the_raw_p_value_and_holms(by_group):
     # The common part makes them one detector and a half: far fewer than five.
     assert sum(found) < sum(holm(raw))
     assert found == max_t(compared(scores, reference, labels, groups=groups))
-
-
-def test_what_does_not_differ_counts_for_none():
-    labels, reference, scores = made(many=2)
-    perfect, again = labels + 0.0, 2.0 * labels
-    pairs = [(scores[1], reference), (reference, 2 * reference), (perfect, again)]
-    alone = compare_scores(scores[1], reference, labels).p_value
-    assert max_t([compare_scores(a, b, labels).of(range(240)) for a, b in pairs]) == pytest.approx([alone, 1.0, 1.0])
-    few = [1] * 3 + [0] * (len(labels) - 3)
-    assert max_t(compared([scores[0]] * 2, reference, few)) == [None, None]
-
-
-def test_within_strata_it_is_of_the_comparisons_within():
-    labels, reference, scores = made(seed=2)
-    kinds = [i % 4 for i in range(len(labels) - 1)] + [9]  # the last one is alone in its stratum
-    tests = [compare_within(one, reference, labels, kinds).of(range(240)) for one in scores]
-    raw, found = [one.p_value for one in tests], max_t(tests)
-    assert all(p <= adjusted <= most + 0.005 for p, adjusted, most in zip(raw, found, holm(raw), strict=True))
-
-
-@pytest.mark.slow
-def test_few_groups_hold_the_level():
-    """12 groups and 6 detectors without a difference: any is found in at most 5 % but for chance."""
-    rng, wrong = np.random.default_rng(4), 0
-    for _ in range(60):
-        codes = np.repeat(np.arange(12), 6)
-        labels = (rng.random(72) < 0.4).astype(int)
-        reference, common = rng.normal(size=12)[codes] + labels, rng.normal(size=12)[codes]
-        scores = [reference + common + rng.normal(size=72) for _ in range(6)]
-        reference = reference + rng.normal(size=12)[codes] + rng.normal(size=72)
-        wrong += min(max_t(compared(scores, reference, labels, groups=codes.tolist()))) < 0.05
-    assert wrong <= 8
-
-
-def test_no_step_is_less_sure_than_the_one_before() -> None:
-    """Of two alike p-values the later one is tested alone, and still never gets the smaller adjusted one."""
-    first, second = step_down(np.array([0.02, 0.0201]), np.eye(2))
-    assert second >= first > 0.035

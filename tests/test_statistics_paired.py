@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from hedge_tasks.statistics import auroc, compare_runs, compare_scores, compare_within, estimate_auroc
+from hedge_tasks.statistics import auroc, compare_runs, compare_scores, compare_within
 from hedge_tasks.statistics.base import UndefinedStatistic
-from hedge_tasks.statistics.placements import placements_within
 
 NAN = math.nan
 
@@ -69,15 +68,8 @@ def test_the_paired_test_equals_delongs_covariance_formula(seed, decimals):
     assert (result.a, result.b) == (auroc(a, labels), auroc(b, labels))
 
 
-def test_pairing_pays():
-    a, b, labels = two_scores(300, seed=1)
-    one, other = (estimate_auroc(scores, labels).stderr for scores in (a, b))
-    assert compare_scores(a, b, labels).stderr < 0.8 * math.hypot(one, other)
-
-
-@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 1)), min_size=4, max_size=25))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_the_difference_turns_its_sign_when_scores_are_swapped(rows):
     a, b, labels = np.array(rows, dtype=float).T
     groups = [i // 2 for i in range(len(rows))]
@@ -131,15 +123,6 @@ def test_by_group_each_group_is_deleted_in_turn():
         assert result.stderr == pytest.approx(math.sqrt(14 / 15 * (wanted**2).sum()), rel=1e-9)
 
 
-def test_the_same_score_twice_has_no_difference():
-    a, _, labels = two_scores()
-    for result in (
-        compare_scores(a, 2 * a, labels),
-        compare_runs(a, labels, 2 * a, labels),
-    ):
-        assert (result.difference, result.stderr, result.interval, result.p_value) == (0.0, 0.0, (0.0, 0.0), 1.0)
-
-
 def test_two_perfect_scores_are_not_compared_with_certainty():
     labels, one, other = [0] * 5 + [1] * 5, list(range(10)), [4, 3, 2, 1, 0, 9, 8, 7, 6, 5]
     for result in (
@@ -149,17 +132,6 @@ def test_two_perfect_scores_are_not_compared_with_certainty():
     ):
         assert (result.difference, result.stderr, result.p_value, result.interval) == (0.0, None, None, None)
         assert "perfect separation" in result.reason
-
-
-@pytest.mark.slow
-def test_the_p_value_is_uniform_where_there_is_no_difference():
-    rng, below = np.random.default_rng(0), 0
-    for _ in range(500):
-        labels = (rng.random(100) < 0.4).astype(int)
-        shared = rng.normal(size=100) + labels
-        a, b = (shared + rng.normal(size=100) for _ in range(2))
-        below += compare_scores(a, b, labels).p_value < 0.1
-    assert below == pytest.approx(50, abs=4 * math.sqrt(45))
 
 
 # --- two runs --------------------------------------------------------------------------------------------------------
@@ -180,48 +152,6 @@ def test_the_jackknife_of_runs_leaves_one_group_out_after_the_other(grouped):
     assert found.difference == auroc(a, labels_a) - auroc(b, labels_b)
     back = compare_runs(b, labels_b, a, labels_a, groups=units.tolist() if grouped else None)
     assert (back.difference, back.stderr, back.p_value) == (-found.difference, found.stderr, found.p_value)
-
-
-def test_interval_and_p_value_of_runs_follow_from_the_stderr():
-    (a, labels_a, b, labels_b), groups = two_runs(60, size=6)
-    alone = compare_runs(a, labels_a, b, labels_b)
-    assert alone.p_value == pytest.approx(2 * norm.sf(abs(alone.difference) / alone.stderr))
-    assert alone.interval[1] - alone.difference == pytest.approx(1.959964 * alone.stderr, rel=1e-6)
-    # In one run a class may occur in fewer groups than in the other.
-    labels_b = np.where(np.array(groups) < 5, labels_b, 0)
-    found = [len(set(np.array(groups)[y == c])) for y in (labels_a, labels_b) for c in (0, 1)]
-    assert min(found) == found[3] < min(found[:3])
-    runs = (a, labels_a), (b, labels_b)
-    for first, second in (runs, runs[::-1]):
-        result = compare_runs(*first, *second, groups=groups)
-        half = student.ppf(0.975, min(found) - 1) * result.stderr
-        assert result.difference - result.interval[0] == pytest.approx(half)
-        assert result.p_value == pytest.approx(2 * student.sf(abs(result.difference) / result.stderr, min(found) - 1))
-
-
-def test_runs_of_other_labels_are_paired_by_document():
-    rng = np.random.default_rng(5)
-    difficulty, luck = rng.normal(size=400), rng.normal(size=400)
-    labels_a, labels_b = ((difficulty + luck + 0.3 * rng.normal(size=400) > 0.5).astype(int) for _ in range(2))
-    a, b = (difficulty + 0.3 * rng.normal(size=400) for _ in range(2))
-    apart = math.hypot(*(estimate_auroc(x, y).stderr for x, y in ((a, labels_a), (b, labels_b))))
-    assert (labels_a != labels_b).sum() > 30
-    assert compare_runs(a, labels_a, b, labels_b).stderr < 0.8 * apart
-
-
-@pytest.mark.slow
-def test_intervals_of_runs_cover():
-    # Binormal with AUROCs of 0.8 and 0.7 (d = 1.19 and 0.742); labels and noise of the runs are related.
-    rng, covered, n_samples = np.random.default_rng(2), 0, 250
-    for _ in range(n_samples):
-        luck, noise = rng.random(120), rng.normal(size=120)
-        labels = [((luck + share * rng.random(120)) < 0.4).astype(int) for share in (0.0, 0.3)]
-        scores = [
-            (noise + rng.normal(size=120)) / math.sqrt(2) + d * y for d, y in zip((1.19, 0.742), labels, strict=True)
-        ]
-        low, high = compare_runs(scores[0], labels[0], scores[1], labels[1]).interval
-        covered += low <= 0.1 <= high
-    assert abs(covered / n_samples - 0.95) < 4 * math.sqrt(0.95 * 0.05 / n_samples)
 
 
 # --- what is undefined or wrong --------------------------------------------------------------------------------------
@@ -260,24 +190,6 @@ def test_few_of_a_class_have_no_difference_but_the_reason():
         assert result.number.n_rarer == 4
 
 
-def test_the_rarer_class_of_two_runs_is_that_of_the_run_with_fewer_of_it():
-    even, most = [0, 1] * 10, [0] * 6 + [1] * 14
-    for a, b in ((even, most), (most, even)):
-        result = compare_runs(range(20), a, range(20), b)
-        assert (result.n_positive, result.number.n_rarer) == (14, 6)
-    assert compare_scores(range(20), range(20), most).n_positive == 14
-    strata = ["mixed"] * 10 + ["all hallucinated"] * 10  # which cannot tell anything, and is not counted
-    assert compare_within(range(20), range(20), most, strata).n_positive == 4
-
-
-def test_a_single_group_has_a_difference_but_no_test():
-    scores, labels = list(range(10)), [0, 1] * 5
-    result = compare_scores(scores, scores[::-1], labels, groups=["image"] * 10)
-    assert result.difference > 0
-    assert (result.stderr, result.p_value) == (None, None)
-    assert "single group" in result.reason
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -291,19 +203,3 @@ def test_a_mistake_of_the_caller_is_an_error(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert not isinstance(caught.value, UndefinedStatistic)
-
-
-SCORES = st.sampled_from([-math.inf, 0.0, 0.5, 1.0, math.inf])
-
-
-@pytest.mark.slow
-@given(st.lists(st.tuples(st.integers(0, 4), SCORES, st.booleans()), min_size=1))
-def test_placements_within_strata_are_those_of_each_stratum(rows):
-    strata, x, positive = (np.array(column) for column in zip(*rows, strict=True))
-    found, others = placements_within(x, positive, strata)
-    for i in range(len(rows)):
-        other = x[(strata == strata[i]) & (positive != positive[i])]
-        assert others[i] == len(other)
-        sign = 1 if positive[i] else -1
-        wins = [1.0 if sign * x[i] > sign * y else 0.5 if x[i] == y else 0.0 for y in other]
-        assert found[i] == pytest.approx(np.mean(wins)) if wins else math.isnan(found[i])

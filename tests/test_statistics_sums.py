@@ -68,15 +68,6 @@ def test_where_nothing_varies_every_group_counts_once() -> None:
     assert perfect.interval == estimate_rate([1] * 20).interval
 
 
-def test_units_within_documents_count() -> None:
-    """Stories of ten objects: as sure as that many objects are, where stories do not differ."""
-    rng = np.random.default_rng(6)
-    part = rng.binomial(10, 0.3, size=200)
-    found = estimate_of_sums(np.column_stack([part, np.full(200, 10)]), range(200), ratio)
-    low, high = found.interval or (0.0, 0.0)
-    assert high - low == pytest.approx(2 * 1.97 * found.stderr, rel=0.02)
-
-
 @pytest.mark.parametrize(
     ("parts", "groups", "reason"),
     [
@@ -89,35 +80,6 @@ def test_what_is_undefined_says_why(parts: np.ndarray, groups: list[int], reason
     found = estimate_of_sums(parts, groups, ratio)
     assert found.interval is None
     assert reason in str(found.reason)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_groups", [15, 150])
-def test_the_intervals_cover(n_groups: int) -> None:
-    rng = np.random.default_rng(7)
-    groups, said, truth = noisy_verdicts(rng, 200_000, 0.1)
-    expected = float(F1(confusions(said, truth).sum(0)[None])[0])
-    hits = np.zeros(600)
-    for i in range(len(hits)):
-        groups, said, truth = noisy_verdicts(rng, n_groups, 0.1)
-        low, high = estimate_of_sums(confusions(said, truth), list(groups), F1).interval or (0.0, 0.0)
-        hits[i] = low <= expected <= high
-    assert 0.92 <= hits.mean() <= 0.985
-
-
-@pytest.mark.slow
-def test_the_paired_test_keeps_its_level_and_finds_differences() -> None:
-    rng = np.random.default_rng(8)
-    p_values: dict[float, list[float]] = {0.1: [], 0.3: []}
-    for other, found in p_values.items():
-        for _ in range(400):
-            groups, one, truth = noisy_verdicts(rng, 80, 0.1)
-            said = truth ^ (rng.random(len(truth)) < other + 0.12 * (other == 0.1))
-            difference = compare_sums(confusions(one, truth), confusions(said, truth), list(groups), F1)
-            found.append(difference.p_value or 0.0)
-    # 0.3 * 0.5 + 0.7 * 0.1 = 0.22 of the first model's verdicts are wrong.
-    assert 0.02 <= np.mean(np.array(p_values[0.1]) < 0.05) <= 0.09
-    assert np.mean(np.array(p_values[0.3]) < 0.05) > 0.3
 
 
 def test_a_difference_of_means_is_students_paired_test() -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from hedge_tasks.errors import HedgeError
@@ -33,22 +31,6 @@ def test_answers_survive_the_process(tmp_path: Path) -> None:
     again = AnswerStore(tmp_path)
     assert again.get(record(1).key) == Answer("ja\n\u2028é\x1b", -0.25, 2)
     assert (len(again), len(again.dropped)) == (2, 0)
-
-
-def test_other_readers_of_json_lines_read_the_files(tmp_path: Path) -> None:
-    """The ending says JSON lines, and so it is: the checksum is the last field of every object."""
-    with AnswerStore(tmp_path) as store:
-        store.put([record(1, 'ja\n\u2028é "quoted"'), record(2)])
-    [file] = tmp_path.glob("*.jsonl")
-    lines = [json.loads(line) for line in file.read_bytes().split(b"\n") if line]
-    assert all(list(line)[-1] == "crc32" for line in lines)
-    frame = pd.read_json(file, lines=True)
-    assert [answer["text"] for answer in frame["answer"].dropna()] == ['ja\n\u2028é "quoted"', "yes"]
-
-
-def test_nothing_is_written_before_the_first_answer(tmp_path: Path) -> None:
-    AnswerStore(tmp_path / "new").close()
-    assert not (tmp_path / "new").exists()
 
 
 def test_two_writers_do_not_touch_each_other(tmp_path: Path) -> None:
@@ -124,9 +106,3 @@ class HalfFile:
 
     def close(self) -> None:
         self._file.close()
-
-
-def test_without_a_folder_answers_stay_in_memory() -> None:
-    store = AnswerStore(None)
-    store.put([record(1)])
-    assert store.get(record(1).key) == record(1).answer

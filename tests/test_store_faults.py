@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import random
 import signal
 import subprocess
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from loguru import logger
 from once import python
 from sampling_process import DOCUMENTS, SeededModel, requests
 
-from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import DataError
-from hedge_tasks.io import files
-from hedge_tasks.io.files import write_whole
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
+from hedge_tasks.sampling.store import AnswerStore
 
 PROGRAM = Path(__file__).with_name("sampling_process.py")
 N = 10
@@ -100,71 +93,3 @@ def test_cut_anywhere_only_the_cut_record_is_made_again(tmp_path: Path, undistur
 
 def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("answers-*.jsonl"))
-
-
-# --- file systems that are not a disk ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("refused", [errno.EINVAL, errno.ENOTSUP, errno.EACCES])
-def test_a_store_begins_where_nothing_can_be_synced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
-) -> None:
-    """SMB and FUSE refuse to sync folders, some of them files as well."""
-
-    def fsync(descriptor: int) -> None:
-        raise OSError(refused, os.strerror(refused))
-
-    monkeypatch.setattr("hedge_tasks.io.files.os.fsync", fsync)
-    told: list[str] = []
-    number = logger.add(lambda message: told.append(str(message)), level="WARNING")
-    try:
-        store = AnswerStore(tmp_path / "store")
-        for i in (1, 2):
-            store.put([FinishedDraw(f"k{i}", Answer("a", -0.1, 1, "stop"), f"q{i}", "baseline", 0)])
-        store.close()
-        write_whole(tmp_path / "store" / "note.txt", "kept")
-    finally:
-        logger.remove(number)
-    assert len([one for one in told if "does not say when files are on disk" in one]) == 1
-    again = AnswerStore(tmp_path / "store")
-    assert [again.get(key) for key in ("k1", "k2")] == [Answer("a", -0.1, 1, "stop")] * 2
-    again.close()
-    assert (tmp_path / "store" / "note.txt").read_text("utf-8") == "kept"
-
-
-def test_a_full_disk_is_no_file_system_without_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fsync(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("hedge_tasks.io.files.os.fsync", fsync)
-    with pytest.raises(DataError, match="No space left"):
-        write_whole(tmp_path / "a.txt", "lost")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_another_container_of_the_same_name_is_another_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its process has a number that nobody has here, and still writes."""
-    files._host.cache_clear()
-    monkeypatch.setattr("hedge_tasks.io.files.socket.gethostname", lambda: "worker")
-    here = files._host()
-    stat = os.stat
-    monkeypatch.setattr(
-        "hedge_tasks.io.files.os.stat",
-        lambda path, **options: (
-            SimpleNamespace(st_ino=1) if str(path) == "/proc/self/ns/pid" else stat(path, **options)
-        ),
-    )
-    files._host.cache_clear()
-    there = files._host()
-    monkeypatch.undo()
-    files._host.cache_clear()
-    assert here != there
-    assert here.startswith("worker-")
-    mine, theirs, old = (
-        tmp_path / f"run.jsonl.{host}.999999.part" for host in (files._host(), there, f"{there}-of-yesterday")
-    )
-    for file in (mine, theirs, old):
-        file.write_text("half", "utf-8")
-    os.utime(old, (0, 0))
-    write_whole(tmp_path / "other.txt", "whole")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["other.txt", theirs.name]

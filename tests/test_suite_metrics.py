@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from finished_runs import finished_run, suite_run
-from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+from finished_runs import suite_run
+from sklearn.metrics import accuracy_score, f1_score
 
 from hedge_tasks.cli import main
-from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluation import evaluation_measures, evaluations
+from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.measure import by_name
-from hedge_tasks.measures.run_measures import compare_documents, documents_of, measures_of, numbers_of_run, sums_of
+from hedge_tasks.measures.run_measures import documents_of, numbers_of_run
 from hedge_tasks.runs.run_files import Run, read_run, save_run
-from hedge_tasks.statistics import compare_runs
 
 METRICS = {measure.name: measure for measure in evaluation_measures("medhallu")}
 
@@ -42,17 +37,6 @@ def test_the_values_are_those_of_scikit_learn_and_survive_the_disk(tmp_path: Pat
     assert list(found) == ["f1", "accuracy", "precision", "recall", "f1_unread_wrong", "f1_easy"]
 
 
-def test_only_rows_of_the_runs_table_are_its_own_numbers() -> None:
-    assert [m.name for m in sums_of(suite_run(4, metrics=("accuracy", "se_auroc")).settings)] == ["accuracy"]
-    assert sums_of(finished_run(4).settings) == []
-    assert sums_of({"documents": {"evaluation": "nobody_has_this"}}) == []
-
-
-def test_both_answers_of_a_row_are_one_group() -> None:
-    found = {metric.name: m for metric, m in numbers_of_run(suite_run(40))}
-    assert found["f1"].n_groups == 20
-
-
 def test_what_a_run_does_not_record_is_undefined_with_the_reason() -> None:
     bare = replace(suite_run(8), columns={})
     for _, found in numbers_of_run(bare):
@@ -61,14 +45,6 @@ def test_what_a_run_does_not_record_is_undefined_with_the_reason() -> None:
     judged_again = replace(bare, settings={"documents": {"evaluation": "vope"}, "metrics": ["hal_d"]})
     [(_, found)] = numbers_of_run(judged_again)
     assert found.reason == "the run does not record what hal_d is made of (KeyError: 'objects')"
-
-
-@pytest.mark.parametrize("columns", [[1], {"truth": {"a": 1}}, {"truth": [[1]]}, "text"])
-def test_columns_of_another_form_are_refused(tmp_path: Path, columns: Any) -> None:
-    run = suite_run(4)
-    file = save_run(replace(run, columns={run.answer_sets[0].id: columns}), tmp_path)
-    with pytest.raises(DataError, match=r"run-.*:2: columns"):
-        read_run(file)
 
 
 def test_the_number_of_the_table_is_the_number_of_the_run_file() -> None:
@@ -80,22 +56,6 @@ def test_the_number_of_the_table_is_the_number_of_the_run_file() -> None:
         alike = number.stderr == 0 and number.interval is not None
         half = (number.interval[1] - number.interval[0]) / 2 / 1.959963984540054 if alike else number.stderr
         assert row.stderr(records) == (pytest.approx(half) if alike else half)
-
-
-def test_two_measures_of_one_name_are_refused() -> None:
-    with pytest.raises(ConfigError, match="two measures have the name 'f1'"):
-        by_name([METRICS["f1"], replace(METRICS["f1"])])
-
-
-def test_every_suite_has_titles_directions_and_one_that_leads() -> None:
-    for name in ("medhallu", "medhallmark", "shale", "vope"):
-        kept = measures_of({"documents": {"evaluation": name}})
-        assert any(measure.leads for measure in kept)
-        assert len(by_name(evaluation_measures(name))) == len(evaluation_measures(name))
-        for measure in kept:
-            assert measure.title
-            assert measure.about.endswith(".")
-    assert {name for name in evaluations() if evaluation_measures(name)} >= {"medhallu", "medhallmark", "shale", "vope"}
 
 
 # --- comparisons ------------------------------------------------------------------------------------------------------
@@ -126,45 +86,6 @@ def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, hedge_compa
     assert larger < 0.05
     # Nothing is clustered for these, so there is no filter to tell of.
     assert "clustering" not in facts["a"]
-
-
-def test_two_runs_are_compared_by_a_score_of_the_suite(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
-    rows = ("f1", "hallucinated_share_auroc")
-    one, other = (suite_run(60, seed=s, wrong=w, metrics=rows) for s, w in ((1, 0.1), (2, 0.4)))
-    files = [
-        save_run(run, tmp_path / str(i))
-        for i, run in enumerate((one, replace(other, answer_sets=other.answer_sets[::-1])))
-    ]
-    [found] = hedge_compare(*files, "--metric", "hallucinated_share")["comparisons"]
-    assert found["metric"] == "hallucinated_share_auroc"
-    truth = [int(a.reference or "") for a in one.answer_sets]
-    shares = [[np.mean([c.text == "hallucinated" for c in a.clean]) for a in run.answer_sets] for run in (one, other)]
-    assert [found["a"], found["b"]] == pytest.approx([roc_auc_score(truth, values) for values in shares])
-    expected = compare_runs(shares[0], truth, shares[1], truth, groups=[a.group for a in one.answer_sets])
-    assert found["difference"]["interval"] == pytest.approx(expected.interval, abs=0.03)
-    assert found["difference"]["n"] == 60
-    assert "hallucinated_share_auroc" not in {
-        metric.name for metric, _ in numbers_of_run(one)
-    }  # no sum, no part of a submission
-
-
-def test_pairing_is_by_document_not_by_place(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
-    one, other = suite_run(60, seed=1, wrong=0.1), suite_run(60, seed=2, wrong=0.4)
-    mixed = replace(other, answer_sets=tuple(random.Random(0).sample(other.answer_sets, 60)))
-    documents = documents_of(one, METRICS["f1"])
-    there, again = (
-        compare_documents(METRICS["f1"], documents, documents_of(run, METRICS["f1"])) for run in (other, mixed)
-    )
-    assert there is not None
-    assert again is not None
-    assert again.stderr == pytest.approx(there.stderr, rel=1e-9)
-    assert again.difference == pytest.approx(there.difference, rel=1e-12)
-
-
-def test_without_names_the_leading_ones_come_first(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
-    files = [save_run(suite_run(40, seed=seed), tmp_path / str(seed)) for seed in (1, 2)]
-    names = [row["metric"] for row in hedge_compare(*files)["comparisons"]]
-    assert names == ["f1", "accuracy", "se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate"]
 
 
 @pytest.mark.parametrize(

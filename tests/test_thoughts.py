@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 from finished_runs import measure_health
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai_server import completion
 from thinking_replies import REPLIES, ThinkingReply
 
-from hedge_tasks.data.answers import Answer, AnswerSet, Thought
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.thoughts import (
     NO_BOUNDARY,
     NO_END,
     NO_TOKENS,
-    OTHER_TOKENS,
     Parts,
     Token,
     answer_of,
@@ -44,7 +43,7 @@ def _cut(data: st.DataObject, text: str) -> list[Token]:
     return [Token(piece, data.draw(st.floats(-20, 0))) for piece in pieces]
 
 
-@pytest.mark.slow
+@settings(max_examples=20)
 @given(st.data(), MARKS, TEXT, TEXT.filter(lambda text: bool(text.strip())))
 def test_the_answers_tokens_spell_the_answer_and_all_tokens_are_in_one_part(
     data: st.DataObject, marks: tuple[str, str], thought: str, answer: str
@@ -60,14 +59,6 @@ def test_the_answers_tokens_spell_the_answer_and_all_tokens_are_in_one_part(
     assert split_tokens(tokens) == parts
     if not before:
         assert parts.thought == ()
-
-
-@given(st.data(), TEXT.filter(lambda text: bool(text.strip())), TEXT)
-def test_tokens_of_another_text_are_not_taken(data: st.DataObject, answer: str, other: str) -> None:
-    bare = ["".join(text.split()).translate(dict.fromkeys(map(ord, "▁ĠĊ"))) for text in (answer, other)]
-    if bare[0] == bare[1] or has_thought(answer) or not other or not other.isascii():
-        return
-    assert not isinstance(split_tokens(_cut(data, other), answer.strip()), Parts)
 
 
 @pytest.mark.parametrize(
@@ -87,13 +78,6 @@ def test_tokens_of_another_text_are_not_taken(data: st.DataObject, answer: str, 
 def test_where_the_answer_begins(pieces: list[str], expected: Any) -> None:
     found = split_tokens([Token(piece.encode(), -1.0) for piece in pieces])
     assert (found if isinstance(found, str) else (len(found.thought), len(found.answer))) == expected
-
-
-def test_an_answer_of_no_token_is_as_likely_as_its_end_token_and_not_as_its_thought() -> None:
-    tokens = [Token(b"<think>", -9.0), Token(b"</think>", -9.0), Token(b"\n", -9.0), Token(b"</s>", -0.5, control=True)]
-    parts = split_tokens(tokens, "")
-    assert isinstance(parts, Parts)
-    assert (parts.mean_logprob, parts.counted, parts.thoughts) == (-0.5, (), Thought(3, -9.0))
 
 
 # --- the adapters -----------------------------------------------------------------------------------------------------
@@ -212,18 +196,3 @@ def test_a_thought_that_was_cut_is_no_answer_in_any_adapter(name: str) -> None:
     health = measure_health([AnswerSet("1", answers[0], (answers[1],))], {})
     assert health.shares[CUT] == 1
     assert any("the thought has no end: 2" in f.text for f in health.findings)
-
-
-def test_log_probabilities_of_other_tokens_are_a_finding_once() -> None:
-    mine, foreign = Answer("left", -0.5, 1), Answer("left", no_logprob=OTHER_TOKENS)
-    server = {"answers_of_other_tokens": 1, "answers_with_tokens": 2}
-    health = measure_health([AnswerSet("1", mine, (foreign,))], {"server": server})
-    texts = [finding.text for finding in health.findings if "other tokens" in finding.text]
-    assert len(texts) == 1
-    assert f"({OTHER_TOKENS}: 1)" in texts[0]
-
-
-def test_what_is_known_of_an_answer_survives_the_file() -> None:
-    answer = in_hf(REPLIES["Qwen3"])
-    assert Answer.read(answer.to_dict()) == answer
-    assert set(answer.to_dict()) >= {"end_logprob", "thought"}

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import pytest
-
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.lmms.reasoning import changed, spoken
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.suites.medhallu.task import MedHalluTask
-from hedge_tasks.suites.vope.rechecks import story_objects
 
 
 def test_the_judge_sees_what_was_said() -> None:
@@ -38,9 +35,3 @@ def test_answers_are_compared_without_thoughts_and_plain_ones_are_left_alone() -
     read = changed(thinking, lambda answer, _: spoken(answer))
     assert [answer.text for answer in read.answers] == ["left", "left", ""]
     assert read.baseline.mean_logprob == -0.5
-
-
-@pytest.mark.slow
-def test_objects_that_a_model_only_thought_of_are_not_in_its_story() -> None:
-    story = AnswerSet("1", Answer("<think>A cat? No.</think>A dog sleeps."), (Answer("A dog."),))
-    assert story_objects(story) == [("dog", "dog")]

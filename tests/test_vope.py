@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,24 +19,15 @@ from reply_corpus import vope_rechecked
 from rows import rows_of
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, Verdict, build_judge
-from hedge_tasks.judging.llm import LLMJudge
-from hedge_tasks.lmms.catalogue import task_folder
-from hedge_tasks.models.contrast import Contrast
-from hedge_tasks.models.mitigations import Vcd
-from hedge_tasks.runs.run_files import Run
 from hedge_tasks.suites.vope import measures, relevance
-from hedge_tasks.suites.vope.building import build, image_reader, read_items
-from hedge_tasks.suites.vope.documents import objects_of, process_docs
+from hedge_tasks.suites.vope.documents import process_docs
 from hedge_tasks.suites.vope.extraction import mentions, objects_in
-from hedge_tasks.suites.vope.judge import SETS, VopeJudge, relevance_judges
-from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_facts, story_verdict
-from hedge_tasks.suites.vope.paper import PAPER
+from hedge_tasks.suites.vope.judge import SETS, VopeJudge
+from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_verdict
 from hedge_tasks.suites.vope.relevance import rate
-from hedge_tasks.suites.vope.vocabulary import coco, object_phrase
+from hedge_tasks.suites.vope.vocabulary import coco
 
 METRICS = rows_of([*measures.MEASURES, *relevance.MEASURES])
 
@@ -59,32 +49,6 @@ def official_categories(folder: Path) -> dict[str, str]:
         for word in (category, *synonyms):
             words.setdefault(word.lower(), category)
     return words
-
-
-def test_lmms_evals_vocabulary_is_that_of_the_reference_code(official: Path) -> None:
-    assert dict(coco().categories) == official_categories(official)
-    assert len(set(coco().categories.values())) == 80
-
-
-@pytest.mark.slow
-def test_rechecks_are_worded_as_in_the_reference_code(official: Path) -> None:
-    theirs = json.loads((official / "coco_recheck_question_dict.json").read_text("utf-8"))
-    ours = {}
-    for word in theirs:
-        phrase, plural = object_phrase(word.lower())
-        ours[word] = f"{'Are' if plural else 'Is'} there {phrase} in the image?"
-    # It asks for the plural of three words that are the same in singular and plural.
-    assert {word for word in theirs if theirs[word].lower() != ours[word].lower()} == {
-        "aircraft",
-        "watercraft",
-        "sheep",
-    }
-
-
-def test_an_unknown_object_is_named_with_the_nearest_one() -> None:
-    with pytest.raises(DataError, match="image 7: unknown COCO object 'giraff', did you mean 'giraffe'"):
-        coco().category("giraff", "image 7")
-    assert coco().category("  Motor   Bike ") == "motorcycle"
 
 
 # --- extraction -------------------------------------------------------------------------------------------------------
@@ -119,50 +83,11 @@ def test_objects_are_found_as_a_reader_finds_them(text: str) -> None:
     assert [mention.word for mention in mentions(text)] == SENTENCES[text]
 
 
-def test_objects_are_counted_once_by_word_or_by_category() -> None:
-    text = "A man and a woman; the man has a puppy, a hound and a dog."
-    assert objects_in(text) == [
-        *(("man", "person"), ("woman", "person"), ("puppy", "dog"), ("hound", "dog"), ("dog", "dog")),
-    ]
-
-
-@given(st.text(max_size=80))
-def test_any_text_has_objects_of_the_vocabulary_in_order(text: str) -> None:
-    found = mentions(text)
-    assert [m.start for m in found] == sorted(m.start for m in found)
-    assert all(coco().categories[m.word] == m.category for m in found)
-
-
 @given(st.sampled_from(sorted(coco().categories)), st.sampled_from(["The {}.", "near the {}, and", "THE {}!"]))
 def test_every_word_of_the_vocabulary_is_found(word: str, frame: str) -> None:
     [mention] = mentions(frame.format(word if "THE" not in frame else word.upper()))
     # A few phrases are another word's synonyms in CHAIR's list of double words.
     assert mention.category == coco().categories[word]
-
-
-def test_extraction_measured_on_captions_of_images_with_known_objects(shared_data: Path) -> None:
-    captions = shared_data / "coco" / "llava_caps_boxes_coco2014_val_80.jsonl"
-    synonyms = shared_data / "coco" / "chair_synonyms.txt"
-    if not captions.is_file() or not synonyms.is_file():
-        pytest.skip("the captions with known objects are not here")
-    spelled = {}
-    for line in synonyms.read_text("utf-8").splitlines():
-        words = [word.strip() for word in line.split(",") if word.strip()]
-        spelled[words[0]] = [re.compile(rf"\b{re.escape(word)}(?:s|es)?\b") for word in words]
-    right = wrong = expected = found = 0
-    for line in captions.read_text("utf-8").splitlines():
-        row = json.loads(line)
-        truth = {box["category"] for box in row["instances"]}
-        for caption in row["captions"]:
-            categories = [mention.category for mention in mentions(caption)]
-            right += sum(category in truth for category in categories)
-            wrong += sum(category not in truth for category in categories)
-            spoken = [name for name in truth if any(p.search(caption.lower()) for p in spelled[name])]
-            expected += len(spoken)
-            found += sum(name in categories for name in spoken)
-    # People describe what is there; what is wrong is mostly furniture that nobody annotated. One "as they ski" is none.
-    assert (right, wrong) == (560, 41)
-    assert (found, expected) == (500, 501)
 
 
 # --- the four sets ----------------------------------------------------------------------------------------------------
@@ -182,30 +107,6 @@ def test_the_judge_sorts_rechecks_into_the_four_sets() -> None:
     assert [v.label for v in theirs] == [0, 0, 0, 1, 1, 1]
     assert [vote.judge for vote in verdicts[0].votes] == ["vope:hedge", "vope:official"]
     assert [v.votes[1].category for v in verdicts] == [v.category for v in theirs]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"parsing": "offical"}, "did you mean 'official'"),
-        ({"relevance": "rule"}, "does not rate relevance.*prompt=vope_relevance"),
-        ({"relevance": "llm:model=x"}, "does not rate relevance"),
-        ({"parsng": "hedge"}, "did you mean 'parsing'"),
-    ],
-)
-def test_wrong_options_of_the_judge_are_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        build_judge("vope", **options)
-    with pytest.raises(DataError, match="q1: expected the reference yes or no"):
-        VopeJudge().judge([Case("q1", "a dog", "maybe", "Yes")])
-
-
-def test_one_or_two_judges_of_relevance() -> None:
-    judge = build_judge("vope", relevance=["llm:model=a,prompt=vope_relevance", "llm:model=b,prompt=vope_relevance"])
-    assert isinstance(judge, VopeJudge)
-    assert [one.model.name for one in judge.relevance if isinstance(one, LLMJudge)] == ["a", "b"]
-    assert [s["prompt"] for s in judge.settings()["relevance"]] == ["vope_relevance/1"] * 2
-    assert len(relevance_judges("llm:model=a,prompt=vope_relevance")) == 1
 
 
 def story(baseline: str, clean: Iterable[str] = (), noisy: Iterable[str] = (), **replies: tuple[str, str]) -> AnswerSet:
@@ -332,25 +233,6 @@ def test_what_arithmetic_demands_of_models_that_deny_or_affirm_everything() -> N
     assert value("chair_i", []).startswith("undefined")
 
 
-@pytest.mark.slow
-def test_errors_and_intervals_are_those_of_images_resampled_whole() -> None:
-    stories = random_stories(2, 60)
-    groups = [str(i // 2) for i in range(60)]
-    metric = METRICS["hal_d"]
-    made = records(metric, stories, groups)
-    generator, drawn = np.random.default_rng(99), []
-    by_image: dict[str, list[Any]] = {}
-    for record in made:
-        by_image.setdefault(record["group"], []).append(record)
-    images = list(by_image.values())
-    for _ in range(2000):
-        chosen = [record for i in generator.integers(0, len(images), len(images)) for record in images[i]]
-        drawn.append(sum(r["part"] for r in chosen) / sum(r["whole"] for r in chosen))
-    assert metric.stderr(made) == pytest.approx(np.std(drawn), rel=0.1)
-    assert metric.measure.estimate(made).interval == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.02)
-    assert metric.stderr(made) == pytest.approx(metric.stderr(made[::-1]), rel=1e-9)
-
-
 def test_object_aurocs_equal_scikit_learns() -> None:
     stories = random_stories(3)
     objects = [o for mine in stories for o in mine if o.kind]
@@ -453,179 +335,9 @@ def test_absent_objects_are_rated_and_counted_as_in_tables_4_to_6() -> None:
     assert value("relevance_kappa_linear", rated) == pytest.approx(kappa)
 
 
-def test_without_a_judge_relevance_is_undefined_and_says_what_is_missing() -> None:
-    stories = [[named("car", "hallucinated_description")]]
-    assert rate(stories, [Case("0", "", "", "")], []) == stories
-    assert value("relevance_imagined", stories).startswith("undefined: no imagined object was rated (a judge with")
-    assert value("relevance_unrated", stories) == 1.0
-    assert "two judges" in value("relevance_kappa_linear", stories)
-    one = rate(stories, [Case("0", "", "", "")], [Scorer("a", {"0/car": "2"})])
-    assert "two judges" in value("relevance_kappa_quadratic", one)
-    two = rate(stories, [Case("0", "", "", "")], [Scorer("a", {"0/car": "2"}), Scorer("b", {"0/car": "2"})])
-    assert value("relevance_kappa_quadratic", two) == "undefined: both judges gave every object the same score"
-
-
-@pytest.mark.slow
-def test_the_kappa_of_the_papers_kind_of_table_has_an_error_over_images() -> None:
-    choice, stories = random.Random(5), []
-    for _ in range(50):
-        truth = choice.randint(1, 3)
-        other = truth if choice.random() < 0.7 else choice.randint(1, 3)
-        stories.append(
-            [ObjectRecord("car", "car", False, "true_imagination", False, "", None, None, {}, (truth, other))]
-        )
-    metric = METRICS["relevance_kappa_quadratic"]
-    made = records(metric, stories)
-    generator, drawn = np.random.default_rng(7), []
-    for _ in range(1000):
-        chosen = [made[i]["pairs"][0] for i in generator.integers(0, 50, 50)]
-        drawn.append(cohen_kappa_score(*zip(*chosen, strict=True), labels=[1, 2, 3], weights="quadratic"))
-    assert metric.stderr(made) == pytest.approx(np.std(drawn), rel=0.15)
-
-
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
 def rows(truths: list[Any]) -> Dataset:
     table = [{"question_id": i, "image": str(i), "gt_object": truth} for i, truth in enumerate(truths)]
     return Dataset.from_list(table)
-
-
-def test_documents_know_what_is_in_the_image() -> None:
-    made = process_docs(rows([["puppy", "person", "dog"], ["Wine Glass"], []]))
-    assert made["truth"][:] == ["dog, person", "wine glass", ""]
-    assert [sorted(objects_of(text)) for text in made["truth"]] == [["dog", "person"], ["wine glass"], []]
-    assert made["id"][:] == ["0", "1", "2"]
-
-
-def test_damaged_documents_are_named() -> None:
-    with pytest.raises(DataError, match="VOPE, image 1: unknown COCO object 'zebr', did you mean 'zebra'"):
-        process_docs(rows([["dog"], ["zebr"]]))
-    with pytest.raises(DataError, match="image 0: expected a list of objects, got 'dog'"):
-        process_docs(rows(["dog"]))
-    with pytest.raises(DataError, match="no column gt_object; there are"):
-        process_docs(rows([["dog"]]).remove_columns("gt_object"))
-    with pytest.raises(ConfigError, match="unknown option of VOPE 'size'"):
-        process_docs(rows([["dog"]]), size=3)
-
-
-# --- a data set of one's own ------------------------------------------------------------------------------------------
-
-
-def write_items(path: Path, items: Any) -> Path:
-    path.write_text(items if isinstance(items, str) else json.dumps(items), "utf-8")
-    return path
-
-
-def item(number: Any = 1, image: Any = "COCO_val2014_000000000042.jpg", truth: Any = ("dog",)) -> dict[str, Any]:
-    return {"id": number, "images": [image], "truth": list(truth), "instruction": "Describe this image."}
-
-
-def test_the_official_items_and_coco_images_become_a_data_set(
-    official: Path, shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    items = json.loads((official / "coco_writing_sample74.json").read_text("utf-8"))
-    have = sorted((shared_data / "coco" / "images").glob("*.jpg"))[:2]
-    items[0]["images"], items[1]["images"] = [have[0].name], [have[1].name]
-    images = tmp_path / "images" / "val2014"
-    images.mkdir(parents=True)
-    (images / have[0].name).write_bytes(have[0].read_bytes())
-    (images / have[1].name.removeprefix("COCO_val2014_")).write_bytes(have[1].read_bytes())  # as in COCO 2017
-    (images / items[2]["images"][0]).write_bytes(b"no image")
-    file = write_items(tmp_path / "items.json", items)
-    command = ["data", "vope", str(file), "--images", str(tmp_path / "images"), "--out", str(tmp_path / "d")]
-    assert main([*command, "--json"]) == 1
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["test"]["items"], facts["test"]["with_an_image"], len(facts["test"]["missing"])) == (74, 2, 71)
-    assert facts["test"]["unreadable"] == items[2]["images"]
-    table = Dataset.from_parquet(str(tmp_path / "d" / "qqwsad5__VOPE" / "test.parquet"))
-    assert table["question_id"][:] == ["1", "2"]
-    assert table["gt_object"][:] == [sorted(items[0]["truth"]), sorted(items[1]["truth"])]
-    assert process_docs(table)["truth"][0] == "bicycle, motorcycle, person"
-    assert table[1]["image"].size == (256, 256)
-    assert main(command) == 1
-    assert re.search(r"items +74\nwith an image +2\n", capsys.readouterr().out)
-
-
-@pytest.mark.parametrize(
-    ("items", "message"),
-    [
-        ("{", "not valid JSON"),
-        ([], "expected a list of items"),
-        ([item(), item()], "item 2: the id 1 is there twice"),
-        ([item(), 3], "item 2: expected an object, got 3"),
-        ([item(None)], "item 1: id: expected an integer or a text, got None"),
-        ([item(image=7)], "item 1: images\\[0\\]: expected a text, got 7"),
-        ([item(truth=["unicorn"])], "item 1: unknown COCO object 'unicorn'"),
-        ([{**item(), "truth": None}], "item 1: expected a list of objects, got None"),
-    ],
-)
-def test_damaged_items_are_named(items: Any, message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=message):
-        read_items(write_items(tmp_path / "items.json", items))
-
-
-def test_no_image_no_file(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    items = read_items(write_items(tmp_path / "items.json", [item()]))
-    built = build(items, image_reader(tmp_path / "empty"), tmp_path / "out")
-    assert (built.files, built.missing) == ({}, ("COCO_val2014_000000000042.jpg",))
-    assert not (tmp_path / "out").exists()
-
-
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
-def finished(model: str, replies: dict[str, str], method: dict[str, Any] | None = None) -> Run:
-    """A run with one story of two objects, of which the dog is there."""
-    rechecks = tuple(
-        AnswerSet(f"s/{word}", Answer(reply), (Answer(reply),), reference="yes" if word == "dog" else "no")
-        for word, reply in replies.items()
-    )
-    sets = (story("A dog and a car", ["A dog"], []).with_follow_ups(rechecks),)
-    settings = {"sampled": {"decoding": {"asked": "pure", "method": method}}} if method else {}
-    verdict = story_facts(sets[0], recheck_records(sets[0], VopeJudge()))
-    return Run("hedge_vope_writing", model, sets, {"s": verdict}, settings=settings)
-
-
-def test_runs_of_one_model_are_told_by_their_decoding_and_stand_beside_table_3() -> None:
-    contrast = Contrast.parse("vope/writing:vope/captioning:0.5").settings
-    runs = [
-        # As a run names the model: the last part of what looks like a folder.
-        finished("llava-1.5-7b-hf (hedge_hf, contrast=captioning:0.5)", {"dog": "Yes", "car": "No."}, contrast),
-        finished("llava-1.5-7b-hf (hedge_hf)", {"dog": "Yes", "car": "Yes"}),
-        finished("llava-1.5-7b-hf (hedge_hf, alpha=1, decoding=vcd)", {"dog": "Yes", "car": "No."}, Vcd().settings),
-    ]
-    rows = PAPER.rows_of(runs)
-    assert {(row.model, model) for row, model in rows} == {("llava-1.5-7b-hf (hedge_hf)", "LLaVA1.5")}
-    decodings = ["plain", "vcd (alpha 1, beta 0.1, noise step 500)", "alpha 0.5"]
-    assert [row.about["decoding"] for row, _ in rows] == decodings
-    assert [row.setting for row, _ in rows] == ["writing", "writing, vcd", "writing, contrast"]
-    assert [row.numbers["hal_d"].value for row, _ in rows] == [0.5, 0, 0]
-    assert [row.numbers["exp"].value for row, _ in rows] == [0, 0.5, 0.5]
-    records = PAPER.records(rows).to_records()
-    theirs = {r["measure"]: r["paper"] for r in records if r["setting"] == "writing, vcd" and r["paper"] is not None}
-    assert theirs == pytest.approx({"hal_d": 0.177, "hal_i": 0.191, "exp": 0.115})
-    with pytest.raises(DataError, match="no record of how its logits were contrasted"):
-        PAPER.rows_of([finished("m (hedge_hf, contrast=captioning:0.5)", {"dog": "Yes", "car": "No."})])
-
-
-def test_a_reading_that_is_only_soft_counts_in_the_rows_beside() -> None:
-    soft = "It is challenging to confirm the presence of a car in the image."
-    read = VopeJudge().reading("hedge", Case("c", "a car", "no", soft))
-    assert read.soft
-    [(row, _)] = PAPER.rows_of([finished("m", {"dog": "Yes", "car": soft})])
-    assert (row.numbers["exp"].value, row.numbers["exp"].n) == (0, 1)
-    assert row.numbers["exp_soft"].value == (0.5 if read.value == "no" else 0)
-    assert row.numbers["exp_soft"].n == 1
-
-
-def test_the_yamls_list_every_metric_once() -> None:
-    def listed(name: str) -> list[str]:
-        text = (task_folder() / "hedge_vope" / name).read_text("utf-8")
-        found = re.findall(r"- metric: (\w+)$", text, re.MULTILINE)
-        assert [name for name in found if "_claim_auroc" in name] == claims
-        return [name for name in found if name not in claims]
-
-    claims = [f"{name}_claim_auroc{kind}" for name in ("radflag", "blind") for kind in ("", "_within")]
-    assert sorted(listed("_hedge_vope_yaml")) == sorted(m.name for m in measures.MEASURES)

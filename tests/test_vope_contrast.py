@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from PIL import Image
 from test_shared_prefill import FAMILIES, SPECIAL, TOKENIZER, first_prompt, sampler_and_reader, sharpen
 
-from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding, contrasted
 from hedge_tasks.models.decoding import _forced_pass
 from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler
-from hedge_tasks.sampling import Draw, SamplingPlan
+from hedge_tasks.sampling import Draw
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
 WRITING, CAPTIONING = load_prompt("vope/writing"), load_prompt("vope/captioning")
 
@@ -71,80 +68,6 @@ def uncached(model: Any, main: Any, other: Any, draw: Draw, alpha: float, n: int
 
 
 # --- in the adapter ---------------------------------------------------------------------------------------------------
-
-PROMPTS = {"where": "<image>where is the lesion?{question}", "shape": "<image>what is its shape?{question}"}
-
-
-@pytest.fixture(scope="module")
-def prompts(tmp_path_factory: pytest.TempPathFactory) -> str:
-    import json
-
-    file = tmp_path_factory.mktemp("prompts") / "own.json"
-    file.write_text(json.dumps({"prompts": {name: {"user": user} for name, user in PROMPTS.items()}}), "utf-8")
-    return str(file)
-
-
-def tiny(**options: Any) -> Any:
-    from hedge_tasks.models.hedge_tiny import HedgeTiny
-
-    return HedgeTiny(**options)
-
-
-@pytest.fixture(scope="module")
-def pictures() -> list[Image.Image]:
-    from training import phantom
-
-    generators = [phantom.scan_rng(3, i) for i in range(2)]
-    return [phantom.to_pil(phantom.render(phantom.draw_scan(g, n_lesions=1), g)[0]) for g in generators]
-
-
-def sample(model: Any, prompt: str, pictures: list[Image.Image], extra: str | None = None) -> list[Any]:
-    draws = []
-    for name in filter(None, (prompt, extra)):
-        for i, picture in enumerate(pictures):
-            request = SampleRequest(
-                *("q", f"doc{i}", "", load_prompt(name), SamplingPlan(max_new_tokens=8)), lambda doc: [doc["image"]]
-            )
-            kinds = [Draw("clean", k, 1.0, 10 * i + k) for k in range(2)]
-            kinds.append(Draw("noisy", 0, 1.0, 77 + i, "hedge"))
-            load = lambda picture=picture: {"image": picture}  # noqa: E731
-            draws += [DrawRequest(request, draw, load, ("task", "test", i)) for draw in kinds]
-    answers = dict(pair for batch in model.generate_draws(draws) for pair in batch)
-    return [answers[i] for i in range(len(draws))]
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_alpha_0_changes_nothing_and_alpha_minus_1_is_the_other_prompt(
-    prompts: str, pictures: list[Image.Image]
-) -> None:
-    where, shape = f"{prompts}/where", f"{prompts}/shape"
-    plain = tiny(batch_size=2)
-    as_where, as_shape = sample(plain, where, pictures), sample(plain, shape, pictures)
-    assert [a.text for a in as_where] != [a.text for a in as_shape]
-    assert sample(tiny(contrast=f"{where}:{shape}:0", batch_size=2), where, pictures) == as_where
-    other_way = tiny(contrast=f"{where}:{shape}:-1", batch_size=8)
-    # In one batch with draws of the other prompt, which are sampled as ever.
-    assert sample(other_way, where, pictures, shape) == [*as_shape, *as_shape]
-    identities = {plain.answer_identity, other_way.answer_identity}
-    assert len(identities) == 2
-    with pytest.raises(HedgeError, match="needs a shared prefill"):
-        sample(tiny(contrast=f"{where}:{shape}:0.5", share_prefill=False), where, pictures)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("vope/writing", "expected PROMPT:OTHER:ALPHA"),
-        ("vope/writing:vope/captoning:1", "did you mean 'captioning'"),
-        ("vope/writing:vope/captioning:much", "alpha: expected a number, got 'much'"),
-        ("vope/writing:vope/captioning:nan", "alpha: expected a number"),
-        ("vope/writing:vope/writing:1", "cannot be contrasted with itself"),
-    ],
-)
-def test_a_wrong_contrast_is_refused_before_a_model_is_loaded(text: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        tiny(contrast=text)
 
 
 def test_a_contrast_is_read_from_a_model_argument() -> None:

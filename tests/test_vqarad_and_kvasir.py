@@ -5,26 +5,17 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from datasets import Dataset, Image
 from evaluation import Run, evaluate
 from PIL import Image as PILImage
 
-from hedge_tasks.cli import main
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import Case, build_judge
-from hedge_tasks.lmms.catalogue import list_tasks, task_folder
-from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.suites.vqarad import documents as vqarad
-from hedge_tasks.suites.vqarad.paper import FILTERS, PROMPTS, SCORES
+from hedge_tasks.suites.vqarad.paper import PROMPTS
 
 TINY_NLI = "package://hedge_tasks.models.tiny/nli"
-TASKS = {f"hedge_{data}{suffix}" for data in ("vqarad", "kvasirvqa_x1") for suffix in
-         ("", "_minimal_label", "_one_sentence", "_clinical_phrase")}  # fmt: skip
-SPLIT = [f"{name}_auroc_{kind}" for name in ("se", "radflag", "vase") for kind in ("closed", "open")]
 
 
 def png(shade: int) -> bytes:
@@ -79,17 +70,6 @@ def everything(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.slow
 @pytest.mark.framework
-def test_one_command_fills_eight_tasks_and_four_filters(everything: Run) -> None:
-    assert set(everything.results["results"]) >= TASKS
-    for task in TASKS:
-        cells = everything.values(task)
-        for name in ("se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate", "unlabelled_rate"):
-            assert {f"{name},{filter_}" for filter_ in FILTERS} <= set(cells)
-        assert len(everything.samples(task)) == (6 if "vqarad" in task else 4) * 4
-
-
-@pytest.mark.slow
-@pytest.mark.framework
 def test_the_prompts_are_the_only_difference(everything: Run) -> None:
     for data in ("vqarad", "kvasirvqa_x1"):
         settings = {prompt: everything.results["configs"][_task(data, prompt)]["hedge"] for prompt in PROMPTS}
@@ -114,132 +94,6 @@ def _task(data: str, prompt: str) -> str:
     return f"hedge_{data}" if prompt == "default" else f"hedge_{data}_{prompt.replace('-', '_')}"
 
 
-@pytest.mark.slow
-@pytest.mark.framework
-def test_groups_hold_their_tasks(everything: Run) -> None:
-    groups = everything.results["group_subtasks"]
-    assert set(groups["hedge_medvqa"]) == {"hedge_vqarad_prompts", "hedge_kvasirvqa_x1_prompts"}
-    assert set(groups["hedge_vqarad_prompts"]) | set(groups["hedge_kvasirvqa_x1_prompts"]) == TASKS
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_closed_and_open_questions_have_rows_of_their_own(everything: Run) -> None:
-    cells = everything.values("hedge_vqarad")
-    assert {f"{name},{filter_}" for name in SPLIT for filter_ in FILTERS} <= set(cells)
-    closed, opened = (_of_kind(everything, kind) for kind in ("closed", "open"))
-    assert (len(closed), len(opened)) == (4, 2)
-    for kind, sets in (("closed", closed), ("open", opened)):
-        labels = [answers["label"] for answers in sets if answers.get("label") is not None]
-        rate = cells[f"hallucination_rate_{kind},nli"]
-        assert rate == (sum(labels) / len(labels) if labels else "undefined: no document has a label")
-    assert not [cell for cell in everything.values("hedge_kvasirvqa_x1") if "_open" in cell]
-
-
-def _of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
-    samples = [json.loads(sample["filtered_resps"]) for sample in run.samples("hedge_vqarad")]
-    return [sample for sample in samples[:6] if sample["question_type"] == kind]
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_run_says_which_questions_were_chosen(everything: Run) -> None:
-    documents = everything.results["configs"]["hedge_kvasirvqa_x1"]["hedge"]["documents"]
-    assert documents["options"] == {"size": 500, "complexity": 1, "seed": 0}
-    sets = [json.loads(sample["filtered_resps"]) for sample in everything.samples("hedge_kvasirvqa_x1")][:4]
-    assert {answers["question"] for answers in sets} == {f"are there {i} polyps?" for i in (0, 2, 4, 6)}
-    assert {answers["group"] for answers in sets} == {"im0"}
-    assert {answers["question_type"] for answers in sets} == {"polyp_count"}
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_papers_tables_are_laid_out_from_it(everything: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["paper", "hedge", str(everything.output), "--name", "Qwen2.5-VL=hedge_tiny", "--json"]) == 0
-    numbers = [n for n in json.loads(capsys.readouterr().out)["numbers"] if n["measure"] in FILTERS]
-    for number in numbers:
-        data = "vqarad" if number["data set"] == "VQA-RAD" else "kvasirvqa_x1"
-        name = f"{SCORES[number['score']]}_auroc,{number['measure']}"
-        there = everything.values(_task(data, number["prompt"]))[name]
-        assert there == (number["value"] if number["value"] is not None else f"undefined: {number['reason']}")
-        assert number["paper"] is not None
-    compared = len(numbers)
-    assert compared == 96
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_stand_ins_of_the_real_data_sets_run(shared_data: Path, tmp_path: Path) -> None:
-    run = run_everything(shared_data / "hub", tmp_path, "--limit", "2")
-    assert all(len(run.samples(task)) == 2 * 4 for task in TASKS)
-
-
-def load_task(folder: Path, name: str) -> Any:
-    from lmms_eval.tasks import TaskManager
-
-    manager = TaskManager(include_path=str(folder), include_defaults=False)
-    return manager.load_task_or_group([name])[name]
-
-
-VARIANT = """
-include: {shared}
-task: hedge_kvasirvqa_x1_level2
-dataset_kwargs: {{size: 3, complexity: 2, seed: 1}}
-hedge_overrides: {overrides}
-"""
-
-
-@pytest.fixture
-def variant(hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A user's own YAML over the shared one, as the task's README shows it."""
-    import lmms_eval.models  # noqa: F401  (loads the plug-in)
-
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(hub))
-    shared = task_folder() / "hedge_kvasirvqa_x1" / "_hedge_kvasirvqa_x1_yaml"
-
-    def load(overrides: str) -> Any:
-        (tmp_path / "mine.yaml").write_text(VARIANT.format(shared=shared, overrides=overrides), "utf-8")
-        return load_task(tmp_path, "hedge_kvasirvqa_x1_level2")
-
-    return load
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_users_variant_changes_single_settings(variant: Any) -> None:
-    task = variant("{revision: abc, prompt: medical_vqa/one-sentence}")
-    documents = task.dump_config()["hedge"]["documents"]
-    assert documents["options"] == {"size": 3, "complexity": 2, "seed": 1}
-    assert (documents["revision"], documents["prompt"]) == ("abc", "medical_vqa/one-sentence")
-    assert (documents["question_type"], documents["group"]) == ("question_kind", "img_id")
-    assert len(task.dataset["test"]) == 3
-    assert set(task.dataset["test"]["complexity"]) == {2}
-    assert "single sentence" in task.dump_config()["hedge"]["prompt"]["system"]
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        ("medical_vqa/default", "expected a mapping under 'hedge_overrides', got 'medical_vqa/default'"),
-        ("{promt: medical_vqa/default}", "did you mean 'prompt'"),
-        ("{prompt: medical_vqa/one-sentense}", "did you mean 'one-sentence'"),
-    ],
-)
-def test_wrong_overrides_are_named(variant: Any, overrides: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        variant(overrides)
-
-
-def test_tasks_and_groups_are_listed_with_titles() -> None:
-    there = {task.task: task for task in list_tasks()}
-    groups = {"hedge_medvqa", "hedge_vqarad_prompts", "hedge_kvasirvqa_x1_prompts"}
-    assert TASKS | groups <= set(there)
-    assert {name for name in there if there[name].group} >= groups
-    assert there["hedge_vqarad_one_sentence"].about == "the model answers with at most one sentence"
-
-
 # --- closed and open --------------------------------------------------------------------------------------------------
 
 
@@ -259,45 +113,6 @@ def test_the_official_split_has_251_closed_and_200_open_questions(shared_data: P
     assert counts == vqarad.OFFICIAL == {"closed": 251, "open": 200}
     assert types.count(("open", "CLOSED")) == 21
     assert types.count(("closed", "OPEN")) == 0
-
-
-def test_a_part_of_the_split_is_no_secret() -> None:
-    from loguru import logger
-
-    said: list[str] = []
-    sink = logger.add(lambda message: said.append(str(message)), level="WARNING")
-    try:
-        vqarad.process_docs(Dataset.from_dict({"answer": ["yes", "left"]}))
-        vqarad.process_docs(Dataset.from_dict({"answer": ["yes"] * 251 + ["left"] * 200}))
-    finally:
-        logger.remove(sink)
-    assert len(said) == 1
-    assert "1 closed and 1 open questions; the official test split has 251 and 200" in said[0]
-
-
-def records(*rows: tuple[float, int | None, str]) -> list[dict[str, Any]]:
-    return [
-        {"se": se, "label": label, "group": None, "question_type": kind, "value": label} for se, label, kind in rows
-    ]
-
-
-def test_a_metric_of_one_kind_sees_only_that_kind() -> None:
-    rows = records(
-        *((0.1, 0, "closed"), (0.2, 0, "closed"), (0.3, 1, "closed"), (0.4, 1, "closed")) * 3,
-        *((0.9, 0, "open"), (0.8, 0, "open"), (0.1, 1, "open"), (0.0, 1, "open"), (0.5, None, "open")) * 3,
-    )
-    closed, opened = (Aggregation(of_question_type(detector_auroc("se"), kind)) for kind in ("closed", "open"))
-    assert (closed(rows), opened(rows)) == (1.0, 0.0)
-    assert closed.__name__ == "se_auroc_closed"
-    assert isinstance(closed.stderr(rows), float)
-    rate = Aggregation(of_question_type(HALLUCINATION_RATE, "open"))
-    assert (rate(rows), rate.higher_is_better, closed.higher_is_better) == (0.5, False, True)
-
-
-def test_a_kind_without_documents_is_undefined() -> None:
-    metric = Aggregation(of_question_type(detector_auroc("se"), "maybe"))
-    assert metric(records((0.1, 0, "closed"))) == "undefined: no document is of the kind 'maybe'"
-    assert metric.stderr(records((0.1, 0, "closed"))) == "N/A"
 
 
 # --- real answers -----------------------------------------------------------------------------------------------------
