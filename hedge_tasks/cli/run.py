@@ -196,16 +196,11 @@ def _kept(folder: Path) -> str:
 
 
 def _told(folder: Path, start: float) -> int:
-    """Say what the runs found, write their report, and return the exit code."""
+    """Write the report of the runs, whose findings stand under lmms-eval's table, and return the exit code."""
     from hedge_tasks.cli.choices import ContentChoice, TrustChoice
     from hedge_tasks.cli.report import report
-    from hedge_tasks.measures.headline import headline
-    from hedge_tasks.runs.run_files import read_run
 
     files = _written(folder, "run-*.jsonl", start)
-    for file in files:
-        run = read_run(file)
-        say("\n".join([run.title, *headline(run).lines()]))
     if files:
         out = folder / "report.html"
         report(files, ContentChoice(), TrustChoice(trust_run=True), out=out)

@@ -15,6 +15,7 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.evaluation import included_file, task_folders
+from hedge_tasks.lmms.findings import FINDINGS
 from hedge_tasks.models import MODELS
 
 TESTED = "0.7."
@@ -98,15 +99,27 @@ def add_includes() -> None:
 
 
 def add_short_table() -> None:
-    """Print the main rows of our tasks alone; see `rows.printed`."""
+    """Print the main rows of our tasks alone, and the findings below; see `rows.printed`."""
     from lmms_eval import utils
 
     def make_table(original: Any, result_dict: Any, column: str = "results", *args: Any, **options: Any) -> Any:
         from hedge_tasks.lmms.rows import printed  # on first use: it loads detectors
 
-        return original(printed(result_dict, column), column, *args, **options)
+        table = original(printed(result_dict, column), column, *args, **options)
+        return FINDINGS.under(table, result_dict, column)
 
     _wrap(utils, "make_table", make_table)
+
+
+def add_findings_to_results() -> None:
+    """The findings of the runs in lmms-eval's result file, before it is written and sent."""
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    def save_results_aggregated(original: Any, self: Any, results: Any, *args: Any, **options: Any) -> None:
+        FINDINGS.add_to(results)
+        original(self, results, *args, **options)
+
+    _wrap(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
 
 
 def add_request_type() -> None:
@@ -177,6 +190,7 @@ _ADDITIONS = (
     add_task_folder,
     add_includes,
     add_short_table,
+    add_findings_to_results,
     add_request_type,
     add_filters,
     add_standard_errors,

@@ -29,6 +29,7 @@ from hedge_tasks.judging.config import LABELS
 from hedge_tasks.judging.reply_judge import ReplyJudge
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter, settings_of, steps_of
+from hedge_tasks.lmms.findings import FINDINGS
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.reasoning import changed, spoken, without_reasoning
@@ -236,8 +237,8 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             if self._claims is not None and self._found_claims is not None:
                 self._claims.keep(kept, self._found_claims)
             trust = " --trust-run" if self.config.dataset_path in FILE_KINDS else ""
-            out, place = shlex.quote(str(folder.parent)), kept.path
-            logger.info("{}: all is in {}. Next: hedge report {}{} --out report.html", task, place, out, trust)
+            logger.info("{}: all is in {}", task, kept.path)
+            FINDINGS.note(kept, f"Next: hedge report {shlex.quote(str(folder.parent))}{trust} --out report.html")
         self._results.report(run)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:

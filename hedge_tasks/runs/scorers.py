@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from hedge_tasks.claims.base import ClaimEvidence
-from hedge_tasks.clustering.chosen import KINDS, chosen_models
+from hedge_tasks.clustering.chosen import VARIABLES, chosen_models
 from hedge_tasks.detectors.scorer import ClaimSource, Scorer
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.runs.claims import claim_evidence
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
+from hedge_tasks.runs.trust import check_models
 
 
 def scorers_of(run: Run) -> dict[str, Scorer]:
@@ -81,33 +81,20 @@ def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[st
 
     Args:
         run: whose models are taken.
-        backend: "nli", "embed" or "hybrid"; others have none.
+        backend: "nli" or "embed"; others have none.
         named: options that name a model already; what the run has in their place is not looked at.
 
     Raises:
         Untrusted: the run was read from a file and names a model that no installed task has.
     """
     options = {option: model for option, model in chosen_models(backend).items() if option not in named}
-    for kind, (prefix, _) in KINDS.items():
-        if backend not in (kind, "hybrid"):
-            continue
-        before = "" if backend == kind else f"{prefix}_"
-        if f"{before}model" in named or f"{before}model" in options:
-            continue
-        model, revision = next(_used(run, kind, prefix), (None, None))
-        if model is not None:
-            if run.path is not None and not run.trusted:
-                check_models({kind: {"model": model, "revision": revision}}, str(run.path))
-            options[f"{before}model"] = model
-            if revision is not None:
-                options[f"{before}revision"] = revision
-    return options
-
-
-def _used(run: Run, kind: str, prefix: str) -> Iterator[tuple[str, str | None]]:
-    """(model, revision) of the run's clusterings of a kind; those of a process's own objects are no use elsewhere."""
+    if backend not in VARIABLES or "model" in named or "model" in options:
+        return options
     for settings in (run.settings.get("filters") or {}).values():
-        option = {kind: "model", "hybrid": f"{prefix}_model"}.get(str(settings.get("backend")))
-        model = settings.get(option) if option else None
-        if isinstance(model, str) and not model.startswith("custom:"):
-            yield model, settings.get(MODEL_OPTIONS[str(option)])
+        model, revision = settings.get("model"), settings.get("revision")
+        if settings.get("backend") != backend or not isinstance(model, str) or model.startswith("custom:"):
+            continue  # a process's own objects are no use elsewhere
+        if run.path is not None and not run.trusted:
+            check_models({backend: {"model": model, "revision": revision}}, str(run.path))
+        return {"model": model, "revision": revision} if revision is not None else {"model": model}
+    return options
