@@ -245,7 +245,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path = save_run(run, tmp_path / "runs")
     folder = tmp_path / "audit"
     assert main(["audit", "plan", str(path), "--budget", "60", "--out", str(folder)]) == 0
-    assert "60 of 240 documents" in capsys.readouterr().out
+    assert "60 of 240" in capsys.readouterr().out
     plan = read_plan(folder / "plan.json")
     rows = [f"{code},{WORDS[truth[id]]}" for code, id in plan.codes.items()]
     files = [str(folder / f"labels-{i}.csv") for i in (1, 2)]

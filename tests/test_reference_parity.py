@@ -166,10 +166,11 @@ def test_nli_partitions_equal_the_reference(label, n_answers):
 
 def test_nli_partitions_of_a_real_model_equal_the_reference_with_a_transformers_pipeline(tmp_path):
     pytest.importorskip("transformers")
-    from test_clustering import random_sets, save_nli_model
+    from nli_models import save
+    from test_clustering import random_sets
     from transformers import pipeline
 
-    folder = str(save_nli_model(tmp_path, LABELS))
+    folder = str(save(tmp_path, labels=LABELS))
     sets = [list(dict.fromkeys(answers)) for answers in random_sets(11, n_sets=4, longest=6)]
     classify = pipeline("text-classification", model=folder, device="cpu", top_k=None)
     ours = NliClustering(model=folder, device="cpu").cluster(sets)

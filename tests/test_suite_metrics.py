@@ -84,8 +84,6 @@ def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, hedge_compa
     smaller, larger = sorted(row["p_value"] for row in rows.values())
     assert smaller <= sorted(row["p_adjusted"] for row in rows.values())[0] <= 2 * smaller + 1 / 20_000
     assert larger < 0.05
-    # Nothing is clustered for these, so there is no filter to tell of.
-    assert "clustering" not in facts["a"]
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,7 @@ def in_vllm(reply: ThinkingReply, *, cut: int | None = None, until: tuple[str, .
 
     vocabulary = Vocabulary(reply)
     model = HedgeVLLM.__new__(HedgeVLLM)
-    model._special = set(vocabulary.all_special_ids)
-    model._engine = SimpleNamespace(get_tokenizer=lambda: vocabulary)
+    model._tokenizer, model._defaults, model._thinks = vocabulary, SimpleNamespace(eos_token_id=None), True
     tokens = reply.tokens[:cut]
     table = [{i: SimpleNamespace(logprob=p, decoded_token=text)} for i, (text, p) in enumerate(tokens)]
     ids = list(range(len(tokens)))
