@@ -1,4 +1,4 @@
-"""The embedded model on drawn scans, decoded plainly, with VCD, DoLa and PAI: what changes, and what it costs.
+"""The embedded model on drawn scans, decoded plainly, with VCD and DoLa: what changes, and what it costs.
 
     python benchmarks/mitigations.py [--scans 480] [--draws 10] [--price]
 
