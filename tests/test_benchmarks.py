@@ -26,7 +26,7 @@ SMALL = {
 
 NEEDS = {
     "a model": "gpu claims clustering_nli real_answers sampling threshold_stability",
-    "Ray": "ray_cost",
+    "an engine or Ray": "engines ray_cost",
     "data that is not in the repository": "rule_judge vlm_options",
     "a finished run, or minutes": "mitigations equal_numbers finished_run large_store scale streamed_scores",
 }
