@@ -60,7 +60,8 @@ def connect(address: str | None, asker: str) -> Any:
     except ImportError as error:
         raise ConfigError(f"{asker} needs Ray: pip install 'hedge-tasks[ray]'") from error
     if not ray.is_initialized():
-        ray.init(address=address, include_dashboard=False, configure_logging=False)
+        # A worker's lines, and Ray's own, would stand in the standard output among what a command writes there.
+        ray.init(address=address, include_dashboard=False, configure_logging=False, log_to_driver=False)
     return ray
 
 

@@ -32,7 +32,7 @@ def cluster() -> Iterator[Any]:
 
     started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     started.add_node(num_cpus=1)
-    ray.init(address=started.address, configure_logging=False)
+    ray.init(address=started.address, configure_logging=False, log_to_driver=False)
     yield started
     ray.shutdown()
     started.shutdown()
@@ -164,4 +164,4 @@ def test_rescore_of_a_run_on_ray_gives_its_numbers(
     run = save_run(replace(stored, answer_sets=labelled), tmp_path / "run")
     one = test_blocks.rescored(run, capsys)
     monkeypatch.setattr(parts, "_AT_A_TIME", 6)
-    assert test_blocks.rescored(run, capsys, "--ray") == one
+    assert test_blocks.rescored(run, capsys, "--ray", "workers=1") == one
