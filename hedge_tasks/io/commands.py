@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import sys
@@ -143,18 +142,6 @@ def command(commands: Parser, name: str, run: Callable[[argparse.Namespace], int
     return parser
 
 
-def add_out(parser: argparse._ActionsContainer, text: str, **options: Any) -> None:
-    """Add --out, which says where a command's result is written.
-
-    Args:
-        text: what is written there, and in which form.
-        options: of `add_argument`, such as `required` and `default`.
-    """
-    default = " (default: %(default)s)" if options.get("default") else ""
-    help_ = f"where the result is written: {text}{default}"
-    parser.add_argument("--out", type=Path, metavar="PATH", help=help_, **options)
-
-
 def say(text: str, stream: Any = None) -> None:
     """Print a line: without control characters, which a terminal would obey, and whatever the terminal can show."""
     stream = stream or sys.stdout
@@ -163,19 +150,6 @@ def say(text: str, stream: Any = None) -> None:
         stream.write(text + "\n")
     except UnicodeEncodeError:
         stream.write(text.encode(stream.encoding, "backslashreplace").decode(stream.encoding) + "\n")
-
-
-def show(arguments: argparse.Namespace, value: Any, *parts: object) -> None:
-    """Print the result: the value as JSON where --json asks for it, else the parts, a blank line between two.
-
-    Args:
-        value: anything that `as_json` takes.
-        parts: texts and tables; empty ones are left out.
-    """
-    if arguments.json:
-        say(json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        say("\n\n".join(text for text in map(str, parts) if text))
 
 
 def as_json(value: Any) -> Any:

@@ -15,10 +15,8 @@ from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
-    Calibration,
     Curve,
     StratifiedAuroc,
-    estimate_calibration,
     risk_coverage_curve,
     stratified_auroc,
 )
@@ -52,11 +50,6 @@ def risk_coverage(data: Labelled, declined: int = 0) -> Curve:
     """
     curve, n = risk_coverage_curve(data.values, 1 - data.labels), len(data.values)
     return Curve(curve.x * (n / (n + declined)), curve.y) if declined else curve
-
-
-def calibrated(data: Labelled) -> Calibration:
-    """Return the reliability diagram of the score, made a probability by cross-fitted isotonic regression."""
-    return estimate_calibration(data.values, data.labels, groups=data.groups)
 
 
 def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None:

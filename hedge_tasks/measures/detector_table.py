@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from scipy.stats import rankdata
-
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores
@@ -28,9 +26,7 @@ from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.evidence import incomplete_sources
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, StratifiedAuroc, estimate_mean, max_t
-
-_FEWEST_RUNS = 3
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 
 
 @dataclass(frozen=True)
@@ -100,21 +96,6 @@ class DetectorTable(ComparedDetectors):
 
     run: Run
     scorer: Scorer
-
-
-@dataclass(frozen=True)
-class Rank:
-    """Where a detector stands among those that all runs have, 1 being the best.
-
-    Attributes:
-        detector: its name.
-        mean: of its ranks; equal ROC-AUCs share the mean of their places.
-        interval: 95 %, by resampling runs; None with fewer than three.
-    """
-
-    detector: str
-    mean: float
-    interval: tuple[float, float] | None
 
 
 def detector_table(
@@ -298,24 +279,6 @@ def _not_kept(run: Run, scorer: Scorer, detectors: Mapping[str, Detector]) -> di
         for need, source in missing.items()
         if need in detector.needs
     }
-
-
-def mean_ranks(tables: Sequence[DetectorTable]) -> list[Rank]:
-    """Return the mean rank over runs of every detector that all of them have, the best first.
-
-    The interval is Student's between runs: it shows how far other runs like these would have another order, and is
-    rough with few of them.
-    """
-    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows if not row.blind} for table in tables]
-    names = [name for name in values[0] if all(name in by_detector for by_detector in values)] if values else []
-    if not names:
-        return []
-    ranks = rankdata([[-by_detector[name] for name in names] for by_detector in values], axis=1)
-    between = [estimate_mean(of_runs, range(len(of_runs))).interval for of_runs in ranks.T]
-    within = [(max(1.0, bounds[0]), min(float(len(names)), bounds[1])) if bounds else None for bounds in between]
-    intervals = within if len(ranks) >= _FEWEST_RUNS else [None] * len(names)
-    means = map(Rank, names, ranks.mean(axis=0).tolist(), intervals)
-    return sorted(means, key=lambda rank: (rank.mean, rank.detector))
 
 
 _COLUMNS = (

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -77,35 +76,6 @@ def pack_outputs(outputs: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> Kep
         if any(part is not None for part in said)
     }
     return KeptEvidence(tuple(forms[i] for i in used), rows)
-
-
-class DocumentOutputs(NamedTuple):
-    """Outputs of one model for the pairs of a document's different answers.
-
-    Attributes:
-        source: the model.
-        texts: the answers, in their order of first appearance.
-        values: cosines, shape `(u, u, 1)`, or probabilities of contradiction, neutral and entailment, `(u, u, 3)`.
-        known: mask of the pairs with an output, shape `(u, u)`.
-    """
-
-    source: EvidenceSource
-    texts: Sequence[str]
-    values: npt.NDArray[np.float32]
-    known: npt.NDArray[np.bool_]
-
-
-def document_outputs(outputs: ModelOutputs, answers: AnswerSet) -> Iterator[DocumentOutputs]:
-    """Yield the outputs of each model for the pairs of a document's answers, for people to look at."""
-    texts = _distinct(answers)
-    if len(texts) < 2:
-        return
-    for source in outputs:
-        for with_question in (False, True) if answers.question is not None else (False,):
-            values, known = outputs.table(source).matrix(_model_texts(texts, answers, with_question))
-            if known.any():
-                form = EvidenceSource(**source._asdict(), with_question=with_question)
-                yield DocumentOutputs(form, texts, values, known)
 
 
 def incomplete_sources(

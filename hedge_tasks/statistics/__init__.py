@@ -5,7 +5,6 @@
     paired       two scores on the same answers; two runs on the same documents, by AUROC or by any measure of sums
     multiple     several scores against one: p-values that hold for all of them together
     curves       risk-coverage curve and AURC
-    calibration  cross-fitted probabilities, their reliability diagram and ECE
     agreement    Cohen's and Krippendorff's agreement of judges
     jackknife    any statistic of documents in groups, with error and interval
     betting      tests of a mean that are valid at any time
@@ -28,7 +27,6 @@ from hedge_tasks.statistics.agreement import (
     weighted_kappa,
 )
 from hedge_tasks.statistics.base import UndefinedStatistic
-from hedge_tasks.statistics.calibration import Calibration, ReliabilityBin, estimate_calibration
 from hedge_tasks.statistics.curves import (
     Curve,
     area_under_risk_coverage,
@@ -63,9 +61,6 @@ __all__ = [
     "Curve",
     "risk_coverage_curve",
     "area_under_risk_coverage",
-    "Calibration",
-    "ReliabilityBin",
-    "estimate_calibration",
     "Agreement",
     "percent_agreement",
     "cohen_kappa",
