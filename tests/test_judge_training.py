@@ -214,12 +214,12 @@ def train(made: Path, base: Path, capsys: pytest.CaptureFixture[str], *more: str
         "lora_dropout": 0,
         "gradient_accumulation_steps": 1,
         "per_device_train_batch_size": 16,
-        "num_train_epochs": 150,
+        "num_train_epochs": 100,
         "save_steps": 20,
     }
     changes = [part for key, value in recipe.items() for part in ("--set", f"{key}={value}")]
     command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(made / "out"), *changes, "--json"]
-    assert main([*command, "--max-steps", "40", *more]) == 0
+    assert main([*command, "--max-steps", "60", *more]) == 0
     said = capsys.readouterr().out
     return json.loads(said[said.index('{\n  "weights"') :])  # the trainer prints as well
 
