@@ -45,10 +45,9 @@ class Contrast:
         Raises:
             ConfigError: it is of another form, a prompt is unknown, or a number makes no sense.
         """
-        names, _, number = str(text).rpartition(":")
-        first, separator, second = names.partition(":")
-        if not separator:
+        if str(text).count(":") != 2:
             raise ConfigError(f"contrast: {_FORM}; got {text!r}")
+        first, second, number = str(text).split(":")
         prompt, other = load_prompt(first.strip()), load_prompt(second.strip())
         if prompt.name == other.name:
             raise ConfigError(f"contrast: {prompt.name} cannot be contrasted with itself")

@@ -18,6 +18,9 @@ DROP_SHARE = 0.25
 # Inputs that describe the tokens of a prompt one by one; what follows the prompt is text, kind 0.
 _TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids")
 
+_PREFIX_MODELS = frozenset({"paligemma"})
+"""Whose prompt sees itself whole. Its kind is 0 and that of the answer 1, and its positions count from 1."""
+
 _CROSS_MASK = "cross_attention_mask"
 """Which tokens see which parts of a picture (Mllama). What follows the prompt sees what its last token sees."""
 
@@ -201,20 +204,23 @@ def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
     takes fewer positions than tokens. Either way every further text token adds one to all of them.
     """
     positions: torch.Tensor = model._prepare_position_ids_for_generation(inputs["input_ids"], dict(inputs))
-    return positions
+    return positions + 1 if model.config.model_type in _PREFIX_MODELS else positions
 
 
-def _token_inputs(inputs: Mapping[str, Any], n: int) -> dict[str, torch.Tensor]:
+def _token_inputs(model: Any, inputs: Mapping[str, Any], n: int) -> dict[str, torch.Tensor]:
     """The inputs that describe the tokens of a prompt one by one, for `n` tokens of an answer behind it as well."""
+    kind = int(model.config.model_type in _PREFIX_MODELS)
     types = {name: inputs[name] for name in _TOKEN_TYPES if name in inputs}
-    longer = {name: torch.cat([ids, ids.new_zeros(len(ids), n)], dim=1) for name, ids in types.items()}
+    longer = {name: torch.cat([ids, ids.new_full((len(ids), n), kind)], dim=1) for name, ids in types.items()}
     if _CROSS_MASK in inputs:
         mask = inputs[_CROSS_MASK]
         longer[_CROSS_MASK] = torch.cat([mask, mask[:, -1:].expand(-1, n, -1, -1)], dim=1)
     return longer
 
 
-def continued(inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> tuple[dict[str, Any], torch.Tensor]:
+def continued(
+    model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]
+) -> tuple[dict[str, Any], torch.Tensor]:
     """Processed prompts with given tokens behind them, and these tokens, shape (rows, longest).
 
     Args:
@@ -230,7 +236,7 @@ def continued(inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> tup
     longer = dict(inputs)
     longer["input_ids"] = torch.cat([ids, forced], dim=1)
     longer["attention_mask"] = torch.cat([mask, torch.tensor(counted).to(mask).reshape(len(tokens), length)], dim=1)
-    return longer | _token_inputs(inputs, length), forced
+    return longer | _token_inputs(model, inputs, length), forced
 
 
 @torch.inference_mode()
@@ -251,7 +257,7 @@ def _forced_pass(
     model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits from the end of the prompt on, shape (rows, longest + 1, vocabulary), and the tokens as `continued`."""
-    longer, forced = continued(inputs, tokens)
+    longer, forced = continued(model, inputs, tokens)
     n_kept = forced.shape[1] + 1
     output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=n_kept)
     return output.logits[:, -n_kept:], forced

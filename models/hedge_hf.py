@@ -142,6 +142,7 @@ class HedgeHF(ChatAdapter):
         self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
         self._pictures = PictureWorkers()
         self.pretrained, self.share_prefill = pretrained, share_prefill
+        self._shares: dict[bool, bool | None] = {}  # of prompts with pictures, and without
         self.contrast = None if contrast is None else Contrast.parse(contrast)
         self.decoding = mitigation(decoding, alpha=alpha, beta=beta, noise_step=noise_step, layers=layers)
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -315,19 +316,24 @@ class HedgeHF(ChatAdapter):
             raise HedgeError(f"{self.pretrained}: contrastive decoding needs a shared prefill, and this model has none")
 
     def _may_share(self, messages: list[list[dict[str, Any]]]) -> bool:
-        """Whether draws may share a prefill: asked for, and found right on the first prompt that comes along."""
-        if self.share_prefill is None:
-            self.share_prefill = self._check_sharing(self._inputs(messages))
-        return self.share_prefill
+        """Whether draws may share a prefill: asked for, or right on the first prompt with pictures, or without."""
+        if self.share_prefill is not None:
+            return self.share_prefill
+        kind = any(map(_shows_picture, messages))
+        if self._shares.get(kind) is None:
+            self._shares[kind] = self._check_sharing(self._inputs(messages))
+        return bool(self._shares[kind])
 
-    def _check_sharing(self, inputs: Any) -> bool:
+    def _check_sharing(self, inputs: Any) -> bool | None:
+        """Return the result of the check; None where the memory did not suffice, and another prompt is checked."""
         full = self._model.dtype in (torch.float32, torch.float64)
         tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
         try:
             error = SharedPrefill(self._model).error(inputs)
         except Exception as failure:  # an architecture may refuse in any way; plain generation then does the work
             if is_out_of_memory(failure):
-                raise
+                logger.warning("{}: no memory to check the shared prefill, the next batch is asked", self.pretrained)
+                return None
             logger.warning("{}: no shared prefill, its cache cannot be shared ({})", self.pretrained, failure)
             return False
         if not error <= tolerance:

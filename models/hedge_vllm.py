@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 from tqdm import tqdm
-from transformers import GenerationConfig, PretrainedConfig
+from transformers import AutoConfig, GenerationConfig, PretrainedConfig
 
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.data.thoughts import answer_of, cut, has_thought
@@ -346,8 +346,8 @@ def _load_vllm() -> Any:
 def _generation_config(pretrained: str, revision: str | None) -> GenerationConfig:
     try:
         return GenerationConfig.from_pretrained(pretrained, revision=revision)
-    except OSError:
-        return GenerationConfig()
+    except OSError:  # it has none of its own, and vLLM, too, takes what the model's configuration says
+        return GenerationConfig.from_model_config(AutoConfig.from_pretrained(pretrained, revision=revision))
 
 
 def _weights(pretrained: str, revision: str | None) -> str:

@@ -45,7 +45,7 @@ def arrays_inside(
     Raises:
         ConfigError: The model reports no attention weights.
     """
-    longer, forced = continued(inputs, tokens)
+    longer, forced = continued(model, inputs, tokens)
     length, begins = forced.shape[1], inputs["input_ids"].shape[1]
     output = model(
         **longer,

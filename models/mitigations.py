@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, NonNegativeInt
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models.contrast import Caches, Method, Wrapped, contrasted, plausible
@@ -60,7 +60,7 @@ class Vcd(Method):
 def _layer_numbers(layers: object) -> object:
     """Numbers of layers as a command line has them, `2` or `0/2/4`."""
     numbers = str(layers).split("/")
-    return tuple(sorted(map(int, numbers))) if all(map(str.isdecimal, numbers)) else layers
+    return tuple(sorted(set(map(int, numbers)))) if all(map(str.isdecimal, numbers)) else layers
 
 
 class Dola(Method):
@@ -71,7 +71,10 @@ class Dola(Method):
         beta: the plausibility constraint (the paper's alpha).
     """
 
-    layers: Annotated[Literal["low", "high"] | tuple[int, ...], BeforeValidator(_layer_numbers)] = "high"
+    layers: Annotated[
+        Literal["low", "high"] | Annotated[tuple[NonNegativeInt, ...], Field(min_length=1)],
+        BeforeValidator(_layer_numbers),
+    ] = "high"
     beta: Plausibility = 0.1
 
     name: ClassVar[str] = "dola"

@@ -99,14 +99,13 @@ def test_documents_without_labels_may_have_other_scores() -> None:
 @pytest.mark.parametrize(
     ("edit", "named"),
     [
-        (put("clustering", {"backend": "nli", "with_question": False, "nli_model": "evil/model"}), "evil/model"),
+        (put("clustering", {"backend": "nli", "with_question": False, "model": "evil/model"}), "evil/model"),
         (
-            put("clustering", {"backend": "nli", "with_question": False, "nli_model": "package://evil.code/x"}),
+            put("clustering", {"backend": "nli", "with_question": False, "model": "package://evil.code/x"}),
             "evil.code",
         ),
         (put("clustering", {"backend": "embed", "with_question": False, "model": "/tmp/model"}), "/tmp/model"),
         (put("circumstances.sampling.perturbation", {"kind": "induction", "pipeline": "os:system"}), "os:system"),
-        (put("circumstances.sampling.perturbation", {"transforms": [{"name": "x"}]}), "transforms"),
     ],
 )
 def test_what_a_stranger_names_is_not_loaded(tmp_path: Path, edit: Edit, named: str) -> None:

@@ -88,7 +88,7 @@ class Proxy:
 # --- proxies --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy"])
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY", "http_proxy"])
 def test_the_environments_proxy_is_asked(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     with Proxy() as proxy:
         monkeypatch.setenv(variable, f"http://{proxy.place}")
@@ -105,8 +105,8 @@ def test_what_needs_no_proxy_goes_directly(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_proxy_of_another_kind_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "socks5://me:word@localhost:1")
-    with pytest.raises(ConfigError, match="HTTP_PROXY: expected an address with http") as caught:
+    monkeypatch.setenv("ALL_PROXY", "socks5://me:word@localhost:1")
+    with pytest.raises(ConfigError, match="only http and https proxies are known, got 'socks5'") as caught:
         client("http://far.example/v1")
     assert "word" not in str(caught.value)
 

@@ -20,6 +20,8 @@ from transformers import (
     LlavaForConditionalGeneration,
     MllamaConfig,
     MllamaForConditionalGeneration,
+    PaliGemmaConfig,
+    PaliGemmaForConditionalGeneration,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
     Qwen3_5Config,
@@ -169,6 +171,19 @@ def text_only() -> tuple[Any, dict[str, torch.Tensor]]:
     return LlamaForCausalLM(LlamaConfig(**TEXT, num_hidden_layers=2)), text_inputs(rows)
 
 
+def paligemma(text: str) -> tuple[Any, dict[str, torch.Tensor]]:
+    """A prompt that sees itself whole; the second of the family has sliding windows."""
+    shape = {**TEXT, **TOKENS, "model_type": text, "num_hidden_layers": 2, "num_key_value_heads": 2, "head_dim": 16}
+    vision = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    vision |= {"model_type": "siglip_vision_model", "image_size": 28, "patch_size": 14, "projection_dim": 64}
+    config = PaliGemmaConfig(
+        text_config=shape, vision_config=vision, image_token_index=IMAGE, projection_dim=64, hidden_size=64
+    )
+    inputs = text_inputs([prompt(image_tokens=4, words=9, pad=0), prompt(image_tokens=4, words=6, pad=3)])
+    inputs["token_type_ids"] = torch.zeros_like(inputs["input_ids"])
+    return PaliGemmaForConditionalGeneration(config), {**inputs, "pixel_values": torch.randn(2, 3, 28, 28)}
+
+
 FAMILIES = {
     "llava": llava,
     "gemma3": gemma3,
@@ -179,6 +194,8 @@ FAMILIES = {
     "lfm2": lfm2,
     "text only": text_only,
     "mllama": mllama,
+    "paligemma": lambda: paligemma("gemma"),
+    "paligemma 2": lambda: paligemma("gemma2"),
 }
 PER_PROMPT = {"pixel_values", "image_grid_thw"}
 TOKENIZER = SimpleNamespace(

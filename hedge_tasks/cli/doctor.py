@@ -62,10 +62,11 @@ def _models() -> Iterator[DoctorFact]:
     """Yield the models that answers are clustered with, and whether a run would have to download them."""
     from huggingface_hub import try_to_load_from_cache
 
+    from hedge_tasks.clustering.chosen import VARIABLES
     from hedge_tasks.llm.encoders import encoder_settings
     from hedge_tasks.runs.trust import default_models
 
-    chosen = [(os.environ.get(variable), None) for variable in ("HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL")]
+    chosen = [(os.environ.get(variable), None) for variable in VARIABLES.values()]
     for model, revision in dict.fromkeys([*chosen, *default_models()]):
         if not model:
             continue

@@ -112,11 +112,10 @@ class Scorer:
             ConfigError: the run used a model object that only existed in its process, or the settings are none that a
                 scorer records: names what is wrong.
         """
-        for key in ("model", "nli_model", "embedding_model"):
-            if str(settings.get(key, "")).startswith("custom:"):
-                raise ConfigError(
-                    f"{name}: the run clustered with {settings[key]}, which is not a model on disk or hub"
-                )
+        if str(settings.get("model", "")).startswith("custom:"):
+            raise ConfigError(
+                f"{name}: the run clustered with {settings['model']}, which is not a model on disk or hub"
+            )
         options = {key: value for key, value in settings.items() if key not in _NOT_OPTIONS and value is not None}
         if not isinstance(settings.get("backend"), str) or not isinstance(settings.get("with_question"), bool):
             raise ConfigError(f"{name}: no clustering is recorded there")

@@ -42,8 +42,6 @@ def _foreign(clustering: Mapping[str, Any], noise: Any) -> Iterator[str]:
             yield f"the model {shown(model)}"
     if isinstance(noise, Mapping) and "kind" in noise:
         yield from (f"the perturbation's {key} {shown(value)}" for key, value in noise.items() if key in _LOADS)
-    if isinstance(noise, Mapping) and noise.get("transforms"):
-        yield "the perturbation's transforms"
     for text in _texts([clustering, noise]):
         if text.startswith(PACKAGE_SCHEME) and not text.startswith(_OWN):
             yield f"the folder {shown(text)}"

@@ -49,7 +49,7 @@ class HttpReply:
 class HttpClient:
     """Requests to one server, on the event loop of `hedge_tasks.llm.event_loop`; it shares its connections.
 
-    The environment's proxies (HTTP_PROXY, HTTPS_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE,
+    The environment's proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE,
     SSL_CERT_DIR) count. Replies are asked for uncompressed, and others are refused: a megabyte can unpack to a
     gigabyte.
 
@@ -148,9 +148,13 @@ def _session() -> aiohttp.ClientSession:
 def _proxy(url: str) -> str | None:
     """The environment's proxy for an address."""
     parts = urlsplit(url)
-    proxy = getproxies().get(parts.scheme)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.netloc):
         return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
     if urlsplit(proxy).scheme not in ("http", "https"):
-        raise ConfigError(f"{parts.scheme.upper()}_PROXY: expected an address with http:// or https://")
+        raise ConfigError(
+            f"{parts.scheme.upper()}_PROXY: only http and https proxies are known, got {urlsplit(proxy).scheme!r}"
+        )
     return proxy

@@ -66,7 +66,7 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
     async def make(number: int) -> T:
         async with places:
             if stop.is_set():
-                raise asyncio.CancelledError
+                raise _Dropped
             return await call(number, stop)
 
     try:
@@ -99,11 +99,21 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
             future.cancel()
 
 
+class _Dropped(Exception):
+    """A call was not begun."""
+
+
 def _outcomes(futures: Sequence[tuple[int, Future[T]]]) -> tuple[list[tuple[int, T]], BaseException | None]:
     """Return the results, and the first error; what was dropped has neither."""
-    errors = [future.exception() for _, future in futures if not future.cancelled()]
-    results = [(i, future.result()) for i, future in futures if not (future.cancelled() or future.exception())]
-    return results, next((e for e in errors if e is not None and not isinstance(e, asyncio.CancelledError)), None)
+    results: list[tuple[int, T]] = []
+    error: BaseException | None = None
+    for number, future in futures:
+        failure = asyncio.CancelledError() if future.cancelled() else future.exception()
+        if failure is None:
+            results.append((number, future.result()))
+        elif not isinstance(failure, _Dropped):
+            error = error or failure
+    return results, error
 
 
 def in_threads(call: Callable[[int, threading.Event], T], threads: int) -> Call[T]:

@@ -29,7 +29,6 @@ _OF_THE_REQUEST = re.compile(r"context|token|length|content|image")
 _OWN_VALUE = ("top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty")
 _CONSEQUENCES = {
     **{name: f"its own {name} applies" for name in _OWN_VALUE},
-    "repetition_penalty": "whether the model's own repetition_penalty applies is not known",
     "logprobs": "answers come without log-probabilities, and weigh the same",
     "top_logprobs": "no token of an answer has alternatives",
     "seed": "a draw that is made again may differ",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hedge_tasks.clustering import ClusteringBackend
+from hedge_tasks.clustering.chosen import chosen_models
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
@@ -26,9 +27,6 @@ from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io import options as check
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.runs.processes import gather
-
-MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
-"""Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
 
 DETECTORS_VARIABLE = "HEDGE_DETECTORS"
 """Environment variable: names of detectors, with commas, that score besides those of the task's rows; or `all`."""
@@ -93,9 +91,7 @@ class ClusterFilter:
         self, backend: str = "", with_question: bool = False, question_position: str = "before", **options: Any
     ) -> None:
         check.flag("with_question", with_question)
-        variable = MODEL_VARIABLES.get(backend)
-        if variable and os.environ.get(variable):
-            options["model"] = os.environ[variable]
+        options |= chosen_models(backend)  # lmms-eval's command line has no options for filters
         question_options: dict[str, Any] = {"with_question": with_question, "question_position": question_position}
         self.scorer = Scorer.build(backend, backend, options, **question_options)
         # Only known when the answers are there. The very same object sits in every dump of the settings.

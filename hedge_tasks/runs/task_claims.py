@@ -19,6 +19,7 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
 from hedge_tasks.claims.entailment import Entailment
+from hedge_tasks.clustering.chosen import chosen_models
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
@@ -31,7 +32,6 @@ from hedge_tasks.runs.claim_labels import check_references, judged_spans
 from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
 from hedge_tasks.runs.processes import gather, is_first, together
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.scorers import chosen_models
 from hedge_tasks.runs.support import Support
 
 VARIABLE = "HEDGE_CLAIMS"

@@ -18,18 +18,13 @@ from typing import Any
 import yaml
 
 from hedge_tasks.clustering import BACKENDS
+from hedge_tasks.clustering.chosen import VARIABLES
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import included_file, task_folders
 from hedge_tasks.io.sources import PACKAGE_SCHEME
 
-MODEL_OPTIONS = {"model": "revision", "nli_model": "nli_revision", "embedding_model": "embedding_revision"}
-"""Options of clusterings that name a model, each with the option that names its revision."""
-
 _OURS = f"{PACKAGE_SCHEME}hedge_tasks."
-
-VARIABLES = ("HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL")
-"""Environment variables with which users name models themselves."""
 
 
 class Untrusted(DataError):
@@ -82,15 +77,14 @@ def check_models(filters: Mapping[str, Any], where: str) -> None:
                 raise Untrusted(
                     f"{where}: its filter {name!r} names the model {model!r}{at}, which is none of installed tasks; "
                     "if you know where the file comes from, --trust-run loads it (or choose your own with --clustering "
-                    f"and --model, or {' and '.join(VARIABLES)})"
+                    f"and --model, or {' and '.join(VARIABLES.values())})"
                 )
 
 
 def named_models(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the (model, revision) that a clustering's settings name."""
-    for option, revision_option in MODEL_OPTIONS.items():
-        if isinstance(model := settings.get(option), str):
-            yield model, settings.get(revision_option)
+    if isinstance(model := settings.get("model"), str):
+        yield model, settings.get("revision")
 
 
 def installed_tasks() -> list[Mapping[str, Any]]:
@@ -122,7 +116,7 @@ def is_trusted(model: str, revision: object) -> bool:
     # What a function did in another process is loaded from nowhere; building it fails with a reason of its own.
     if model.startswith((_OURS, "custom:")):
         return True
-    if model in {os.environ.get(variable) for variable in VARIABLES}:
+    if model in {os.environ.get(variable) for variable in VARIABLES.values()}:
         return revision is None
     # Tasks last: to know theirs takes reading all of them.
     return (model, revision) in set(default_models()) or (model, revision) in _models(tuple(task_folders()))
@@ -149,7 +143,5 @@ def default_models() -> Iterator[tuple[str, object]]:
     """Yield the (model, revision) that clusterings use by default."""
     for _, backend in BACKENDS.each():
         parameters = inspect.signature(backend).parameters
-        for option, revision_option in MODEL_OPTIONS.items():
-            if option in parameters and isinstance(parameters[option].default, str):
-                revision = parameters[revision_option].default if revision_option in parameters else None
-                yield parameters[option].default, revision
+        if "model" in parameters and isinstance(parameters["model"].default, str):
+            yield parameters["model"].default, parameters["revision"].default if "revision" in parameters else None
