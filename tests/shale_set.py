@@ -35,4 +35,4 @@ def small_set() -> SmallSet:
         made = drawn(per_aspect=2, aspects=ASPECTS).run(Path(folder))
         pictures = pictures_by_name(made.scenes)
         images = {name: scene.pictures[kind].path.read_bytes() for name, (scene, kind) in pictures.items()}
-        return SmallSet(tuple(made.items), images, made)
+        return SmallSet(tuple(made.made.rows), images, made)

@@ -85,7 +85,7 @@ def test_what_becomes_of_every_scene(tmp_path: Path) -> None:
         False,
         True,
     )
-    scenarios = Counter(item.scenario for item in made.items)
+    scenarios = Counter(item.scenario for item in made.made.rows)
     assert scenarios["clean"] == 6 * 4
     assert scenarios["pfx"] == scenarios["pfx_true"] == scenarios["pfx_neutral"] == 6 * 2
     assert scenarios["txt"] == 5 * 4
@@ -108,7 +108,7 @@ def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path) -> None:
             continue
         finally:
             generated += generator.orders
-    assert (made.items, made.made.steps) == (whole.items, whole.made.steps)
+    assert (made.made.rows, made.made.steps) == (whole.made.rows, whole.made.steps)
     assert [s.verdicts for s in made.scenes] == [s.verdicts for s in whole.scenes]
     assert [{k: p.digest for k, p in s.pictures.items()} for s in made.scenes] == [
         {k: p.digest for k, p in s.pictures.items()} for s in whole.scenes
@@ -124,7 +124,7 @@ def test_people_decide_what_is_in_doubt_and_damage_is_painted_again(tmp_path: Pa
     path = first.scenes[3].pictures["clean"].path
     path.write_bytes(path.read_bytes()[:-30])
     generator = Plain()
-    assert making(generator).run(tmp_path).items == first.items
+    assert making(generator).run(tmp_path).made.rows == first.made.rows
     assert len(generator.orders) == 1
 
 

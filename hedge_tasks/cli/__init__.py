@@ -43,7 +43,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "data (data sets, answers and runs from elsewhere)": {
         "data": ("data:COMMANDS", "build and check local data sets, from what you have downloaded"),
         "make": ("data:MAKING", "make a data set by a paper's construction"),
-        "store": ("store:COMMANDS", "look into an answer store, export, import and verify"),
+        "store": ("store:COMMANDS", "look into an answer store and check it, export, import"),
         "import": ("import_:COMMANDS", "make runs of what other harnesses have written"),
     },
     "papers (their tables beside your runs)": {

@@ -159,6 +159,11 @@ def _normal_row(row: Mapping[str, Any], where: str, lost: Counter[str] | None) -
     for name in LISTS:
         if isinstance(row.get(name), list):
             normal[name] = [_answer(value, f"{where}: {name}[{i}]", lost) for i, value in enumerate(row[name])]
+    if isinstance(row.get("follow_ups"), list):
+        normal["follow_ups"] = [
+            _normal_row(inner, f"{where}: follow_ups[{i}]", lost) if isinstance(inner, Mapping) else inner
+            for i, inner in enumerate(row["follow_ups"])
+        ]
     if "answers" in row:
         answers = normal.pop("answers")
         if not isinstance(answers, list) or not (answers or "baseline" in normal):

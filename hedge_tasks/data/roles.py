@@ -217,7 +217,7 @@ def _are_lists(table: StoredTable, answer: str) -> bool:
     values = table.filled(answer, table.n_rows)
     if any(cells.as_list(value) is not None for value in values):
         return True
-    texts = {cells.text(value, f"{table.name}: {answer}") for value in values}
+    texts = {cells.text(cells.without_decimals(value), f"{table.name}: {answer}") for value in values}
     if len(values) > 1 and texts == {"0", "1"}:
         raise ConfigError(
             f"{table.name}: {answer!r} holds 0 and 1 alone. Are they numbers, or verdicts? Write words, "

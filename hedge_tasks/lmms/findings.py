@@ -19,6 +19,7 @@ class Findings:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._next: dict[str, None] = {}
         self._headlines: dict[str, Headline] = {}
 
     def note(self, run: Run, next_step: str) -> None:
@@ -31,16 +32,19 @@ class Findings:
 
         try:
             finding = self._headlines[run.task] = headline(run)
-            self._lines += [run.task, *finding.lines(), next_step, ""]
+            self._lines += [run.task, *finding.lines(), ""]
         except Exception as error:  # the table and the run file are there without it
-            self._lines += [f"{run.task}: no finding ({error})", next_step, ""]
+            self._headlines.pop(run.task, None)
+            self._lines += [f"{run.task}: no finding ({error})", ""]
+        self._next[next_step] = None
 
     def under(self, table: Any, results: Any, column: str) -> Any:
         """Return lmms-eval's table with the findings under it, once; where there are groups their table comes last."""
         if not self._lines or (column == "results" and "groups" in results):
             return table
-        lines, self._lines = self._lines, []
-        return "\n".join([table, *lines])
+        lines = [table, *self._lines, *self._next, ""]
+        self._lines, self._next = [], {}
+        return "\n".join(lines)
 
     def add_to(self, results: dict[str, Any]) -> None:
         """Put sentences, trust, rate and every ROC-AUC with its interval into lmms-eval's results, by task."""

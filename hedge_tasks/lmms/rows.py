@@ -53,8 +53,9 @@ def _printed(task: str, cells: Mapping[str, Any], settings: Mapping[str, Any] | 
         metric, _, name = cell.partition(",")
         if metric in known and metric not in ROWS and not known[metric].leads:
             return False
-        repeated = name != first and cells[cell] == cells.get(f"{metric},{first}")
-        return name not in filters or not (repeated or filters[name].get("with_question"))
+        if name not in filters or name == first:
+            return True
+        return not filters[name].get("with_question") and cells[cell] != cells.get(f"{metric},{first}")
 
     return {cell: value for cell, value in cells.items() if is_printed(cell)}
 

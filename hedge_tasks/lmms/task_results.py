@@ -232,14 +232,16 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         settings |= {key: outcome[key] for key in ("sampled", "failed") if key in outcome}
         run = run_of(task, display_name(self._args) or "", everything, settings)
         if folder is not None:
-            kept = replace(run, evidence=evidence, columns=columns)
+            support = None if self._found_claims is None else self._found_claims.support
+            kept = replace(run, evidence=evidence, columns=columns, support=support)
             kept = replace(kept, path=save_run(kept, folder))
-            if self._claims is not None and self._found_claims is not None:
-                self._claims.keep(kept, self._found_claims)
             trust = " --trust-run" if self.config.dataset_path in FILE_KINDS else ""
             logger.info("{}: all is in {}", task, kept.path)
             FINDINGS.note(kept, f"Next: hedge report {shlex.quote(str(folder.parent))}{trust} --out report.html")
-        self._results.report(run)
+        try:
+            self._results.report(run)
+        except Exception as error:  # whatever it is, the answers are paid for, and the table is to come
+            logger.warning("{}: what the run rests on is not told ({!r}); `hedge health` tries again", task, error)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
         """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""

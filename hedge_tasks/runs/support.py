@@ -29,7 +29,10 @@ def _encoded(matrix: Any) -> dict[str, Any] | None:
 def _decoded(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
-    return np.frombuffer(base64.b64decode(value["data"], validate=True), value["type"]).reshape(value["shape"])
+    try:
+        return np.frombuffer(base64.b64decode(value["data"], validate=True), value["type"]).reshape(value["shape"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no matrix ({error!r})") from None
 
 
 Matrix = Annotated[Any, BeforeValidator(_decoded), PlainSerializer(_encoded)]
@@ -52,6 +55,13 @@ class Supported(Record):
     elsewhere: Matrix = None
     graph: Matrix = None
     graph_rows: Items[Count] = ()
+
+    def fits(self, answers: AnswerSet) -> bool:
+        """Whether it is of that many claims within this answer, and of so many draws."""
+        claims, end = self.decomposed.claims, len(answers.baseline.text)
+        shapes = [(len(claims), len(draws), 3) for draws in (answers.clean, answers.noisy)]
+        within = all(0 <= claim.start <= claim.end <= end for claim in claims)
+        return within and [np.shape(matrix) for matrix in (self.clean, self.noisy)] == shapes
 
 
 class SupportPrice(Record):
@@ -118,7 +128,5 @@ class Support(Record):
     def of(self, answer_sets: Sequence[AnswerSet]) -> list[Supported] | None:
         """Return the support of some answers, in their order; None where it is of other answers or draws."""
         supported = [self.answers.get(a.id) for a in answer_sets]
-        sound = [
-            s for s, a in zip(supported, answer_sets, strict=True) if s is not None and s.clean.shape[1] == len(a.clean)
-        ]
+        sound = [s for s, a in zip(supported, answer_sets, strict=True) if s is not None and s.fits(a)]
         return sound if len(sound) == len(supported) else None

@@ -26,8 +26,6 @@ from hedge_tasks.io import options
 from hedge_tasks.io.records import Settings
 from hedge_tasks.judging import Case, Judge, check_judge, keep_labels
 from hedge_tasks.judging.config import judge_from
-from hedge_tasks.llm.account import asked
-from hedge_tasks.runs.claim_files import keep_support
 from hedge_tasks.runs.claim_labels import check_references, judged_spans
 from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
 from hedge_tasks.runs.processes import gather, is_first, together
@@ -135,10 +133,6 @@ class TaskClaims:
         asking = {**self.unit.settings(), **self.engine.settings(), **self.asking}
         return {"asked": asking, "labels": {"judge": judge, **self.labels}}
 
-    def cost(self) -> dict[str, Any]:
-        """Return the requests of decomposition, engine and judge in this process, for the record of the run."""
-        return asked(self.unit, self.engine, self.judge)[0]
-
     def judged(
         self, answer_sets: Sequence[AnswerSet], cases: Mapping[str, Case], labels: Any
     ) -> dict[str, list[dict[str, Any]]]:
@@ -178,10 +172,6 @@ class TaskClaims:
         supported = gather([*together(lambda: queries.ask(self.engine)).answers.items()])
         support = Support(source=source, answers=dict(supported))
         return TaskClaimResults(support, score_claims(run, support, detectors))
-
-    def keep(self, run: Run, results: TaskClaimResults) -> None:
-        """Keep claims and support in the file of the run."""
-        logger.info("{}: claims and their support are in {}", run.task, keep_support(run, results.support))
 
     @property
     def why_unlabelled(self) -> str:

@@ -58,7 +58,7 @@ def imported(read: Callable[[Path, Path], Release], files: Path, choice: ImportC
     complete, built = True, False
     for name, part in parts.items():
         images = part.build(read_image, out)
-        facts[name] = {"items": len(part.items), "with_an_image": images.built, **asdict(images), "faults": part.faults}
+        facts[name] = {"items": len(part.items), **asdict(images), "faults": part.faults}
         notes += [f"{name}: {line}" for line in (*_unseen(images), *part.faults)]
         complete = complete and images.built == len(part.items) and not part.faults
         built = built or bool(images.files)

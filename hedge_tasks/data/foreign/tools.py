@@ -28,6 +28,9 @@ _FAILED = re.compile(
 )
 """Texts that adapters of lmms-eval and VLMEvalKit put in the place of an answer that they did not get."""
 
+_WRITTEN = ("verdict", "scores", "sampled", "store", "crc32")
+"""Keys that lines of this package have besides; nobody has to be told that they are not used."""
+
 _OWN_KEYS = (
     *(
         {*AnswerSet.__dataclass_fields__, "answers"}
@@ -154,7 +157,7 @@ def _own_file(table: StoredTable, rows: Sequence[Row], chosen: ColumnSettings) -
         texts = {key: cells.as_list(row[key]) or row[key] for key in LISTS if isinstance(row.get(key), str)}
         rest = {key: row[key] for key in _OWN_KEYS if key in row}
         documents.append((where, {**rest, **texts, **_document(row, columns, "", where)}))
-    notes = _notes(table, columns, _OWN_KEYS)
+    notes = _notes(table, columns, (*_OWN_KEYS, *_WRITTEN))
     return ForeignFile(OWN, documents, judge="given" if _labelled(documents) else "", notes=tuple(notes))
 
 

@@ -34,6 +34,9 @@ _IGNORED = -100
 """Label of a token that is no part of the loss."""
 
 _LORA = ("r", "lora_alpha", "lora_dropout")
+_OURS = ("output_dir", "max_steps", "report_to", "remove_unused_columns")
+"""Arguments of the trainer that the command sets."""
+
 Recipe = Mapping[str, Any]
 """Settings of a training; see `recipe.yaml`."""
 
@@ -45,13 +48,14 @@ def read_recipe(path: Path | None = None, changes: Mapping[str, Any] | None = No
         path: A file, or `paper`; what it does not name is the package's own.
 
     Raises:
-        ConfigError: A key is unknown, or the part that is trained (names the nearest).
+        ConfigError: A key is unknown, or the part that is trained (names the nearest), or a number is none.
     """
     from transformers import TrainingArguments
 
     package = resources.files("hedge_tasks.making.judging")
     values: Any = yaml.safe_load((package / "recipe.yaml").read_text("utf-8"))
-    known = [*values, *(field.name for field in fields(TrainingArguments))]
+    numbers = {key for key, value in values.items() if isinstance(value, int | float)}
+    known = [*values, *(field.name for field in fields(TrainingArguments) if field.name not in _OURS)]
     if path is not None:
         paper = str(path) == "paper"
         try:
@@ -59,12 +63,28 @@ def read_recipe(path: Path | None = None, changes: Mapping[str, Any] | None = No
         except (DataError, yaml.YAMLError, TypeError) as error:
             raise ConfigError(f"recipe: {path} is no mapping ({error})") from None
     values |= changes or {}
-    for key in values:
+    for key, value in values.items():
         if key not in known:
             raise unknown("key of the recipe", key, known)
+        if key in numbers:  # YAML reads 2e-5 as a text
+            values[key] = scalar_number(key, value)
     if values["trained"] not in PARTS:
         raise unknown("part to train", values["trained"], PARTS)
     return dict(values)
+
+
+def scalar_number(key: str, value: object) -> float | int:
+    """Return a number of a recipe.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    try:
+        return float(str(value))
+    except ValueError:
+        raise ConfigError(f"recipe: {key}: expected a number, got {value!r}") from None
 
 
 def kinds_of(spec: str | None) -> frozenset[str]:
@@ -139,9 +159,12 @@ def train_judge(
     if not rows:
         raise DataError(f"{data}: there is no conversation of kind {' or '.join(sorted(kinds))} in {TRAIN}.jsonl")
     part = recipe["trained"]
+    try:
+        arguments = _arguments(recipe, out / "checkpoints", max_steps)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"recipe: {error}") from None
     model, processor = _load(base, revision, recipe["dtype"])
     model = _with_adapters(model, recipe) if part == ADAPTERS else freeze_all_but(model, part)
-    arguments = _arguments(recipe, out / "checkpoints", max_steps)
     collate = collator(processor)
     trainer = Trainer(model, arguments, collate, train_dataset=rows, eval_dataset=held_out or None)
     last = get_last_checkpoint(arguments.output_dir) if Path(arguments.output_dir).is_dir() else None

@@ -16,7 +16,7 @@ from hedge_tasks.making.shale.items import all_items
 from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureMaking, ScenePictures, noises_of
 from hedge_tasks.making.shale.scenes import scenes_of
 from hedge_tasks.making.stages import Made
-from hedge_tasks.suites.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, ShaleItem
+from hedge_tasks.suites.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS
 
 PICTURES = "pictures"
 """Folder of a making with everything that was generated and checked."""
@@ -33,11 +33,6 @@ class MadeScenes:
 
     scenes: Sequence[ScenePictures]
     made: Made
-
-    @property
-    def items(self) -> Sequence[ShaleItem]:
-        """The questions."""
-        return self.made.rows
 
 
 @dataclass(frozen=True)
