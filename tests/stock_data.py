@@ -10,7 +10,6 @@ from conftest import REPOSITORY
 from datasets import Dataset, DatasetDict, Features, Image, List, Value
 
 LETTERS = "ABCDE"
-ONE = "\nAnswer with one letter."
 
 _S, _I, _N = Value("string"), Image(), Value("int64")
 _OPTIONS = {
@@ -49,10 +48,6 @@ def _drawings() -> tuple[list[Row], list[Row]]:
 
 def _split(name: str, rows: list[Row], **features: Any) -> DatasetDict:
     return DatasetDict({name: Dataset.from_list(rows, features=Features(features))})
-
-
-def _choices(row: Row) -> Row:
-    return {f"choice_{letter.lower()}": option for letter, option in zip(LETTERS, row["options"], strict=False)}
 
 
 def _mmmu() -> DatasetDict:

@@ -139,3 +139,12 @@ def test_imported_answers_are_cleaned_with_a_warning_and_runs_with_a_finding(tmp
     [text] = [finding.text for finding in measure_health([raw], {}).findings if "template" in finding.text]
     assert text.startswith("50.0 % of the draws have tokens")
     assert not any("template" in finding.text for finding in measure_health([found], {}).findings)
+
+
+def test_a_thought_is_no_part_of_an_answer_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    thoughts = {"id": "q", "baseline": "<think>Yes?</think>No", "clean": ["<think>a</think>No", "<think>b</think> No"]}
+    file.write_text(json.dumps(thoughts))
+    read = read_answers([file])
+    assert [answer.text for answer in read.answer_sets[0].answers] == ["No"] * 3
+    assert any("the thought of 3 answers" in note for note in read.notes)

@@ -75,7 +75,7 @@ def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.Capture
     [
         (["{"], ":1: not valid JSON"),
         ([{"id": "q"}], "which column holds the model's replies? Say --reply COLUMN"),
-        ([line(0, "a"), "", {**line(1, "a"), "clean": []}], ":3: clean: at least one answer is needed"),
+        ([line(0, "a"), "", {**line(1, "a"), "clean": []}], ":3: clean: there is none"),
         ([{**line(0, "a"), "clean": "a text"}], ":1: clean: expected a list, got 'a text'"),
         ([line(0, "a"), line(0, "b")], ":2: another row has the id 'q0' and differs"),
         ([line(0, "a", cluster_ids=[0])], ":1: cluster_ids: 1 ids for 1 baseline + 1 clean + 2 noisy = 4"),
@@ -139,3 +139,13 @@ def test_the_environment_names_the_model_and_an_option_goes_before_it(
     for name, model in (("nli", "nowhere/named"), ("nli:model=nowhere/given", "nowhere/given")):
         assert main(["score", str(answers), "--clustering", name]) == 2
         assert f"cannot load the NLI model '{model}'" in capsys.readouterr().err
+
+
+def test_no_result_is_written_over_the_file_of_a_run(
+    tmp_path: Path, answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run.jsonl"
+    run.write_text('{"hedge_run": 2}\n')
+    assert main(["score", str(answers), "--clustering", "exact", "--out", str(run)]) == 2
+    assert "is the file of a run" in capsys.readouterr().err
+    assert run.read_text() == '{"hedge_run": 2}\n'

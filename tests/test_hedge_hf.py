@@ -356,3 +356,16 @@ def test_clean_frees_the_weights(picture: Image.Image) -> None:
     weights = weakref.ref(adapter._model)
     adapter.clean()
     assert weights() is None
+
+
+def test_sharing_is_checked_with_pictures_and_without_and_again_where_the_memory_did_not_do(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_picture = draw_request(picture, clean(1)).messages()
+    text = [{"role": "user", "content": [{"type": "text", "text": "Is it?"}]}]
+    verdicts = iter([True, None, False])
+    monkeypatch.setattr(model, "_shares", {})
+    monkeypatch.setattr(model, "_check_sharing", lambda inputs: next(verdicts))
+    told = [model._may_share([messages]) for messages in (text, with_picture, with_picture, text, with_picture)]
+    assert told == [True, False, False, True, False]
+    assert next(verdicts, "all were asked for") == "all were asked for"

@@ -125,6 +125,10 @@ def test_an_unknown_key_of_the_recipe_is_named(tmp_path: Path) -> None:
     file.write_text("num_train_epochs: 1\n")
     read = read_recipe(file, {"r": 2})
     assert (read["num_train_epochs"], read["r"], read["lora_alpha"]) == (1, 2, 32)
+    assert read_recipe(None, {"learning_rate": "2e-5"})["learning_rate"] == 2e-5
+    for wrong in ({"learning_rate": "fast"}, {"max_steps": 5}):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            read_recipe(None, wrong)
 
 
 # --- with a tiny model ------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
@@ -86,3 +87,13 @@ def test_one_answer_in_between_is_enough() -> None:
     results: list[Any] = []
     drain(ask_each(answering(lambda i: i % 5 == 0), 200, 2, unreachable=lambda answered: not answered), results)
     assert len(results) == 200
+
+
+def test_a_call_that_is_cancelled_is_an_error_and_not_a_hole() -> None:
+    async def call(number: int, stop: threading.Event) -> int:
+        if number == 1:
+            raise asyncio.CancelledError
+        return number
+
+    with pytest.raises(asyncio.CancelledError):
+        list(as_finished(call, 3, 1))

@@ -307,5 +307,6 @@ def test_claims_show_the_first_twenty_then_more_and_open_what_draws_say(claims: 
     assert draws.get_attribute("open") is not None
     assert draws.locator("li").count() == 8
     page.locator("input[type=search]").fill("3-0")
+    assert shown.count() > 0
     assert {e.get_attribute("data-question") for e in shown.all()} <= {f"{i}3-0" for i in ("", 1, 2)}
     assert page.evaluate("window.hacked") is None

@@ -58,6 +58,8 @@ _OPEN = ("data", "make", "paper")
 _LONGEST_LINE = 2000
 _WRITTEN = ("out", "html")
 """Options that name a file to write."""
+_RUN = b'{"hedge_run"'
+"""The first bytes of the file of a run."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check_not_written_over(arguments: Mapping[str, object]) -> None:
-    """Raise ConfigError where a command would write its result over a file that it reads."""
+    """Raise ConfigError where a command would write its result over a file that it reads, or over any run."""
     from hedge_tasks.errors import ConfigError
 
     values = [value for name, value in arguments.items() if name not in _WRITTEN]
@@ -101,6 +103,8 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
         file = arguments.get(name)
         if isinstance(file, Path) and file.is_file() and file.resolve() in resolved:
             raise ConfigError(f"--{name}: {file} is read as well; write to another file")
+        if isinstance(file, Path) and file.is_file() and file.open("rb").read(len(_RUN)) == _RUN:
+            raise ConfigError(f"--{name}: {file} is the file of a run; write to another file")
 
 
 def _complain(text: str) -> None:

@@ -107,9 +107,9 @@ def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[objec
     from hedge_tasks.runs.scorers import model_options
 
     names = {key: name for key, name in (("support", choice.support), ("decomposition", choice.unit)) if name}
-    if not any(":" in name for name in names.values()) and _is_kept(
-        finished, {**({"graph": True} if choice.graph else {}), **names}
-    ):
+    # Whoever names nothing gets what is kept; a support that is named without a graph is another one than that with it.
+    wanted = {"graph": choice.graph, **names} if names or choice.graph else {}
+    if not any(":" in name for name in names.values()) and _is_kept(finished, wanted):
         return _taken(finished), ()
     unit, support = named("--unit", choice.unit or "sentence"), named("--support", choice.support or "words")
     if support["name"] == "nli":

@@ -20,7 +20,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.foreign import inspect_logs, polygraph
-from hedge_tasks.data.foreign.tools import LISTS, OWN, ForeignFile, read_table_of_answers
+from hedge_tasks.data.foreign.tools import LISTS, ForeignFile, read_table_of_answers
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
 from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.data.template_tokens import without_template_tokens
@@ -114,7 +114,7 @@ def _joined(read: Sequence[ForeignFile], lost: Counter[str]) -> Iterable[Row]:
     """The rows of files, those of one id joined; what is lost of thoughts is counted."""
     joined: dict[str, Row] = {}
     for file in read:
-        for id, row in _once(normal_rows(file.rows, None if file.form == OWN else lost)).items():
+        for id, row in _once(normal_rows(file.rows, lost)).items():
             joined[id] = _join(joined[id], row) if id in joined else row
     return joined.values()
 
@@ -167,7 +167,7 @@ def _normal_row(row: Mapping[str, Any], where: str, lost: Counter[str] | None) -
     if "answers" in row:
         answers = normal.pop("answers")
         if not isinstance(answers, list) or not (answers or "baseline" in normal):
-            raise DataError(f"{where}: answers: expected a list of answers, got {outside.shown(answers)}")
+            raise DataError(f"{where}: answers: expected a list of at least one answer, got {outside.shown(answers)}")
         normal |= {"clean": answers} if normal.get("baseline") else {"baseline": answers[0], "clean": answers[1:]}
     return normal
 
@@ -262,5 +262,7 @@ def parse_answer_sets(rows: Iterable[Row]) -> list[AnswerSet]:
     # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
     for where, answer_set in sets.values() if any(a.clean for _, a in sets.values()) else ():
         if not answer_set.clean:
-            raise DataError(f"{where}: clean: at least one answer is needed, as the other documents have")
+            raise DataError(
+                f"{where}: clean: there is none, and other documents have some; add them, or leave this one out"
+            )
     return [answer_set for _, answer_set in sets.values()]

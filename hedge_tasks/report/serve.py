@@ -53,11 +53,21 @@ class ReportServer(ThreadingHTTPServer):
             HedgeError: it cannot be made; the message is fit for a reader.
         """
         with self._lock:
-            beside = sorted(run_paths(self._folder)[0].parent.iterdir())  # audits and claims as well
-            state = [(file, file.stat().st_mtime_ns) for file in beside]
+            runs = run_paths(self._folder)[0].parent
+            # Audits stand beside the runs, and lmms-eval's results beside their folder.
+            beside = sorted({*runs.iterdir(), *runs.parent.glob("*.json"), *runs.parent.glob("*/*.json")})
+            state = [(file, changed) for file in beside if (changed := _changed(file)) is not None]
             if self._cached[0] != state:
                 self._cached = (state, self._build())
             return self._cached[1]
+
+
+def _changed(file: Path) -> int | None:
+    """When a file was changed, in nanoseconds; None where it has just been taken away."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -66,7 +76,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         # A page elsewhere may have a name of its own lead to this machine; its requests carry that name.
-        if not is_loopback(urlsplit(f"//{self.headers.get('Host', '')}").hostname or "") or self.path != "/":
+        try:
+            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+        except ValueError:
+            host = ""
+        if not is_loopback(host) or self.path != "/":
             return self._send(HTTPStatus.NOT_FOUND, "There is no such page.", "text/plain")
         try:
             self._send(HTTPStatus.OK, self.server.page(), "text/html")

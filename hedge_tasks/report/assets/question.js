@@ -120,6 +120,7 @@ class QuestionView {
   }
 
   groups() {
+    if (!this.first) return null;
     const { nodes, n } = this.clusters(this.first);
     return part(`Answers of the same meaning (${this.first}: ${n} ${n === 1 ? "cluster" : "clusters"})`, element("div", { className: "clusters" }, ...nodes));
   }
