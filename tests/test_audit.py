@@ -17,6 +17,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import installed_measures
 from hedge_tasks.judging.designed import (
+    CANNOT_TELL,
     MEANINGS,
     NO_ANSWER,
     AuditPlan,
@@ -155,6 +156,9 @@ def test_most_people_decide_and_who_disagree_do_not() -> None:
     assert (audit.n_labels, audit.undecided) == (20, 0)
     assert all(audit.verdicts[id] == WORDS[truth[id]] for id in plan.codes.values())
     assert put_together(plan, first[:15]).lost == 5
+    unsure = [e._replace(rater=rater, meaning=CANNOT_TELL) for rater in "bd" for e in first[:4]]
+    audit = put_together(plan, [*first, *unsure])
+    assert (audit.n_labels, audit.undecided, audit.lost) == (16, 4, 0)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------

@@ -29,10 +29,16 @@ NO_ANSWER = "no answer"
 MEANINGS = ("hallucinated", "supported", NO_ANSWER)
 """Experts' verdicts on an answer."""
 
+CANNOT_TELL = "cannot tell"
+"""An expert's word in place of a verdict."""
+
 _CODE_COLUMNS = ("code", "id")
 _LABEL_COLUMNS = ("label", "verdict", "choice")
 _RATER_COLUMNS = ("rater", "annotator")
-_DECLINED = frozenset({"no answer", "no_answer", "declined", "refusal", "refused", "no label"})
+_WITHOUT_LABEL = {
+    **dict.fromkeys(("no answer", "no_answer", "declined", "refusal", "refused", "no label"), NO_ANSWER),
+    **dict.fromkeys(("cannot tell", "cannot_tell", "can't tell", "unsure"), CANNOT_TELL),
+}
 
 
 class PlannedStratum(Record):
@@ -118,12 +124,12 @@ def _label_in_row(row: Row, name: str) -> ExpertSaid | None:
 
 
 def _meaning(value: object, where: str) -> str | None:
-    if isinstance(value, str) and value.strip().casefold() in _DECLINED:
-        return NO_ANSWER
+    if isinstance(value, str) and (meaning := _WITHOUT_LABEL.get(value.strip().casefold())):
+        return meaning
     try:
         label = cells.label(value, where)
     except DataError as error:
-        raise DataError(f"{error}, or {NO_ANSWER!r}") from None
+        raise DataError(f"{error}, {NO_ANSWER!r} or {CANNOT_TELL!r}") from None
     return None if label is None else MEANINGS[0] if label else MEANINGS[1]
 
 
@@ -141,7 +147,7 @@ class ExpertAudit:
         raters: how many people there were.
         kappa: Cohen's, of the two people who share most; None where no two share any.
         lost: documents that were drawn and have no label.
-        undecided: documents on which as many people say one thing as another; they have no verdict.
+        undecided: documents of which most people cannot tell, or as many say one thing as another; without a verdict.
         by: who labelled, in roles and numbers such as "2 radiologists"; empty where nobody says.
     """
 
@@ -228,9 +234,9 @@ def put_together(plan: AuditPlan, labels: Sequence[ExpertSaid], by: str = "") ->
 
 
 def _most(meanings: Iterable[str]) -> str | None:
-    """The verdict of most people; None where there is none."""
-    counts = Counter(meanings).most_common(2)
-    return None if len(counts) > 1 and counts[0][1] == counts[1][1] else counts[0][0]
+    """The verdict of most people; None where there is none, or they cannot tell."""
+    (meaning, n), *others = Counter(meanings).most_common(2)
+    return None if meaning == CANNOT_TELL or (others and others[0][1] == n) else meaning
 
 
 def plan_at_random(ids: Sequence[str]) -> AuditPlan:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from hedge_tasks.io.files import write_whole
 
-_LONGEST_SIDE = 768
+_LONGEST_SIDE = 1_536
+"""Pixels: small findings are looked at closely."""
 
 
 class ReviewKey(NamedTuple):
@@ -43,12 +44,14 @@ class ReviewItem:
         texts: What is shown, by caption.
         claim: What the keys answer.
         images: PIL images.
+        reference: A right answer, hidden until it is called for: who sees it first judges by it.
     """
 
     id: str
     texts: Mapping[str, str]
     claim: str
     images: Sequence[Any] = field(default=())
+    reference: str = ""
 
 
 def two_keys(supported: str = "supported", hallucinated: str = "hallucinated") -> tuple[ReviewKey, ReviewKey]:
@@ -82,11 +85,12 @@ def write_review(
     source = (resources.files("hedge_tasks.judging") / "templates" / "review.html").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
     records = [
-        {"id": i.id, "claim": i.claim, "texts": dict(i.texts), "images": [_data_url(image) for image in i.images]}
+        {"id": i.id, "claim": i.claim, "texts": dict(i.texts), "reference": i.reference}
+        | {"images": [_data_url(image) for image in i.images]}
         for i in items
     ]
     # Browsers may keep the labels of all files in one place: these are of these records and of no others.
-    identity = [title, *((item["id"], item["claim"], item["texts"]) for item in records)]
+    identity = [title, *((item["id"], item["claim"], item["texts"], item["reference"]) for item in records)]
     store = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
     write_whole(path, template.render(title=title, store=store, items=records, keys=keys, file=labels, code=code))
 

@@ -11,7 +11,7 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.tables import as_csv
-from hedge_tasks.judging.designed import MEANINGS, NO_ANSWER, AuditPlan, PlannedStratum
+from hedge_tasks.judging.designed import CANNOT_TELL, MEANINGS, NO_ANSWER, AuditPlan, PlannedStratum
 from hedge_tasks.judging.review import ReviewItem, ReviewKey, write_review
 from hedge_tasks.judging.strata import strata_of
 from hedge_tasks.runs.run_files import Run
@@ -20,11 +20,9 @@ KEYS = (
     ReviewKey("1", MEANINGS[0], "hallucinated"),
     ReviewKey("2", MEANINGS[1], "supported"),
     ReviewKey("3", NO_ANSWER, "no answer"),
+    ReviewKey("4", CANNOT_TELL, "cannot tell"),
 )
-CLAIM = (
-    "Is the answer right? 1: it says something that is not so. 2: it is right. 3: it gives no answer. j: you cannot "
-    "tell."
-)
+CLAIM = "Is the answer right? 1: it says what is not so. 2: it is right. 3: it gives no answer. 4: you cannot tell."
 
 _LONGEST = 20_000
 """Characters of a text that people read; spreadsheets take no more than some 30,000."""
@@ -93,12 +91,11 @@ def write_plan(
     items, rows = [], [["code", "question", "answer", "reference", "label"]]
     for code, id in plan.codes.items():
         answers = by_id[id]
-        right = answers.reference if reference else None
-        texts = {"Question": answers.question, "Answer to judge": answers.baseline.text}
-        texts |= {"Right answer, by the data set": right} if right else {}
-        shown = {caption: _cut(text or "") for caption, text in texts.items()}
-        items.append(ReviewItem(code, shown, CLAIM, [picture_of(file) for file in pictures.get(id, ())]))
-        rows.append([code, *[_cut(text or "") for text in (answers.question, answers.baseline.text, right)], ""])
+        texts = (answers.question, answers.baseline.text, answers.reference if reference else None)
+        question, answer, right = (_cut(text or "") for text in texts)
+        shown = {"Question": question, "Answer to judge": answer}
+        items.append(ReviewItem(code, shown, CLAIM, [picture_of(file) for file in pictures.get(id, ())], right))
+        rows.append([code, question, answer, right, ""])
     write_whole(files[0], plan.model_dump_json(indent=1) + "\n")
     write_review(files[1], f"Audit {plan.seed}-{len(items)}", items, KEYS, labels=files[2].name, code="code")
     write_whole(files[2], as_csv(rows))

@@ -209,8 +209,8 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
         notes.append(f"Two people labelled {kappa.n} of them both: Cohen's kappa {value}.")
     if audit.lost or audit.undecided:
         notes.append(
-            f"{audit.lost} drawn documents have no label, and of {audit.undecided} as many people say one thing as "
-            "another: taken for chance."
+            f"{audit.lost} drawn documents have no label, and of {audit.undecided} people cannot tell or say one thing "
+            "as often as another: left out, which is right where it is chance."
         )
     return notes
 
