@@ -63,6 +63,7 @@ from hedge_tasks.models.weights import (
     is_out_of_memory,
     pixel_limits,
     placement,
+    tell_of_windows,
 )
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
@@ -178,6 +179,7 @@ class HedgeHF(ChatAdapter):
         self._decoder: Any = self._model if self.decoding is None else self.decoding.wrap(self._model)
         self._growth = GrowingBatch(self._model) if is_auto else None
         self.device = input_device(self._model)
+        tell_of_windows(config, self.device)
         weights = identity_of(pretrained, getattr(config, "_commit_hash", None))
         self.answer_identity = self._identity(weights, peft, limits)
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from loguru import logger
+from transformers.utils import is_flash_attn_2_available
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.base import positive
@@ -146,3 +148,13 @@ def free_memory() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+def tell_of_windows(config: Any, device: torch.device) -> None:
+    """Say what pictures cost in a vision tower of windows, as Qwen2.5-VL has, without flash-attention."""
+    windows = hasattr(getattr(config, "vision_config", None), "fullatt_block_indexes")
+    if windows and device.type == "cuda" and not is_flash_attn_2_available():
+        logger.warning(
+            "flash-attention is not installed: this vision tower attends to its windows one after the other and takes "
+            "about five times as long"
+        )

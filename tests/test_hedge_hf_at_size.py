@@ -129,6 +129,18 @@ def test_a_spread_model_gives_the_same_answers(model: Any, picture: Image.Image,
     assert spread.answer_identity == model.answer_identity
 
 
+def test_a_windowed_tower_without_flash_attention_is_told(said: list[str]) -> None:
+    from transformers import AutoConfig
+
+    from hedge_tasks.models.weights import tell_of_windows
+
+    for family in ("qwen2_vl", "qwen2_5_vl"):
+        for device in ("cpu", "cuda"):
+            tell_of_windows(AutoConfig.for_model(family), torch.device(device))
+    assert [line for line in said if "flash-attention is not installed" in line] == said
+    assert len(said) == 1
+
+
 @pytest.mark.slow
 def test_rows_of_a_cache_are_chosen_by_an_index_that_fits_every_device(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch

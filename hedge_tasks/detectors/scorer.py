@@ -237,28 +237,34 @@ def evidence_for(
 
     In blocks: the relations of all questions at once would fill the memory.
     """
-    # Of a single answer there is nothing to relate, and no model has to be here for it.
-    related = any(len(answer_set.answers) > 1 for answer_set in answer_sets)
-    all_needs = frozenset(need for name in detectors for need in registry.get(name).needs)
-    needs = all_needs if related else all_needs & {"baseline_relevance", *INSIDE_ARRAYS}
-    embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
-    token_embedder = backend if needs & _RELEVANCE and isinstance(backend, GivesCosines) else None
-    nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
-    if nli is not None and not nli.knows_probabilities:
-        nli = None
+    needs = frozenset(need for name in detectors for need in registry.get(name).needs)
+    if all(len(answer_set.answers) == 1 for answer_set in answer_sets):
+        # Of a single answer there is nothing to relate, and no model has to be here for it.
+        needs &= {"baseline_relevance", *INSIDE_ARRAYS}
     claims_by_id = claims() if claims is not None and "claims" in needs else {}
     arrays = frozenset(name for need, names in INSIDE_ARRAYS.items() if need in needs for name in names)
     inside_by_id = inside(arrays) if inside is not None and arrays else {}
     for start in range(0, len(answer_sets), _AT_A_TIME):
         block = answer_sets[start : start + _AT_A_TIME]
-        texts = [answer_set.texts for answer_set in block]
-        nothing = [None] * len(block)
-        cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
-        relations = relation_matrices(texts, nli.probabilities) if nli else nothing
-        relevances = _relevances(block, token_embedder, needs) if token_embedder else nothing
-        for answer_set, cosine, relation, relevance in zip(block, cosines, relations, relevances, strict=True):
+        for answer_set, cosine, relation, relevance in zip(block, *_by_model(block, backend, needs), strict=True):
             own: dict[str, Any] = {"claims": claims_by_id.get(answer_set.id), "inside": inside_by_id.get(answer_set.id)}
             yield evidence_of(answer_set, relations=relation, cosines=cosine, relevances=relevance, **own)
+
+
+def _by_model(
+    block: Sequence[AnswerSet], backend: ClusteringBackend | None, needs: frozenset[str]
+) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """Return cosines, relations and relevances of each question, as far as they are needed and the model gives them."""
+    texts = [answer_set.texts for answer_set in block]
+    cosines: Sequence[Any] = [None] * len(block)
+    relations, relevances = cosines, cosines
+    if "cosines" in needs and isinstance(backend, GivesCosines):
+        cosines = placed_cosines(texts, backend.cosines)
+    if needs & _RELEVANCE and isinstance(backend, GivesCosines):
+        relevances = _relevances(block, backend, needs)
+    if "relations" in needs and isinstance(backend, GivesRelations) and backend.knows_probabilities:
+        relations = relation_matrices(texts, backend.probabilities)
+    return cosines, relations, relevances
 
 
 def _relevances(

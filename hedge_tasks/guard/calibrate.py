@@ -92,9 +92,7 @@ def calibrate(
             threshold is chosen on the documents themselves.
         DataError: no document has a label.
     """
-    for name, value in (("risk", risk), ("confidence", confidence)):
-        if not 0 < value < 1:
-            raise ConfigError(f"{name}: expected a number between 0 and 1, got {value:g}")
+    _check_shares(risk=risk, confidence=confidence)
     run = run if question_type is None else of_type(run, question_type)
     names = [get(name).name for name in dict.fromkeys(detectors)]
     if scorer.choice is not None and any("clusters" in get(name).needs for name in names):
@@ -121,6 +119,12 @@ def calibrate(
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
     policy = _policy(run, scorer, best, tried[best], held[best], usable[best], labels, question_type)
     return PolicySearch(policy, tried, left_out)
+
+
+def _check_shares(**shares: float) -> None:
+    for name, value in shares.items():
+        if not 0 < value < 1:
+            raise ConfigError(f"{name}: expected a number between 0 and 1, got {value:g}")
 
 
 def of_type(run: Run, question_type: str) -> Run:

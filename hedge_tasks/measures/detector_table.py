@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -131,26 +131,27 @@ def detector_table(
     detectors = {name: get(name) for name in dict.fromkeys((*names, against))}
     not_kept = _not_kept(run, scorer, detectors) if only_kept else {}
     scorable = {name: detector for name, detector in detectors.items() if name not in not_kept}
-    priced, left_out = priced_columns(run.answer_sets, scorer, scorable, budget)
-    left_out |= not_kept
-    columns: dict[str, Labelled] = {}
-    for name, column in priced.items():
-        number = detection_auroc(column.scores, name)
-        if number.defined:
-            columns[name] = labelled(column.scores, name)
-        else:
-            left_out[name] = str(number.reason)
+    priced, unpaid = priced_columns(run.answer_sets, scorer, scorable, budget)
+    columns, undefined = _defined(priced)
+    left_out = {**unpaid, **not_kept, **undefined}
     counted = next((column.scores for column in priced.values()), [])
     for more, why in (_blind_columns(run, counted) if blind else ({}, {}), _fitted_columns(run, priced, fitted)):
         columns |= {name: column for name, column in more.items() if name not in detectors}
         left_out |= {name: reason for name, reason in why.items() if name not in detectors}
     n = min(len(a.clean) for a in run.answer_sets)
-    facts = {name: facts_of(name, "answer", columns[name], n, n) for name in columns}
-    of_priced = {name: column for name, column in priced.items() if name in columns}
-    facts |= {name: {**facts[name], "draws": column.draws} for name, column in of_priced.items()}
-    audit = audit_of(run)
-    experts = {} if audit is None else {n: auroc_by_experts(c.scores, n, audit) for n, c in of_priced.items()}
+    paid = {name: {"draws": column.draws} for name, column in priced.items()}
+    facts = {name: facts_of(name, "answer", c, n, n) | paid.get(name, {}) for name, c in columns.items()}
+    audit, experts = audit_of(run), {}
+    if audit is not None:
+        experts = {name: auroc_by_experts(c.scores, name, audit) for name, c in priced.items() if name in columns}
     return DetectorTable(*detector_rows(columns, facts, left_out, against=against, experts=experts), run, scorer)
+
+
+def _defined(priced: Mapping[str, PricedScores]) -> tuple[dict[str, Labelled], dict[str, str]]:
+    """Return the columns that have a ROC-AUC, and why the others have none."""
+    numbers = {name: detection_auroc(column.scores, name) for name, column in priced.items()}
+    columns = {name: labelled(priced[name].scores, name) for name, number in numbers.items() if number.defined}
+    return columns, {name: str(number.reason) for name, number in numbers.items() if not number.defined}
 
 
 def facts_of(detector: str, level: str, column: Labelled, n: int, m: int) -> dict[str, Any]:
@@ -194,8 +195,9 @@ def detector_rows(
     turned = {name: column for name, column in turned.items() if name not in left_out}
     inside = {name: column.within() for name, column in turned.items()}
     seeing = [name for name in turned if name not in blind]
-    best = [best_of({name: of[name] for name in blind & turned.keys()}) for of in (over_all, inside)]
-    rivals = (against, None) if against is not None else (best[0], best[1])
+    rivals: tuple[str | None, str | None] = (against, None)
+    if against is None:
+        rivals = _best(over_all, blind & turned.keys()), _best(inside, blind & turned.keys())
     pooled, within = (differences(turned, seeing, rival, within=i > 0) for i, rival in enumerate(rivals))
     rows = [
         DetectorNumbers(
@@ -214,9 +216,13 @@ def detector_rows(
         )
         for name, column in turned.items()
     ]
-    values = {name: number.value or 0.0 for name, number in {**over_all, **experts}.items()}
-    ranked = sorted(rows, key=lambda row: (row.blind, -values[row.detector], row.detector))
+    numbers = {**over_all, **experts}
+    ranked = sorted(rows, key=lambda row: (row.blind, -(numbers[row.detector].value or 0.0), row.detector))
     return columns, tuple(ranked), left_out, rivals
+
+
+def _best(numbers: Mapping[str, Number], names: Collection[str]) -> str | None:
+    return best_of({name: numbers[name] for name in names})
 
 
 def differences(

@@ -272,15 +272,14 @@ def headline(
     if scores is None:
         scores, scorers, left_out = _scored(run)
     audit, unreadable = readable_audit(run)
-    parts, coverage = parts_of(run), coverage_of(run)
+    coverage = coverage_of(run)
     partial = coverage.partial and audit is None
-    leads = list(_candidates(run, scores, audit, {id for id, part in parts.items() if partial and part in MISSING}))
+    leads = list(_candidates(run, scores, audit, partial=partial))
     fields = _chosen(leads, audit)
+    lead = fields["lead"]
     judged = hallucination_rate(run.answer_sets)
     rate = judged if audit is None else rate_by_experts(run.answer_sets, audit)
-    both, lead = [(rate, judged)], fields["lead"]
-    if lead is not None:
-        both.append((lead.number, detection_auroc(lead.scores, lead.detector)))
+    both = [(rate, judged), *([(lead.number, detection_auroc(lead.scores, lead.detector))] if lead else [])]
     return Headline(
         run,
         trust_of(run, scorers or {}, {**(left_out or {}), **unreadable}, audit, lead and lead.column, both),
@@ -296,13 +295,10 @@ def headline(
 
 
 def _candidates(
-    run: Run, scores: Mapping[str, Sequence[Scores]], audit: ExpertAudit | None, missing: Collection[str]
+    run: Run, scores: Mapping[str, Sequence[Scores]], audit: ExpertAudit | None, *, partial: bool
 ) -> Iterator[Lead]:
-    """Yield what is free, then the main detectors of all clusterings.
-
-    Args:
-        missing: documents whose labels are missing, where these are many.
-    """
+    """Yield what is free, then the main detectors of all clusterings; with bounds where many labels are missing."""
+    missing = {id for id, part in parts_of(run).items() if part in MISSING} if partial else set()
     for name, column in _free_scores(run.answer_sets).items():
         yield Lead(name, "", auroc_by(column, name, audit), 0.0, _bounds(column, name, missing), column)
     for clustering, column in scores.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -55,24 +56,33 @@ def priced_columns(
         return {name: PricedScores(scores, round(prices[name].mean)) for name in detectors}, {}
     if budget < 0:
         raise ConfigError(f"--draws: expected a number of draws from 0 on, got {budget}")
-    sizes: dict[tuple[int, int], list[str]] = {}
-    left_out: dict[str, str] = {}
-    for name, detector in detectors.items():
-        affordable = affordable_answers(detector, n, m, budget)
-        if affordable is None:
-            left_out[name] = f"costs more than {budget} draws"
-        elif scorer.choice is not None and not affordable[0] and "clusters" in detector.needs:
-            left_out[name] = "a threshold is chosen with clean answers, which this detector does not pay for"
-        else:
-            # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
-            size = affordable if "clusters" in detector.needs else (affordable[0] or n, affordable[1])
-            sizes.setdefault(size, []).append(name)
+    sizes, left_out = _sizes(detectors, scorer, n, m, budget)
     columns: dict[str, PricedScores] = {}
     for (clean, noisy), names in sizes.items():
         prefixes = [truncated(answer_set, clean, noisy) for answer_set in answer_sets]
         scores = replace(scorer, detectors=tuple(names)).score(prefixes)
         columns |= {name: PricedScores(scores, detectors[name].draws(clean, noisy)) for name in names}
     return columns, left_out
+
+
+def _sizes(
+    detectors: Mapping[str, Detector], scorer: Scorer, n: int, m: int, budget: int
+) -> tuple[dict[tuple[int, int], list[str]], dict[str, str]]:
+    """Return the detectors that see as many clean and noisy answers, by these; and why others see none."""
+    sizes: dict[tuple[int, int], list[str]] = defaultdict(list)
+    left_out: dict[str, str] = {}
+    for name, detector in detectors.items():
+        affordable = affordable_answers(detector, n, m, budget)
+        clusters = "clusters" in detector.needs
+        if affordable is None:
+            left_out[name] = f"costs more than {budget} draws"
+        elif clusters and scorer.choice is not None and not affordable[0]:
+            left_out[name] = "a threshold is chosen with clean answers, which this detector does not pay for"
+        else:
+            # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
+            clean, noisy = affordable
+            sizes[clean if clusters or clean else n, noisy].append(name)
+    return sizes, left_out
 
 
 def affordable_answers(detector: Detector, n: int, m: int, budget: int) -> tuple[int, int] | None:

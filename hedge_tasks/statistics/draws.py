@@ -92,12 +92,8 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
     with_logprobs = [[a for a in answers if a.mean_logprob is not None and a.n_tokens is not None] for answers in draws]
     if not any(with_logprobs):
         return DrawsVerdict("not verifiable", "there are no log-probabilities")
-    zeros = all(a.mean_logprob == 0 for answers in with_logprobs for a in answers)
-    if zeros and any(len({a.text for a in answers}) > 1 for answers in with_logprobs):
-        return DrawsVerdict("contradicted", "all log-probabilities are 0, although the draws differ")
-    over = sum(_added_up(answers) > _MOST for answers in with_logprobs)
-    if over >= _FEWEST_OVER:
-        return DrawsVerdict("contradicted", f"in {over} documents different draws add up to more than 1")
+    if (reason := _impossible(with_logprobs)) is not None:
+        return DrawsVerdict("contradicted", reason)
     if decoding.get("restricted"):
         return DrawsVerdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
@@ -111,6 +107,15 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
             "not verifiable", f"only {count_of(len(documents), 'document')} with repeated draws and log-probabilities"
         )
     return _tested(documents, two_sided, alpha)
+
+
+def _impossible(draws: Sequence[Sequence[Answer]]) -> str | None:
+    """Why no sampling whatever gives these log-probabilities."""
+    zeros = all(a.mean_logprob == 0 for answers in draws for a in answers)
+    if zeros and any(len({a.text for a in answers}) > 1 for answers in draws):
+        return "all log-probabilities are 0, although the draws differ"
+    over = sum(_added_up(answers) > _MOST for answers in draws)
+    return f"in {over} documents different draws add up to more than 1" if over >= _FEWEST_OVER else None
 
 
 def _added_up(draws: Sequence[Answer]) -> float:
@@ -161,13 +166,23 @@ def _paths(draws: Sequence[Answer], apart: float) -> list[Hashable]:
     ]
 
 
-def _of_few(differ: int, unlike: float, *, two_sided: bool) -> float:
-    """The p-value of so many documents with different draws; Poisson's tails are wider than those of such a count."""
+def _of_few(documents: Sequence[_Document], *, two_sided: bool) -> tuple[float, str] | None:
+    """Return the p-value of a count, and why a t-test says nothing, where repeats or differences are rare."""
     from scipy.special import pdtr, pdtrc
 
+    pairs = sum(d.pairs for d in documents)
+    if pairs < FEWEST_REPEATS:
+        # Repeats of one document come together: documents with a repeat are counted, at most so many as pairs.
+        some = sum(d.repeats > 0 for d in documents)
+        return float(pdtrc(some - 1, pairs)) if some else 1.0, "answers hardly ever repeat"
+    unlike, differ = sum(d.unlike for d in documents), sum(d.differ for d in documents)
+    if unlike >= min(FEWEST_UNLIKE, len(documents) / 2):
+        return None
+    # Poisson's tails are wider than those of such a count.
     fewer = float(pdtr(differ, unlike))
     upper_tail = float(pdtrc(differ - 1, unlike)) if differ else 1.0
-    return min(2 * min(fewer, upper_tail), 1.0) if two_sided else fewer
+    p_value = min(2 * min(fewer, upper_tail), 1.0) if two_sided else fewer
+    return p_value, "the model is nearly certain of every answer"
 
 
 def _counted(draws: Sequence[Answer], apart: float, *, with_end: bool) -> _Document | None:
@@ -197,30 +212,19 @@ def _counted(draws: Sequence[Answer], apart: float, *, with_end: bool) -> _Docum
 def _tested(documents: Sequence[_Document], two_sided: bool, alpha: float) -> DrawsVerdict:
     n = len(documents)
     repeats, expected = (float(np.mean([getattr(d, name) for d in documents])) for name in ("repeats", "expected"))
-    settings = {"documents": n, "repeats": repeats, "expected": expected, "two_sided": two_sided}
-    pairs = sum(d.pairs for d in documents)
-    if pairs < FEWEST_REPEATS:
-        from scipy.special import pdtrc
-
-        # Repeats of one document come together: documents with a repeat are counted, at most so many as pairs.
-        some = sum(d.repeats > 0 for d in documents)
-        p_value = float(pdtrc(some - 1, pairs)) if some else 1.0
+    settings: dict[str, Any] = {"documents": n, "repeats": repeats, "expected": expected, "two_sided": two_sided}
+    if (few := _of_few(documents, two_sided=two_sided)) is not None:
+        p_value, reason = few
         if p_value < alpha:
-            return DrawsVerdict("contradicted", p_value=p_value, **settings)  # type: ignore[arg-type]
-        return DrawsVerdict("not verifiable", "answers hardly ever repeat", **settings)  # type: ignore[arg-type]
-    unlike, differ = sum(d.unlike for d in documents), sum(d.differ for d in documents)
-    if unlike < min(FEWEST_UNLIKE, n / 2):
-        p_value = _of_few(differ, unlike, two_sided=two_sided)
-        if p_value < alpha:
-            return DrawsVerdict("contradicted", p_value=p_value, **settings)  # type: ignore[arg-type]
-        return DrawsVerdict("not verifiable", "the model is nearly certain of every answer", **settings)  # type: ignore[arg-type]
+            return DrawsVerdict("contradicted", p_value=p_value, **settings)
+        return DrawsVerdict("not verifiable", reason, **settings)
     # Without the end token p is that of all texts that begin so: too few have to be too few of these.
     upper_bound = not two_sided and repeats < expected
     deviations = np.array([(d.begun if upper_bound else d.repeats) - d.expected for d in documents])
     # Deviations that agree by chance, as where nothing repeats, say nothing of their error.
     variance = max(float(deviations.var(ddof=1)), float(np.mean([d.variance for d in documents])))
     if variance == 0:
-        return DrawsVerdict("not verifiable", "the model is certain of every answer", **settings)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "the model is certain of every answer", **settings)
     stderr = math.sqrt(variance / n)
     t = float(deviations.mean()) / stderr
     if upper_bound:

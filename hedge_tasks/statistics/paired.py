@@ -207,7 +207,7 @@ def compare_within(
     codes = codes_of(strata, len(y), "strata")
     units = None if groups is None else codes_of(groups, len(y), "groups")
     name = f"{'DeLong' if units is None else JACKKNIFE} within strata"
-    if np.isnan(x_a).any() or np.isnan(x_b).any() or np.isnan(y).any():
+    if np.isnan([x_a, x_b, y]).any():
         return Comparison.undefined(0, name, "a score or label is missing (NaN)")
     positive = y == 1
     sizes = np.stack([np.bincount(codes[chosen], minlength=len(y)) for chosen in (positive, ~positive)])

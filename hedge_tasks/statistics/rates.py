@@ -140,11 +140,7 @@ def compare_rates(
         (0.5, 0.21875)
     """
     check_confidence(confidence)
-    a, b = (np.asarray(values, dtype=np.float64) for values in (values_a, values_b))
-    if a.shape != b.shape or a.ndim != 1:
-        raise ValueError(f"need two lists of one length, got shapes {a.shape} and {b.shape}")
-    if not (np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all()):
-        raise ValueError("values must be 0 or 1")
+    a, b = _outcomes(values_a, values_b)
     mean = None if groups is None else estimate_mean(a - b, groups, confidence=confidence)
     name = "McNemar's exact test" if mean is None else "paired t-test between groups"
     n = len(a)
@@ -166,6 +162,15 @@ def compare_rates(
     deviations = at_first(np.bincount(codes, a - b - difference).astype(np.float64), codes)
     interval = (max(-1.0, low), min(1.0, high))
     return Comparison(*shares, difference, mean.stderr, interval, p_value, n, name, deviations=deviations)
+
+
+def _outcomes(values_a: npt.ArrayLike, values_b: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    a, b = (np.asarray(values, dtype=np.float64) for values in (values_a, values_b))
+    if a.shape != b.shape or a.ndim != 1:
+        raise ValueError(f"need two lists of one length, got shapes {a.shape} and {b.shape}")
+    if not np.isin([a, b], (0, 1)).all():
+        raise ValueError("values must be 0 or 1")
+    return a, b
 
 
 def _discordant(a: FloatArray, b: FloatArray, confidence: float) -> tuple[float, Interval, float]:

@@ -172,12 +172,14 @@ def estimate_auroc(
     if inflation > 1:
         least = wilson(value, min(units) / inflation, confidence)
         interval = (max(interval[0], least[0]), min(interval[1], least[1]))
-    described = f"{JACKKNIFE if codes is not None else 'DeLong'}, {'Newcombe' if few else 'logit'} interval"
-    if extra_stderr:
-        described += f", with {FOUR_DIGITS(extra_stderr)} for the choice of the threshold"
-    if inflation > 1:
-        described += f", variance times {ONE_DIGIT(inflation)} for the fitting"
-    return Number(value, stderr, interval, method=described, **counts)
+    method = f"{'DeLong' if codes is None else JACKKNIFE}, {'Newcombe' if few else 'logit'} interval"
+    return Number(value, stderr, interval, method=method + _widened(extra_stderr, inflation), **counts)
+
+
+def _widened(extra_stderr: float, inflation: float) -> str:
+    """Say what an interval allows for beside these scores."""
+    extra = f", with {FOUR_DIGITS(extra_stderr)} for the choice of the threshold" if extra_stderr else ""
+    return extra + (f", variance times {ONE_DIGIT(inflation)} for the fitting" if inflation > 1 else "")
 
 
 def newcombe_interval(

@@ -8,6 +8,7 @@ zeros, a resample one with counts.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,6 +102,20 @@ def plateau(areas: FloatArray) -> IntArray:
     return middle
 
 
+def _chosen(grid: Grid, times: FloatArray, fold: IntArray, folds: int) -> IntArray | None:
+    """Return each document's place on the grid, chosen from the folds it is not in; None where one lacks a class.
+
+    Args:
+        times: how often each document counts, shape `(n,)`.
+        fold: of each document in each split, shape `(repeats, n)`.
+    """
+    areas = grid.areas((times * (fold[:, None, :] != np.arange(folds)[:, None])).reshape(-1, len(times)))
+    if np.isnan(areas).any():
+        return None
+    places = np.take_along_axis(plateau(areas).reshape(len(fold), folds), fold, axis=1)
+    return np.median(places, axis=0).astype(np.int64)
+
+
 def choice_errors(
     profiles: Sequence[DocumentProfile],
     thresholds: FloatArray,
@@ -134,22 +149,18 @@ def choice_errors(
     units = np.unique([p.group if p.group is not None else f"\0{p.id}" for p in profiles], return_inverse=True)[1]
     n_units = int(units.max()) + 1
     rng = np.random.default_rng(seed)
-    rechosen: dict[str, list[float]] = {name: [] for name in names}
-    unchanged: dict[str, list[float]] = {name: [] for name in names}
+    rechosen: dict[str, list[float]] = defaultdict(list)
+    unchanged: dict[str, list[float]] = defaultdict(list)
     for _ in range(RESAMPLES):
         times = rng.multinomial(n_units, np.full(n_units, 1 / n_units))[units].astype(np.float64)
         fold = np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])
-        areas = grid.areas((times * (fold[:, None, :] != np.arange(folds)[:, None])).reshape(-1, len(profiles)))
-        if np.isnan(areas).any():  # without both classes in every fold nothing is chosen
+        chosen = _chosen(grid, times, fold, folds)
+        if chosen is None:
             continue
-        places = np.take_along_axis(plateau(areas).reshape(repeats, folds), fold, axis=1)
-        chosen = np.median(places, axis=0).astype(np.int64)
         for name in names:
-            for values, scores in (
-                (rechosen[name], tables[name].scores[chosen, documents]),
-                (unchanged[name], fixed[name]),
-            ):
-                values += weighted_areas(scores, grid.positive, times[None]).tolist()
+            again = tables[name].scores[chosen, documents]
+            rechosen[name] += weighted_areas(again, grid.positive, times[None]).tolist()
+            unchanged[name] += weighted_areas(fixed[name], grid.positive, times[None]).tolist()
     if len(rechosen[target]) < 2:
         return {}
     added = {name: float(np.var(rechosen[name], ddof=1) - np.var(unchanged[name], ddof=1)) for name in names}

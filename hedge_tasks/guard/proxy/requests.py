@@ -118,14 +118,7 @@ def read_request(
     Raises:
         RefusedRequest: it is none that can be judged here; says which field is wrong and what would be right.
     """
-    try:
-        body = outside.parse_json(content, "the request", constants=False)
-        if not isinstance(body, dict):
-            raise RefusedRequest("the request is no JSON object")
-        _check_fields(body, model, plan)
-        read = _Body.read(body)
-    except DataError as error:
-        raise RefusedRequest(str(error), param=re.split(r"\W", str(error), maxsplit=1)[0]) from None
+    read = _read_body(content, model, plan)
     system = "\n".join(text for message in read.messages if message.role != "user" for text in message.texts())
     if system and system != (prompt.system or ""):
         raise _cannot_judge("messages", "another system prompt than the calibrated one; leave it out")
@@ -140,6 +133,17 @@ def read_request(
         raise RefusedRequest("messages: there is no question", param="messages")
     pictures = tuple(_picture(address, settings.most_pixels) for address in addresses)
     return PolicyQuestion(texts[0], pictures, read.seed, bool(read.stream))
+
+
+def _read_body(content: bytes, model: str, plan: SamplingPlan) -> _Body:
+    try:
+        body = outside.parse_json(content, "the request", constants=False)
+        if not isinstance(body, dict):
+            raise RefusedRequest("the request is no JSON object")
+        _check_fields(body, model, plan)
+        return _Body.read(body)
+    except DataError as error:
+        raise RefusedRequest(str(error), param=re.split(r"\W", str(error), maxsplit=1)[0]) from None
 
 
 def _cannot_judge(name: str, why: str) -> RefusedRequest:
