@@ -160,8 +160,8 @@ def test_links_to_files_become_downloads_and_a_broken_one_an_error(build: Module
     said = build.with_known_links("[a](docs/guard.md#x) [b](pyproject.toml) [c](docs) [d](tasks)", readme, tmp_path)
     assert said == "[a](docs/guard.md#x) [b](pyproject.toml) c [d](tasks/README.md)"
     assert (tmp_path / "pyproject.toml").is_file()
-    notebook = build.with_known_links("[e](docs/notebooks/own_data.md)", readme, tmp_path)
-    assert notebook == "[e](docs/notebooks/own_data.ipynb)"
+    notebook = build.with_known_links("[e](docs/notebooks/own_answers.md)", readme, tmp_path)
+    assert notebook == "[e](docs/notebooks/own_answers.ipynb)"
     fenced = "```\n[x](nowhere.md)\n```\n"
     assert build.with_known_links(fenced, readme, tmp_path) == fenced
     with pytest.raises(FileNotFoundError, match=r"README.md: nowhere.md is not there"):
@@ -204,11 +204,18 @@ def test_a_notebook_is_run_and_one_that_fails_ends_the_build(notebooks: ModuleTy
         notebooks.put(NOTEBOOK % 3, tmp_path / "b.ipynb", download, dict(os.environ))
 
 
+def test_the_notebook_for_colab_has_the_cells_that_are_run_here(notebooks: ModuleType) -> None:
+    page, colab = (REPOSITORY / "docs" / "notebooks" / f"{notebooks.FOR_COLAB}.{ending}" for ending in ("md", "ipynb"))
+    title, install, *cells = notebooks.nbformat.read(colab, 4).cells
+    assert "pip install" in install.source
+    shown = notebooks.for_readers(notebooks.as_notebook(page.read_text("utf-8"))).cells
+    assert [(cell.cell_type, cell.source) for cell in (title, *cells)] == [(c.cell_type, c.source) for c in shown]
+
+
 def test_there_is_a_notebook_for_each_door_and_it_was_run(pages: dict[Path, Page], site: Path) -> None:
     for name, shows in (
         ("own_answers", "radflag_auroc_interval"),
         ("own_endpoint", "stay the same on a blank picture"),
-        ("own_data", "label 1, reason wrong-type"),
         ("comparing_detectors", "sampling adds nothing here"),
         ("reading_a_report", "draws against their log-probabilities"),
     ):
