@@ -140,7 +140,7 @@ def price(detector: Detector, nothing: str = "none beyond the baseline answer") 
 def _measured(cells: Sequence[str] | None) -> str:
     if cells is None:
         return "not in the :doc:`table </docs/detectors>`"
-    rank, _, _, draws, mmbench, _, oodcv, *_ = cells
+    rank, _, draws, mmbench, _, oodcv, *_ = cells
     found = f"AUROC {mmbench} on MMBench, {oodcv} on OODCV at {draws} draws; mean rank {rank}"
     return f"{found} (:doc:`table </docs/detectors>`)"
 
@@ -158,7 +158,7 @@ def measured_table(text: str) -> dict[str, list[str]]:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "| `" in line]
     if not rows:
         raise ValueError(f"docs/detectors.md has no table under {_TABLE!r}")
-    return {name: cells for cells in rows for name in re.findall(r"`([a-z0-9_]+)`", cells[2])}
+    return {name: cells for cells in rows for name in re.findall(r"`([a-z0-9_]+)`", cells[1])}
 
 
 def with_measured(text: str, table_text: str) -> str:
@@ -168,7 +168,7 @@ def with_measured(text: str, table_text: str) -> str:
         KeyError: the table has no such detector.
     """
     measured = measured_table(table_text)
-    return re.sub(r"<auroc (\w+)>", lambda match: f"{measured[match[1]][4]} and {measured[match[1]][6]}", text)
+    return re.sub(r"<auroc (\w+)>", lambda match: f"{measured[match[1]][3]} and {measured[match[1]][5]}", text)
 
 
 # --- judges, clusterings, perturbations, adapters ---------------------------------------------------------------------
