@@ -14,11 +14,12 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
+from itertools import permutations, product
 from typing import Any
 
 import torch
-from clustering_nli import make_answers
 from sampling import ALL_OWNERS, N, qwen_case
+from streamed_scores import FINDINGS, FRAMES, PLACES
 from transformers import AutoTokenizer, DebertaV2Config, DebertaV2ForSequenceClassification, GenerationConfig
 
 from hedge_tasks.clustering.nli_model import NliModel, pairs_a_pass
@@ -108,8 +109,8 @@ def nli(device: str, small: bool) -> None:
         label2id={relation: i for i, relation in enumerate(relations)},
     )
     model = DebertaV2ForSequenceClassification(config).to(device, torch.float32 if small else torch.float16).eval()
-    sets = make_answers(451, N).sets
-    pairs = sorted({(a, b) for answers in sets for a in answers for b in answers if a != b})[: 200 if small else None]
+    texts = [frame.format(finding, place) for frame, finding, place in product(FRAMES, FINDINGS, PLACES)]
+    pairs = list(permutations(texts, 2))[: 200 if small else None]
     classifier = NliModel(model, tokenizer)
     for size in dict.fromkeys((256, pairs_a_pass(device))):
         took = seconds(lambda s=size: list(classifier.predict(pairs, batch_size=s)), device, 1)  # type: ignore[misc]

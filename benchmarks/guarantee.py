@@ -1,6 +1,6 @@
 """How often a promised risk is broken, and how much is let through: many splits into calibration and truth.
 
-    python benchmarks/guarantee.py RUN... [--triviaqa FILE] [--detectors radflag,msp] [--risks 0.05,0.1,0.2]
+    python benchmarks/guarantee.py RUN... [--detectors radflag,msp] [--risks 0.05,0.1,0.2]
     python benchmarks/guarantee.py --cells                 # made-up documents: errors depend on the sizes of groups
     python benchmarks/guarantee.py --from FILE...          # the tables of --json files
 
@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from real_answers import triviaqa
 
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.guard.seen import columns
@@ -325,14 +324,11 @@ def runs_of(arguments: argparse.Namespace) -> Iterator[tuple[Run, Scorer]]:
     for path in arguments.runs:
         for run in load_runs(path, trust=True):
             yield run, scorer_of(run, arguments.filter)
-    if arguments.triviaqa is not None:
-        yield triviaqa(arguments.triviaqa), Scorer.build("embed", "embed")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN")
-    parser.add_argument("--triviaqa", type=Path, metavar="FILE", help="real answers, labelled by the rule judge")
     parser.add_argument("--cells", action="store_true", help="made-up documents in groups")
     parser.add_argument("--detectors", default="msp,radflag,radflag~0.01,discrete_se,se,n_clusters")
     parser.add_argument("--filter", help="clustering filter of the runs (default: their first)")

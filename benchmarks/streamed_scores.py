@@ -12,21 +12,35 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import random
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from scale import fill, made_up
+import numpy as np
 
 from hedge_tasks.clustering import EmbeddingClustering, ExactClustering
 from hedge_tasks.detectors.pipeline import summarise
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.runs.parts import score_parts
+from hedge_tasks.sampling import Answer, SamplingPlan
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.segments import home
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
+
+_AT_ONCE = 64  # documents a write
+
+FINDINGS = ("a small pleural effusion", "an enlarged heart", "no abnormality", "a fracture of the rib", "a nodule")
+PLACES = ("on the left side", "on the right side", "in the upper lobe", "in the lower lobe")
+FRAMES = ("There is {} {}.", "The image shows {} {}.", "{} {} can be seen.")
 
 
 def main() -> None:
@@ -91,6 +105,61 @@ def scored(store: Path, backend: str, how: str) -> dict[str, Any]:
         "n": len(scores),
         "SE": [auroc.value, auroc.stderr],
     }
+
+
+def fill(folder: Path, questions: range, n: int) -> None:
+    """A store as a run leaves it: a definition, its documents, and all their draws."""
+    plan = SamplingPlan(n=n)
+    definition = Definition.of("benchmark", "scale", load_prompt("plain/question"), plan)
+    dice = random.Random(questions.start)
+    documents = [document(i, definition, n) for i in questions]
+    with AnswerStore(folder, lazy=True) as store:  # as a run does
+        store.put_documents([definition], documents)
+        for start in range(0, len(documents), _AT_ONCE):
+            some = documents[start : start + _AT_ONCE]
+            store.put([record for each in some for record in records(each, definition, plan, dice)])
+
+
+def document(i: int, definition: Definition, n: int) -> StoredDocument:
+    reference = f"{FINDINGS[i % len(FINDINGS)]} {PLACES[i % len(PLACES)]}"
+    facts = {"group": f"image-{i // 3}", "question_type": ("open", "closed")[i % 2]}
+    question = "What abnormality is visible in this image?"
+    return StoredDocument(
+        definition=definition.id,
+        key=f"{i:040x}",
+        id=f"q{i}",
+        question=question,
+        reference=reference,
+        **facts,
+        n=n,
+        n_noisy=n,
+    )
+
+
+def records(
+    asked: StoredDocument, definition: Definition, plan: SamplingPlan, dice: random.Random
+) -> list[FinishedDraw]:
+    """Paraphrases around a few meanings, more of them for a question that is hard."""
+    meanings = 1 + dice.randrange(4)
+
+    def answer() -> Answer:
+        meaning = dice.randrange(meanings)
+        text = dice.choice(FRAMES).format(FINDINGS[(meaning + dice.randrange(2)) % 5], PLACES[meaning])
+        return Answer(text, -round(dice.expovariate(2), 5), 4 + len(text) // 5)
+
+    draws = plan.draws(asked.key)
+    keys, of = [definition.key(asked.key, asked.question, draw) for draw in draws], home(asked.key)
+    return [FinishedDraw(k, answer(), asked.id, d.condition, d.index, of) for k, d in zip(keys, draws, strict=True)]
+
+
+def made_up(texts: Sequence[str]) -> Any:
+    """A vector a text: its own, and that of its words."""
+    vectors = np.stack([sum((_word(word) for word in text.split()), start=np.zeros(384)) for text in texts])
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _word(word: str) -> Any:
+    return np.random.default_rng(zlib.crc32(word.encode())).normal(size=384)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """hedge_vllm: vLLM's offline engine, with a seed a draw and log-probabilities of the raw distribution.
 
-See hedge_vllm.md beside this file for what was run and what was not.
+See README.md beside this file for what was run and what was not.
 """
 
 from __future__ import annotations

@@ -25,10 +25,9 @@ SMALL = {
 """Options of a case of a few seconds, and less where little is drawn."""
 
 NEEDS = {
-    "a model": "gpu claims clustering_nli real_answers sampling threshold_stability",
-    "an engine or Ray": "engines ray_cost",
+    "a model": "gpu claims sampling",
     "data that is not in the repository": "rule_judge vlm_options",
-    "a finished run, or minutes": "mitigations equal_numbers finished_run large_store scale streamed_scores",
+    "a finished run, or minutes": "mitigations finished_run streamed_scores",
 }
 """Why the others have none."""
 

@@ -160,8 +160,8 @@ def test_links_to_files_become_downloads_and_a_broken_one_an_error(build: Module
     said = build.with_known_links("[a](docs/guard.md#x) [b](pyproject.toml) [c](docs) [d](tasks)", readme, tmp_path)
     assert said == "[a](docs/guard.md#x) [b](pyproject.toml) c [d](tasks/README.md)"
     assert (tmp_path / "pyproject.toml").is_file()
-    notebook = build.with_known_links("[e](docs/notebooks/own_data.md)", readme, tmp_path)
-    assert notebook == "[e](docs/notebooks/own_data.ipynb)"
+    notebook = build.with_known_links("[e](docs/notebooks/own_answers.md)", readme, tmp_path)
+    assert notebook == "[e](docs/notebooks/own_answers.ipynb)"
     fenced = "```\n[x](nowhere.md)\n```\n"
     assert build.with_known_links(fenced, readme, tmp_path) == fenced
     with pytest.raises(FileNotFoundError, match=r"README.md: nowhere.md is not there"):
@@ -204,12 +204,18 @@ def test_a_notebook_is_run_and_one_that_fails_ends_the_build(notebooks: ModuleTy
         notebooks.put(NOTEBOOK % 3, tmp_path / "b.ipynb", download, dict(os.environ))
 
 
+def test_the_notebook_for_colab_has_the_cells_that_are_run_here(notebooks: ModuleType) -> None:
+    page, colab = (REPOSITORY / "docs" / "notebooks" / f"{notebooks.FOR_COLAB}.{ending}" for ending in ("md", "ipynb"))
+    title, install, *cells = notebooks.nbformat.read(colab, 4).cells
+    assert "pip install" in install.source
+    shown = notebooks.for_readers(notebooks.as_notebook(page.read_text("utf-8"))).cells
+    assert [(cell.cell_type, cell.source) for cell in (title, *cells)] == [(c.cell_type, c.source) for c in shown]
+
+
 def test_there_is_a_notebook_for_each_door_and_it_was_run(pages: dict[Path, Page], site: Path) -> None:
     for name, shows in (
         ("own_answers", "radflag_auroc_interval"),
         ("own_endpoint", "stay the same on a blank picture"),
-        ("own_data", "label 1, reason wrong-type"),
-        ("comparing_detectors", "sampling adds nothing here"),
         ("reading_a_report", "draws against their log-probabilities"),
     ):
         page = pages[site / "docs" / "notebooks" / f"{name}.html"]
@@ -220,11 +226,8 @@ def test_there_is_a_notebook_for_each_door_and_it_was_run(pages: dict[Path, Page
 
 
 def test_numbers_of_the_advice_are_those_of_the_table(generated: ModuleType) -> None:
-    rows = "| 1 | i | `msp`, `nll` | {} | 0.{} | i | 0.{} | i |  |  |\n"
-    table = (
-        "## Leaderboard at 10 draws\n" + rows.format(10, 800, 700) + "\n## At 30 draws\n" + rows.format(30, 850, 705)
-    )
-    assert generated.with_measured("<auroc nll>, <gain msp>, <b>", table) == "0.800 and 0.700, 0.050 and 0.005, <b>"
+    table = "## Leaderboard at 10 draws\n| 1 | `msp`, `nll` | 10 | 0.800 | i | 0.700 | i |  |  |\n"
+    assert generated.with_measured("<auroc nll>, <b>", table) == "0.800 and 0.700, <b>"
     with pytest.raises(KeyError):
         generated.with_measured("<auroc se>", table)
     with pytest.raises(ValueError, match="no table"):

@@ -140,44 +140,35 @@ def price(detector: Detector, nothing: str = "none beyond the baseline answer") 
 def _measured(cells: Sequence[str] | None) -> str:
     if cells is None:
         return "not in the :doc:`table </docs/detectors>`"
-    rank, _, _, draws, mmbench, _, oodcv, *_ = cells
+    rank, _, draws, mmbench, _, oodcv, *_ = cells
     found = f"AUROC {mmbench} on MMBench, {oodcv} on OODCV at {draws} draws; mean rank {rank}"
     return f"{found} (:doc:`table </docs/detectors>`)"
 
 
-def measured_table(text: str, title: str = "Leaderboard at 10 draws") -> dict[str, list[str]]:
-    """Detector -> cells of its row in a table of docs/detectors.md.
+_TABLE = "Leaderboard at 10 draws"
 
-    Args:
-        text: of that file.
-        title: of the table's section.
+
+def measured_table(text: str) -> dict[str, list[str]]:
+    """Detector -> cells of its row in the table of docs/detectors.md, whose text is given.
 
     Raises:
         ValueError: there is no such table.
     """
-    section = text.partition(f"## {title}\n")[2].split("\n## ", 1)[0]
+    section = text.partition(f"## {_TABLE}\n")[2].split("\n## ", 1)[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "| `" in line]
     if not rows:
-        raise ValueError(f"docs/detectors.md has no table under {title!r}")
-    return {name: cells for cells in rows for name in re.findall(r"`([a-z0-9_]+)`", cells[2])}
+        raise ValueError(f"docs/detectors.md has no table under {_TABLE!r}")
+    return {name: cells for cells in rows for name in re.findall(r"`([a-z0-9_]+)`", cells[1])}
 
 
 def with_measured(text: str, table_text: str) -> str:
-    """A text with numbers in the place of `<auroc NAME>` (at 10 draws) and `<gain NAME>` (from 10 to 30 draws).
-
-    On MMBench and OODCV, as "0.823 and 0.696".
+    """A text with AUROCs on MMBench and OODCV, as "0.823 and 0.696", in the place of `<auroc NAME>`.
 
     Raises:
-        KeyError: the tables have no such detector.
+        KeyError: the table has no such detector.
     """
-    ten, thirty = measured_table(table_text), measured_table(table_text, "At 30 draws")
-
-    def numbers(match: re.Match[str]) -> str:
-        kind, name = match.groups()
-        pairs = [(float(ten[name][i]), float(thirty[name][i])) for i in (4, 6)]
-        return " and ".join(f"{after - before if kind == 'gain' else before:.3f}" for before, after in pairs)
-
-    return re.sub(r"<(auroc|gain) (\w+)>", numbers, text)
+    measured = measured_table(table_text)
+    return re.sub(r"<auroc (\w+)>", lambda match: f"{measured[match[1]][3]} and {measured[match[1]][5]}", text)
 
 
 # --- judges, clusterings, perturbations, adapters ---------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Notebooks: kept as Markdown, run as the site is built, and offered as .ipynb to whoever wants to run them."""
+"""Notebooks: kept as Markdown, run as the site is built, and offered as .ipynb to whoever wants to run them.
+
+`python docs/site/notebooks.py` writes the one for Colab, which installs the package first, beside its page.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,10 @@ SECONDS = 600
 
 CHECK = "remove-cell"
 """Tag of cells that check what the text says; they are run and not shown."""
+
+FOR_COLAB = "safe_to_show"
+
+INSTALL = "%pip install --quiet 'hedge-tasks[offline] @ git+REPOSITORY@v0.1.0'  # REPOSITORY: where you found this"
 
 
 class NotebookFailed(Exception):
@@ -49,6 +56,13 @@ def for_readers(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Without the cells that check the text."""
     shown = notebook.copy()
     shown.cells = [cell for cell in notebook.cells if CHECK not in cell.metadata.get("tags", [])]
+    return shown
+
+
+def for_colab(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """For readers who start on a machine without the package."""
+    shown = for_readers(notebook)
+    shown.cells.insert(1, nbformat.v4.new_code_cell(INSTALL, id="install"))
     return shown
 
 
@@ -94,3 +108,8 @@ def put(text: str, path: Path, download: Path, environment: Mapping[str, str] | 
 def write(notebook: nbformat.NotebookNode, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)
+
+
+if __name__ == "__main__":
+    page = Path(__file__).resolve().parents[1] / "notebooks" / f"{FOR_COLAB}.md"
+    write(for_colab(as_notebook(page.read_text("utf-8"))), page.with_suffix(".ipynb"))
