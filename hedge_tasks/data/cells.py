@@ -16,6 +16,7 @@ _LABELS = {
     **dict.fromkeys(("1", "hallucinated", "hallucination", "not supported", "unsupported"), 1),
     **dict.fromkeys(("0", "supported", "not hallucinated", "no hallucination"), 0),
 }
+_TRUTH = {"true": 1, "false": 0}
 _WHOLE = re.compile(r"([0-9]{1,3})\.0+")
 _SIDE_BY_SIDE = re.compile(r"""(['"])\s+(['"])""")
 """Texts as NumPy prints them, `['yes' 'yep']`, which Python would read as one."""
@@ -85,11 +86,21 @@ def as_list(value: object) -> list[Any] | None:
     return items if isinstance(items, list) else None
 
 
-_EXPECTED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"
+def lines(value: object) -> str:
+    """The texts in a cell that holds one or a list of them, one a line."""
+    items = as_list(value)
+    return "\n".join(text(item) for item in ([value] if items is None else items))
 
 
-def label(value: object, where: str) -> int | None:
+_HALLUCINATED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"
+_RIGHT = "expected true or 1 where the answer is right, false or 0 where it is not, or nothing"
+
+
+def label(value: object, where: str, *, right: bool | None = None) -> int | None:
     """1 for 1, "hallucinated" and their like; 0 for 0, "supported", ...; None where there is none.
+
+    Args:
+        right: what true and 1 say, where true and false are labels: that the answer is right, or hallucinated.
 
     Raises:
         DataError: it is something else. NaN is: what a computation could not tell is not what nobody has judged.
@@ -100,9 +111,11 @@ def label(value: object, where: str) -> int | None:
         return None
     plain = without_decimals(value)
     words = " ".join(re.findall(r"\w+", str(plain).replace("_", " ").casefold()))
-    if words not in _LABELS or not isinstance(plain, (str, int)) or str(plain).strip().startswith("-"):
-        raise DataError(f"{where} is {shown(value)}; {_EXPECTED}")
-    return _LABELS[words]
+    is_label = isinstance(plain, (str, int)) and not str(plain).strip().startswith("-")
+    known = {"1": 1, "0": 0, **_TRUTH} if right else {**_LABELS, **({} if right is None else _TRUTH)}
+    if words not in known or not is_label:
+        raise DataError(f"{where} is {shown(value)}; {_RIGHT if right else _HALLUCINATED}")
+    return 1 - known[words] if right else known[words]
 
 
 def without_decimals(value: object) -> object:

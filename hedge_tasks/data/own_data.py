@@ -147,8 +147,8 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path
     declared, shown_there = list[str | None](), list[str | None]()
 
     def rows() -> Iterator[Mapping[str, Any]]:
-        for row, values in enumerate(
-            progress(table.rows(roles.used()), total=table.n_rows, name="Reading", unit="row")
+        for row, (_, values) in enumerate(
+            progress(table.rows(roles.named()), total=table.n_rows, name="Reading", unit="row")
         ):
             try:
                 texts = texts_of(values, roles)
