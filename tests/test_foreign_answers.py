@@ -189,7 +189,7 @@ def test_labels_of_a_scorer_stay_and_what_declines_has_none(tmp_path: Path) -> N
     read = labelled(samples, tmp_path)
     run = run_from_answers("t", "m", read.answer_sets, "rule", given_by=read.judge)
     assert {a.id: a.label for a in run.answer_sets} == {"a": 0, "b": 1}
-    assert run.verdicts["b"]["judge"] == "inspect_ai: match 1"
+    assert run.verdicts["b"]["judge"] == "inspect_ai: scores.match 1"
     for sample in samples:
         if sample["id"] == "b":
             sample["output"]["choices"][0]["message"]["content"] = "I cannot tell from this picture."

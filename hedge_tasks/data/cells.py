@@ -53,14 +53,14 @@ def text(value: object, where: str = "") -> str:
     return clean(str(value)).strip()
 
 
-def required(value: object, where: str) -> str:
+def required(value: object, where: str = "") -> str:
     """Return the text of a cell that must not be empty, such as an id.
 
     Raises:
         DataError: there is nothing, or no text.
     """
     if isinstance(value, bool) or not (name := text(value, where)):
-        raise DataError(f"{where}: expected a text, got {shown(value)}")
+        raise DataError(f"{where}: expected a text, got {shown(value)}".removeprefix(": "))
     return name
 
 

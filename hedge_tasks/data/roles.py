@@ -25,7 +25,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "prompt", "query", "instruction", "input"),
     "answer": ("answer", "answers", "reference", "ground_truth", "target"),
     "reply": ("response", "prediction", "generation", "completion", "output"),
-    "image": ("image", "images", "image_path", "image_name", "file_name", "image_id", "img_id"),
+    "image": ("image", "images", "image_path", "image_name", "img_name", "file_name", "image_id", "img_id"),
     "id": ("id", "question_id", "qid", "index", "doc_id"),
     "group": ("group", "patient_id", "study_id", "image_id", "img_id"),
     "question_type": ("question_type", "category", "answer_type"),
@@ -219,7 +219,7 @@ def _are_lists(table: StoredTable, answer: str) -> bool:
 
 
 def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
-    """The columns with pictures: the user's, else the first of an obvious name.
+    """The columns with pictures: the user's, else the first of an obvious name whose first picture can be had.
 
     Raises:
         ConfigError: other columns hold pictures, there are pictures beside the table that no column names, or those
@@ -227,10 +227,16 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     """
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
-    for column in obvious(table, "image")[:1]:
-        first = table.filled(column, 1)
-        _check_file(f"{table.name}: the column {column!r}", first, files)
-        return (column,) if first else ()
+    named = [column for column in obvious(table, "image") if table.filled(column, 1)]
+    for column in named:
+        if _can_be_had(table.filled(column, 1)[0], files):
+            return (column,)
+    if named:
+        first = shown(table.filled(named[0], 1)[0])
+        raise ConfigError(
+            f"{table.name}: the column {named[0]!r} ({first}) names pictures that are not in {files.folder}. Say "
+            "--images FOLDER, or --image none for a task that shows nothing"
+        )
     pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]
     if pictured or (table.in_folder and files.any()):
         options = " ".join(f"--image {column}" for column in pictured) or "--image COLUMN"
@@ -241,18 +247,9 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     return ()
 
 
-def _check_file(what: str, first: Sequence[Any], files: PictureFiles) -> None:
-    """Refuse a column whose first picture cannot be had.
-
-    Raises:
-        ConfigError: says which option answers that.
-    """
-    while first and isinstance(first[0], (list, tuple)):
-        first = first[0]
-    name = next(iter(first), None)
-    is_name = isinstance(name, int) or (isinstance(name, str) and not is_stored(name))
-    if is_name and not files.has(str(name)):
-        raise ConfigError(
-            f"{what} ({shown(name)}) names pictures that are not in {files.folder}. Say --images FOLDER, or --image "
-            "none for a task that shows nothing"
-        )
+def _can_be_had(value: Any, files: PictureFiles) -> bool:
+    """Whether a cell holds its picture, or the first one that it names is there."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    is_name = isinstance(value, int) or (isinstance(value, str) and not is_stored(value))
+    return not is_name or files.has(str(value))
