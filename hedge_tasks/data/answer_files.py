@@ -132,7 +132,10 @@ def _joined(read: Sequence[Documents], lost: Counter[str]) -> list[Row]:
             first, earlier = once.setdefault(str(row.get("id")), (where, row))
             if earlier != row:
                 shown = outside.shown(row.get("id"))
-                raise DataError(f"{where}: another row has the id {shown} and differs: {first}")
+                raise DataError(
+                    f"{where}: another row has the id {shown} and differs: {first}. All answers to a question stand in "
+                    "its row, in a list or a column each"
+                )
         for id, (where, row) in once.items():
             normal = (where, normal_row(row, where, lost))
             joined[id] = _join(joined[id], normal) if id in joined else normal

@@ -70,8 +70,8 @@ class ColumnSettings:
     def named(self) -> list[str]:
         """All columns that are named, each once."""
         values = [getattr(self, role.name) for role in fields(ColumnSettings) if role.name != "first_option"]
-        columns = [name for value in values for name in (value if isinstance(value, tuple) else (value,))]
-        return [name for name in dict.fromkeys(columns) if name not in (None, NONE)]
+        columns = [name for value in values for name in ((value,) if isinstance(value, str) else value or ())]
+        return [name for name in dict.fromkeys(columns) if name != NONE]
 
 
 @dataclass(frozen=True)
