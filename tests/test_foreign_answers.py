@@ -306,3 +306,12 @@ def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["rescore", told["file"], "--clustering", "exact", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
+
+
+def test_lines_without_ids_are_numbered_and_a_document_without_its_baseline_is_left_out(tmp_path: Path) -> None:
+    own = [{"baseline": "a", "clean": ["b"]}, {"baseline": "c", "clean": ["d"]}]
+    assert [a.id for a in read_answers([lines(tmp_path / "a.jsonl", own)]).answer_sets] == ["0", "1"]
+    rows = [{"prompt": "?", "response": r, "sampled_responses": ["x", "y"]} for r in ("a", "")]
+    read = read_answers([lines(tmp_path / "b.jsonl", rows)])
+    assert [a.texts for a in read.answer_sets] == [["a", "x", "y"]]
+    assert "lost: 1 requests that failed, such as '1'" in read.notes

@@ -94,23 +94,6 @@ def test_what_a_parquet_file_repeats_counts_in_full(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("empty.csv", "", "no rows"),
-        ("ragged.csv", "question,answer\na,b\nc\n", "ragged.csv:3: expected 2 columns"),
-        ("object.json", '{"a": 1}', "expected a JSON list of objects"),
-        ("not.parquet", "PAR1", "not readable as parquet"),
-        ("table.doc", "PK", "expected a file that ends in .csv"),
-        ("table.pkl", "PK", "a pickle runs code"),
-    ],
-)
-def test_a_file_that_cannot_be_read(fails: Callable[..., str], name: str, content: str, told: str) -> None:
-    Path(name).write_text(content, "utf-8", errors="surrogateescape")
-    assert told in fails("mine", name)
-
-
-@pytest.mark.slow
 def test_folders_without_a_table_or_with_two(fails: Callable[..., str]) -> None:
     assert "it holds no table. Put a CSV file into it" in fails("mine", "bilder")
     for name in ("a.csv", "b.jsonl"):

@@ -80,7 +80,10 @@ def sealed(*rows: dict[str, object], **header: object) -> str:
         (sealed(hedge_run=3), "x.jsonl:1: hedge_run: expected 2, got 3"),
         (sealed(settings=1), "x.jsonl:1: settings: expected an object, got 1"),
         (sealed({}), r"x.jsonl:2: baseline: missing"),
-        (answer_set(0).to_json() + '\n{"id": "q0", "answers": ["a"]}', "another row has the id 'q0' and differs: .*x.jsonl:1"),
+        (
+            answer_set(0).to_json() + '\n{"id": "q0", "answers": ["a"]}',
+            "another row has the id 'q0' and differs: .*x.jsonl:1",
+        ),
     ],
 )
 def test_what_is_no_run_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import io
 import json
 from collections.abc import Callable
@@ -157,6 +156,8 @@ def test_pictures_beside_a_table_that_names_none_are_asked_about(pictures: Path)
     csv = pictures / "t.csv"
     csv.write_text("image_id,question,answer\np0,a,b\np1,c,d\n")
     assert find_roles(read_table(pictures), ColumnSettings()).images == ("image_id",)
+    csv.write_text("image_name,img_id,question,answer\ngone.png,p0,a,b\ngone.png,p1,c,d\n")
+    assert find_roles(read_table(pictures), ColumnSettings()).images == ("img_id",)
     csv.write_text("question,answer\na,b\n")
     (pictures / "frame.parquet").unlink(missing_ok=True)
     with pytest.raises(ConfigError, match=r"there are pictures, and no column names them by its own name. Say --image"):
@@ -296,34 +297,6 @@ def test_a_spreadsheet_has_the_columns_of_its_header(tmp_path: Path) -> None:
     table = read_table(tmp_path / "t.xlsx")
     assert table.columns == ("question", "answer", "reason")
     assert next(iter(table.rows(None)))[1] == {"question": "a?", "answer": "yes", "reason": None}
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"info": {"year": 2026}, "data": [{"question": "a", "answer": "c"}, {"question": "b", "answer": "d"}]},
-        {"question": {"0": "a", "1": "b"}, "answer": {"0": "c", "1": "d"}},
-    ],
-    ids=["wrapped", "to_json"],
-)
-def test_json_in_other_forms(tmp_path: Path, value: Any) -> None:
-    (tmp_path / "t.json").write_text(json.dumps(value))
-    table = read_table(tmp_path / "t.json")
-    assert (list(table.values("question")), list(table.values("answer"))) == (["a", "b"], ["c", "d"])
-
-
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz"])
-def test_packed_tables_are_bounded(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "question,answer\na,b\n" if "csv" in name else '{"question": "a", "answer": "b"}\n'
-    (tmp_path / name).write_bytes(gzip.compress(text.encode()))
-    assert [*read_table(tmp_path / name).values("answer")] == ["b"]
-    monkeypatch.setattr("hedge_tasks.io.outside._UNPACKED", 1 << 20)
-    (tmp_path / name).write_bytes(gzip.compress(text.encode() + b" " * (2 << 20)))
-    with pytest.raises(DataError, match="larger than 1 MiB"):
-        read_table(tmp_path / name)
-    (tmp_path / name).write_bytes(gzip.compress(text.encode())[:-9])
-    with pytest.raises(DataError, match="cannot read"):
-        read_table(tmp_path / name)
 
 
 def of_split(split: str) -> Dataset:

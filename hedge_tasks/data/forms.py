@@ -115,8 +115,11 @@ def documents(
     for number, (where, row) in enumerate(rows):
         if row.get("filter") != rows[0][1].get("filter"):
             continue
-        fields = _document(row, columns, str(number), where)
-        fields |= _own_answers(row) if form is _OWN else _replies(row, columns, form, where, failed, fields["id"])
+        try:
+            fields = _document(row, columns, str(number), where)
+            fields |= _own_answers(row) if form is _OWN else _replies(row, columns, form, where, failed, fields["id"])
+        except (AttributeError, KeyError, TypeError) as error:
+            raise DataError(f"{where}: not as in a file of {form.name} ({type(error).__name__}: {error})") from None
         if question := (requests or {}).get(fields["id"]):
             fields["question"] = question
         if form is _OWN or fields["answers"] or "baseline" in fields:
@@ -183,8 +186,8 @@ def _model(name: str, rows: Sequence[Row]) -> str:
     Raises:
         DataError: they name several.
     """
-    bodies = [reply.get("body") or {} for _, row in rows if isinstance(reply := row.get("response"), Mapping)]
-    named = [fields.get("model") for fields in (*(row for _, row in rows), *bodies)]
+    bodies = [reply.get("body") for _, row in rows if isinstance(reply := row.get("response"), Mapping)]
+    named = [fields.get("model") for fields in (*(row for _, row in rows), *bodies) if isinstance(fields, Mapping)]
     models = sorted({str(model) for model in named if not cells.is_missing(model)})
     if len(models) > 1:
         raise DataError(f"{name}: answers of several models ({', '.join(models[:5])}); one file a model")
