@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -12,6 +13,13 @@ from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.outside import clean, shown
 
 _MISSING = frozenset({"", "none", "null", "nan", "n/a", "na", "-"})
+NOTHING = frozenset({"", "nan", "n/a", "#n/a", "null", "<na>"})
+"""Texts that are no question and no answer. "None" may be an answer."""
+
+MANY_PEOPLE = 8
+"""Answers in a list, from which on they are taken for those of as many people."""
+
+_AGREEING = 3
 _LABELS = {
     **dict.fromkeys(("1", "hallucinated", "hallucination", "not supported", "unsupported"), 1),
     **dict.fromkeys(("0", "supported", "not hallucinated", "no hallucination"), 0),
@@ -86,10 +94,26 @@ def as_list(value: object) -> list[Any] | None:
     return items if isinstance(items, list) else None
 
 
-def lines(value: object) -> str:
-    """The texts in a cell that holds one or a list of them, one a line."""
-    items = as_list(value)
-    return "\n".join(text(item) for item in ([value] if items is None else items))
+def references(values: Sequence[object]) -> str:
+    """The references in cells that hold one or a list of them, each once, one a line.
+
+    Of many people's answers those that three of them gave, which is what VQA accuracy calls right (Antol et al. 2015),
+    or else the commonest ones.
+
+    Example:
+        >>> references(["['a cat', 'cat']", "cat", "n/a"])
+        'a cat\\ncat'
+    """
+    read = list[str]()
+    for value in values:
+        items = as_list(value)
+        # VQAv2 has a record of each person's answer
+        cells = [value] if items is None else [i.get("answer", i) if isinstance(i, Mapping) else i for i in items]
+        texts = [text(cell) if items is None and len(values) == 1 else " ".join(text(cell).split()) for cell in cells]
+        times = Counter(answer for answer in texts if answer.lower() not in NOTHING)
+        least = min(_AGREEING, max(times.values(), default=0)) if times.total() >= MANY_PEOPLE else 1
+        read += [answer for answer, n in times.items() if n >= least]
+    return "\n".join(dict.fromkeys(read))
 
 
 _HALLUCINATED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"

@@ -202,7 +202,7 @@ def _document(row: Fields, columns: ColumnSettings, number: str, where: str) -> 
     texts = {role: getattr(columns, role) for role in ("question", "group", "question_type")}
     fields: dict[str, Any] = {
         "id": cells.required(row.get(columns.id), f"{where}: {columns.id}") if columns.id else number,
-        "reference": "\n".join(filter(None, (cells.lines(row.get(column)) for column in columns.answers))),
+        "reference": cells.references([row.get(column) for column in columns.answers]),
         **{role: cells.text(row.get(column), f"{where}: {column}") for role, column in texts.items() if column},
     }
     if columns.label:
