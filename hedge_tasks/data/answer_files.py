@@ -20,7 +20,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.foreign import inspect_logs, polygraph
-from hedge_tasks.data.forms import LISTS, Documents, content_of, documents
+from hedge_tasks.data.forms import LISTS, AnswerRows, content_of, documents
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
 from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.data.tables import read_rows, read_table, table_of
@@ -91,7 +91,7 @@ def read_answers(
     return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), notes)
 
 
-def _read_file(file: Path, columns: ColumnSettings, requests: Mapping[str, str]) -> Documents:
+def _read_file(file: Path, columns: ColumnSettings, requests: Mapping[str, str]) -> AnswerRows:
     ending, form = file.suffix.lower(), None
     is_log = ending == ".eval" or (ending == ".json" and file.is_file() and inspect_logs.is_log(file))
     if is_log or ending in (".man", ".pt", ".pth"):
@@ -100,6 +100,15 @@ def _read_file(file: Path, columns: ColumnSettings, requests: Mapping[str, str])
     else:
         table = read_table(file)
     return documents(table, columns, form, requests)
+
+
+def read_answer_set(fields: Mapping[str, Any], where: str) -> AnswerSet:
+    """An answer set in the shape of a line of this module; thoughts are taken away.
+
+    Raises:
+        DataError: names the place and the field.
+    """
+    return AnswerSet.read(_normal_row(fields, where, Counter()), where)
 
 
 def _requests(file: Path | None) -> dict[str, str]:
@@ -111,7 +120,7 @@ def _requests(file: Path | None) -> dict[str, str]:
     return questions
 
 
-def _notes(read: Sequence[Documents], lost: Counter[str], answer_sets: Sequence[AnswerSet]) -> Iterable[str]:
+def _notes(read: Sequence[AnswerRows], lost: Counter[str], answer_sets: Sequence[AnswerSet]) -> Iterable[str]:
     yield from dict.fromkeys(note for file in read for note in file.notes)
     yield from (f"lost: {what} of {n} answers" for what, n in lost.items())
     if n_first := sum("answers" in row and row.get("baseline") is None for file in read for _, row in file.rows):
@@ -123,7 +132,7 @@ def _notes(read: Sequence[Documents], lost: Counter[str], answer_sets: Sequence[
         yield "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
 
 
-def _joined(read: Sequence[Documents], lost: Counter[str]) -> list[Row]:
+def _joined(read: Sequence[AnswerRows], lost: Counter[str]) -> list[Row]:
     """The rows of files, those of one id joined; what is lost of thoughts is counted."""
     joined: dict[str, Row] = {}
     for file in read:
@@ -137,7 +146,7 @@ def _joined(read: Sequence[Documents], lost: Counter[str]) -> list[Row]:
                     "its row, in a list or a column each"
                 )
         for id, (where, row) in once.items():
-            normal = (where, normal_row(row, where, lost))
+            normal = (where, _normal_row(row, where, lost))
             joined[id] = _join(joined[id], normal) if id in joined else normal
     return list(joined.values())
 
@@ -153,14 +162,11 @@ def _join(earlier: Row, row: Row) -> Row:
 # --- one line ---------------------------------------------------------------------------------------------------------
 
 
-def normal_row(row: Mapping[str, Any], where: str, lost: Counter[str]) -> Mapping[str, Any]:
+def _normal_row(row: Mapping[str, Any], where: str, lost: Counter[str]) -> Mapping[str, Any]:
     """A line in the shape of this module as the fields that `AnswerSet.read` reads, answers with their means.
 
     Args:
         lost: counts what is lost of thoughts, which answers are freed of.
-
-    Raises:
-        DataError: names the place and the field.
     """
     normal = dict(row)
     if row.get("baseline") is not None:
@@ -170,7 +176,7 @@ def normal_row(row: Mapping[str, Any], where: str, lost: Counter[str]) -> Mappin
             normal[name] = [_answer(value, f"{where}: {name}[{i}]", lost) for i, value in enumerate(row[name])]
     if isinstance(row.get("follow_ups"), list):
         normal["follow_ups"] = [
-            normal_row(inner, f"{where}: follow_ups[{i}]", lost) if isinstance(inner, Mapping) else inner
+            _normal_row(inner, f"{where}: follow_ups[{i}]", lost) if isinstance(inner, Mapping) else inner
             for i, inner in enumerate(row["follow_ups"])
         ]
     if "answers" in row:

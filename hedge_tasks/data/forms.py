@@ -79,11 +79,11 @@ _NAMED = Form("columns of replies", ColumnSettings())
 
 
 @dataclass(frozen=True)
-class Documents:
+class AnswerRows:
     """The documents in a file of answers.
 
     Attributes:
-        rows: places and fields, as `hedge_tasks.data.answer_files.normal_row` reads them.
+        rows: places and fields, as `hedge_tasks.data.answer_files.read_answer_set` reads them.
         model: as the file names it; empty where it does not.
         judge: who has labelled the answers; empty without labels.
     """
@@ -97,7 +97,7 @@ class Documents:
 
 def documents(
     table: StoredTable, chosen: ColumnSettings, form: Form | None = None, requests: Mapping[str, str] | None = None
-) -> Documents:
+) -> AnswerRows:
     """The documents of a table, by the columns that it has, or by those that the user names.
 
     Args:
@@ -128,7 +128,7 @@ def documents(
     labelled = any("label" in fields for _, fields in read)
     judge = "given" if form in (_OWN, _NAMED) else f"{form.name}: {columns.label}"
     notes = (*form.notes, *_notes(table, columns, form), *lost)
-    return Documents(form.name, read, _model(table.name, rows), judge if labelled else "", notes)
+    return AnswerRows(form.name, read, _model(table.name, rows), judge if labelled else "", notes)
 
 
 def _form_of(table: StoredTable, chosen: ColumnSettings) -> Form:
@@ -224,7 +224,7 @@ def _with_options(row: Fields, question: str) -> str:
 
 
 def _own_answers(row: Fields) -> dict[str, Any]:
-    """What a line of this package's own has besides; in CSV files lists are texts."""
+    """The keys of a line of this package's own besides roles; in CSV files lists are texts."""
     lists = {key: cells.as_list(row[key]) or row[key] for key in LISTS if isinstance(row.get(key), str)}
     return {**{key: value for key, value in row.items() if key not in _ROLES}, **lists}
 

@@ -199,17 +199,21 @@ def _json_rows(file: Path) -> list[Row]:
     data = outside.read_bytes(file)
     if _LINES.match(data):
         return parse_objects(enumerate(data.splitlines(), 1), str(file))
-    value = outside.parse_json(data, str(file))
-    if isinstance(value, Mapping):
-        lists = [item for item in value.values() if isinstance(item, list) and item and isinstance(item[0], Mapping)]
-        first = next(iter(value.values()), None)
-        if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
-            # to_json(): column -> number of the row -> cell
-            lists = [[{column: cells.get(row) for column, cells in value.items()} for row in first]]
-        value = lists[0] if len(lists) == 1 else None
+    value = _list_in(outside.parse_json(data, str(file)))
     if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
         raise DataError(f"{file}: expected a JSON list of objects, a row each (pandas: to_json(orient='records'))")
     return [(f"{file}: item {i}", row) for i, row in enumerate(value, 1)]
+
+
+def _list_in(value: Any) -> Any:
+    """The only list of objects in an object, or the rows of a frame as pandas' `to_json` writes it."""
+    if not isinstance(value, Mapping):
+        return value
+    first = next(iter(value.values()), None)
+    if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
+        return [{column: cells.get(row) for column, cells in value.items()} for row in first]
+    lists = [item for item in value.values() if isinstance(item, list) and item and isinstance(item[0], Mapping)]
+    return lists[0] if len(lists) == 1 else None
 
 
 def _sheet_rows(file: Path) -> list[Row]:

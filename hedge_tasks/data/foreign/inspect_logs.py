@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +40,10 @@ def read(file: Path) -> tuple[Form, list[Row]]:
             epochs[str(sample.get("id"))].append(sample)
     scorers = sorted({name for sample in samples for name in sample.get("scores") or {}})
     label = f"scores.{scorers[0]}" if len(scorers) == 1 else None
-    rows = list[Row]()
-    for id, of_id in epochs.items():
-        first, choices = of_id[0], [choice for sample in of_id for choice in sample["output"]["choices"]]
-        row = {"id": id, "input": _question(first.get("input")), "target": first.get("target"), "choices": choices}
-        row["model"] = (header.get("eval") or {}).get("model")
-        if label:
-            row[label] = _LABELS.get(str(((first.get("scores") or {}).get(scorers[0]) or {}).get("value")))
-        rows.append((f"{file}: {id}", row))
+    model = (header.get("eval") or {}).get("model")
+    rows: list[Row] = [
+        (f"{file}: {id}", {"id": id, "model": model, **_row(of_id, label)}) for id, of_id in epochs.items()
+    ]
     notes = []
     if n_failed := len(samples) - sum(map(len, epochs.values())):
         notes.append(f"lost: {n_failed} samples without an answer")
@@ -55,6 +51,16 @@ def read(file: Path) -> tuple[Form, list[Row]]:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
     columns = ColumnSettings(id="id", question="input", answers=("target",), reply=("choices",), label=label)
     return Form("inspect_ai", columns, fails=False, notes=tuple(notes)), rows
+
+
+def _row(epochs: Sequence[Sample], label: str | None) -> dict[str, Any]:
+    first = epochs[0]
+    choices = [choice for sample in epochs for choice in sample["output"]["choices"]]
+    row = {"input": _question(first.get("input")), "target": first.get("target"), "choices": choices}
+    if label:
+        score = (first.get("scores") or {}).get(label.removeprefix("scores.")) or {}
+        row[label] = _LABELS.get(str(score.get("value")))
+    return row
 
 
 def _question(messages: Any) -> str:

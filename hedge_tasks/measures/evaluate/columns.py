@@ -5,12 +5,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from hedge_tasks.data.answer_files import normal_row
+from hedge_tasks.data.answer_files import read_answer_set
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, check_names
 from hedge_tasks.io import outside
@@ -93,7 +92,7 @@ def answer_sets_of(predictions: Any, first: int = 0) -> list[AnswerSet]:
         if not isinstance(value, Mapping):
             raise DataError(f"{where}: expected the answers to a question, got {outside.shown(value)}")
         check_names(where, value, {*AnswerSet.__dataclass_fields__, "answers"})
-        sets.append(AnswerSet.read(normal_row({"id": str(first + i), **value}, where, Counter()), where))
+        sets.append(read_answer_set({"id": str(first + i), **value}, where))
     return sets
 
 
