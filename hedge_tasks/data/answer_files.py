@@ -94,12 +94,15 @@ def read_answers(
 def _read_file(file: Path, columns: ColumnSettings, requests: Mapping[str, str]) -> AnswerRows:
     ending, form = file.suffix.lower(), None
     is_log = ending == ".eval" or (ending == ".json" and file.is_file() and inspect_logs.is_log(file))
-    if is_log or ending in (".man", ".pt", ".pth"):
-        form, rows = (inspect_logs if is_log else polygraph).read(file)
-        table = table_of(str(file), rows, file.parent)
-    else:
-        table = read_table(file)
-    return documents(table, columns, form, requests)
+    try:
+        if is_log or ending in (".man", ".pt", ".pth"):
+            form, rows = (inspect_logs if is_log else polygraph).read(file)
+            table = table_of(str(file), rows, file.parent)
+        else:
+            table = read_table(file)
+        return documents(table, columns, form, requests)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"{file}: not as its tool writes it ({type(error).__name__}: {error})") from None
 
 
 def read_answer_set(fields: Mapping[str, Any], where: str) -> AnswerSet:

@@ -115,11 +115,8 @@ def documents(
     for number, (where, row) in enumerate(rows):
         if row.get("filter") != rows[0][1].get("filter"):
             continue
-        try:
-            fields = _document(row, columns, str(number), where)
-            fields |= _own_answers(row) if form is _OWN else _replies(row, columns, form, where, failed, fields["id"])
-        except (AttributeError, KeyError, TypeError) as error:
-            raise DataError(f"{where}: not as in a file of {form.name} ({type(error).__name__}: {error})") from None
+        fields = _document(row, columns, str(number), where)
+        fields |= _own_answers(row) if form is _OWN else _replies(row, columns, form, where, failed, fields["id"])
         if question := (requests or {}).get(fields["id"]):
             fields["question"] = question
         if form is _OWN or fields["answers"] or "baseline" in fields:
