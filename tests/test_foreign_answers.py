@@ -30,7 +30,7 @@ def lines(file: Path, rows: list[Any]) -> Path:
     return file
 
 
-def uqlm(folder: Path, kind: str = "csv") -> list[Path]:
+def uqlm(folder: Path) -> list[Path]:
     frame = pd.DataFrame(
         {
             "prompt": list(QUESTIONS.values()),
@@ -41,13 +41,8 @@ def uqlm(folder: Path, kind: str = "csv") -> list[Path]:
             "reference": list(TARGETS.values()),
         }
     )
-    file = folder / f"a.{kind}"
-    frame.to_csv(file) if kind == "csv" else frame.to_parquet(file)
-    return [file]
-
-
-def uqlm_parquet(folder: Path) -> list[Path]:
-    return uqlm(folder, "parquet")
+    frame.to_csv(folder / "a.csv")
+    return [folder / "a.csv"]
 
 
 def lmms_eval(folder: Path) -> list[Path]:
@@ -111,7 +106,7 @@ def polygraph(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     "make",
-    [uqlm, uqlm_parquet, lmms_eval, vlmevalkit, inspect_json, inspect_eval, polygraph],
+    [uqlm, lmms_eval, vlmevalkit, inspect_json, inspect_eval, polygraph],
     ids=lambda make: make.__name__,
 )
 def test_the_answers_of_every_tool(tmp_path: Path, make: Callable[[Path], list[Path]]) -> None:
