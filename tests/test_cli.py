@@ -79,7 +79,7 @@ def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.Capture
         ([{**line(0, "a"), "clean": "a text"}], ":1: clean: expected a list, got 'a text'"),
         ([line(0, "a"), line(0, "b")], ":2: another row has the id 'q0' and differs"),
         ([line(0, "a", cluster_ids=[0])], ":1: cluster_ids: 1 ids for 1 baseline + 1 clean + 2 noisy = 4"),
-        ([""], "no answers in it"),
+        ([""], "no rows in it"),
     ],
 )
 def test_bad_lines_are_named(

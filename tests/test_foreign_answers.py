@@ -30,7 +30,7 @@ def lines(file: Path, rows: list[Any]) -> Path:
     return file
 
 
-def uqlm(folder: Path, kind: str = "csv") -> list[Path]:
+def uqlm(folder: Path) -> list[Path]:
     frame = pd.DataFrame(
         {
             "prompt": list(QUESTIONS.values()),
@@ -41,13 +41,8 @@ def uqlm(folder: Path, kind: str = "csv") -> list[Path]:
             "reference": list(TARGETS.values()),
         }
     )
-    file = folder / f"a.{kind}"
-    frame.to_csv(file) if kind == "csv" else frame.to_parquet(file)
-    return [file]
-
-
-def uqlm_parquet(folder: Path) -> list[Path]:
-    return uqlm(folder, "parquet")
+    frame.to_csv(folder / "a.csv")
+    return [folder / "a.csv"]
 
 
 def lmms_eval(folder: Path) -> list[Path]:
@@ -111,7 +106,7 @@ def polygraph(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     "make",
-    [uqlm, uqlm_parquet, lmms_eval, vlmevalkit, inspect_json, inspect_eval, polygraph],
+    [uqlm, lmms_eval, vlmevalkit, inspect_json, inspect_eval, polygraph],
     ids=lambda make: make.__name__,
 )
 def test_the_answers_of_every_tool(tmp_path: Path, make: Callable[[Path], list[Path]]) -> None:
@@ -189,7 +184,7 @@ def test_labels_of_a_scorer_stay_and_what_declines_has_none(tmp_path: Path) -> N
     read = labelled(samples, tmp_path)
     run = run_from_answers("t", "m", read.answer_sets, "rule", given_by=read.judge)
     assert {a.id: a.label for a in run.answer_sets} == {"a": 0, "b": 1}
-    assert run.verdicts["b"]["judge"] == "inspect_ai: match 1"
+    assert run.verdicts["b"]["judge"] == "inspect_ai: scores.match 1"
     for sample in samples:
         if sample["id"] == "b":
             sample["output"]["choices"][0]["message"]["content"] = "I cannot tell from this picture."
@@ -306,3 +301,12 @@ def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["rescore", told["file"], "--clustering", "exact", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
+
+
+def test_lines_without_ids_are_numbered_and_a_document_without_its_baseline_is_left_out(tmp_path: Path) -> None:
+    own = [{"baseline": "a", "clean": ["b"]}, {"baseline": "c", "clean": ["d"]}]
+    assert [a.id for a in read_answers([lines(tmp_path / "a.jsonl", own)]).answer_sets] == ["0", "1"]
+    rows = [{"prompt": "?", "response": r, "sampled_responses": ["x", "y"]} for r in ("a", "")]
+    read = read_answers([lines(tmp_path / "b.jsonl", rows)])
+    assert [a.texts for a in read.answer_sets] == [["a", "x", "y"]]
+    assert "lost: 1 requests that failed, such as '1'" in read.notes

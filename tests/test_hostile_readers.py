@@ -98,6 +98,13 @@ def json_lines(row: Any) -> Callable[[random.Random], bytes]:
 
 
 ENTRY = entry_of(RUN, "org/model").model_dump(mode="json")
+CHOICE = {"message": {"content": [{"type": "text", "text": "a"}]}, "logprobs": {"content": [{"logprob": -0.5}]}}
+LOG = {
+    **{"version": 2, "status": "success", "eval": {"model": "m"}},
+    "samples": [{"id": 1, "epoch": 1, "input": [{"role": "user", "content": "?"}], "target": ["a"],
+                 "output": {"choices": [CHOICE]}, "scores": {"match": {"value": "C"}}}],
+}  # fmt: skip
+BATCH = {"custom_id": "a", "response": {"body": {"model": "m", "choices": [CHOICE, CHOICE]}}}
 CSV = b"id,response,question,label\nq1,\"['a', 'b']\",which?,1\nq2,b,,\nq3,c,why?,1.0\n"
 
 
@@ -113,6 +120,12 @@ RESULTS = {
 
 READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path], Any]]] = {
     "answers": ("a.jsonl", json_lines(ROW), lambda path: sound(read_answers([path]).answer_sets)),
+    "log": (
+        "a.json",
+        lambda dice: dumped(mutated(LOG, dice)).encode(),
+        lambda path: sound(read_answers([path]).answer_sets),
+    ),
+    "batch": ("a.jsonl", json_lines(BATCH), lambda path: sound(read_answers([path]).answer_sets)),
     "table": ("a.csv", lambda dice: mangled(CSV, dice), lambda path: sound(read_answers([path]).answer_sets)),
     "run": ("run-20260102-t.jsonl", run_lines, read_a_run),
     "store": ("answers-1.jsonl", store_lines, read_a_store),

@@ -103,7 +103,7 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
         ({"id": "1", "answer": "A", "logits": [0, math.nan]}, "finite number"),
         ({"id": "1", "answer": "A", "logits": ["-inf", "-inf"]}, "no option can be chosen"),
         ({"id": "1", "anwser": "A", "logits": [0, 1]}, "did you mean 'answer'"),
-        ({"answer": "A", "logits": [0, 1]}, "id: expected a text"),
+        ({"answer": "A", "logits": [0, 1]}, "id: missing"),
         ({"id": "1", "answer": "A", "logits": [0, 1], "options": {"C": "x"}}, "'C'. Valid: A, B"),
     ],
 )

@@ -73,14 +73,17 @@ def sealed(*rows: dict[str, object], **header: object) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "nothing in it"),
+        ("", "no rows in it"),
         ("{", r"x.jsonl:1: not valid JSON"),
         ("[" * 100_000, r"x.jsonl:1: not valid JSON"),
         ("[1]", r"x.jsonl:1: expected a JSON object, got list"),
         (sealed(hedge_run=3), "x.jsonl:1: hedge_run: expected 2, got 3"),
         (sealed(settings=1), "x.jsonl:1: settings: expected an object, got 1"),
         (sealed({}), r"x.jsonl:2: baseline: missing"),
-        (answer_set(0).to_json() + "\n" + answer_set(0).to_json(), "id 'q0' is already on line 1"),
+        (
+            answer_set(0).to_json() + '\n{"id": "q0", "answers": ["a"]}',
+            "another row has the id 'q0' and differs: .*x.jsonl:1",
+        ),
     ],
 )
 def test_what_is_no_run_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:

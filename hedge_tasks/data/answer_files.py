@@ -4,7 +4,7 @@ A line in this package's shape is `{"id", "baseline", "clean": [...], "noisy"?: 
 "label"?, "group"?, "question_type"?, "claims"?}`, or has `answers` in place of `clean`: where no `baseline` is beside
 them, the first of them is it. An answer is a text, or an object with `text` and either `mean_logprob`, or `logprobs`,
 those of its tokens, or `tokens`, a list of [text, log-probability]. Other tools' columns are in
-`hedge_tasks.data.foreign.tools`.
+`hedge_tasks.data.forms`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.foreign import inspect_logs, polygraph
-from hedge_tasks.data.foreign.tools import LISTS, ForeignFile, read_table_of_answers
+from hedge_tasks.data.forms import LISTS, AnswerRows, content_of, documents
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
 from hedge_tasks.data.roles import ColumnSettings
+from hedge_tasks.data.tables import read_rows, read_table, table_of
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import has_thought, without_thoughts
 from hedge_tasks.errors import ConfigError, DataError
@@ -58,9 +59,7 @@ class ReadAnswers:
 
 
 def read_answers(
-    files: Sequence[Path],
-    questions: Path | None = None,
-    columns: ColumnSettings | None = None,
+    files: Sequence[Path], questions: Path | None = None, columns: ColumnSettings | None = None
 ) -> ReadAnswers:
     """The answers in files of one tool. Several files hold answers to the same questions and are joined by id.
 
@@ -74,31 +73,57 @@ def read_answers(
         ConfigError: the files are of several tools or models, or nothing says which column holds the answers.
         DataError: a file cannot be read, or has two different lines with one id; names the place.
     """
-    read = [_read_file(file, questions, columns or ColumnSettings()) for file in files]
+    requests, lost = _requests(questions), Counter[str]()
+    read = [_read_file(file, columns or ColumnSettings(), requests) for file in files]
     forms, models = dict.fromkeys(file.form for file in read), dict.fromkeys(f.model for f in read if f.model)
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
-    lost: Counter[str] = Counter()
-    answer_sets = clean_answer_sets(parse_answer_sets(_joined(read, lost)), str(files[0]))
+    rows = _joined(read, lost)
+    answer_sets = _cleaned([AnswerSet.read(row, where) for where, row in rows], str(files[0]))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
+    # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
+    holes = [where for (where, _), a in zip(rows, answer_sets, strict=True) if not a.clean]
+    if 0 < len(holes) < len(answer_sets):
+        raise DataError(f"{holes[0]}: clean: there is none, and other documents have some; leave this one out")
     judges = dict.fromkeys(file.judge for file in read if file.judge)
     notes = tuple(_notes(read, lost, answer_sets))
     return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), notes)
 
 
-def _read_file(file: Path, questions: Path | None, columns: ColumnSettings) -> ForeignFile:
-    ending = file.suffix.lower()
-    if file != Path("-") and not file.exists():
-        raise DataError(f"cannot read {file}: there is no such file")
-    if ending == ".eval" or (ending == ".json" and inspect_logs.is_log(file)):
-        return inspect_logs.read(file)
-    return (
-        polygraph.read(file) if ending in (".man", ".pt", ".pth") else read_table_of_answers(file, questions, columns)
-    )
+def _read_file(file: Path, columns: ColumnSettings, requests: Mapping[str, str]) -> AnswerRows:
+    ending, form = file.suffix.lower(), None
+    is_log = ending == ".eval" or (ending == ".json" and file.is_file() and inspect_logs.is_log(file))
+    try:
+        if is_log or ending in (".man", ".pt", ".pth"):
+            form, rows = (inspect_logs if is_log else polygraph).read(file)
+            table = table_of(str(file), rows, file.parent)
+        else:
+            table = read_table(file)
+        return documents(table, columns, form, requests)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"{file}: not as its tool writes it ({type(error).__name__}: {error})") from None
 
 
-def _notes(read: Sequence[ForeignFile], lost: Counter[str], answer_sets: Sequence[AnswerSet]) -> Iterable[str]:
+def read_answer_set(fields: Mapping[str, Any], where: str) -> AnswerSet:
+    """An answer set in the shape of a line of this module; thoughts are taken away.
+
+    Raises:
+        DataError: names the place and the field.
+    """
+    return AnswerSet.read(_normal_row(fields, where, Counter()), where)
+
+
+def _requests(file: Path | None) -> dict[str, str]:
+    """The question of each request of a batch, by its id: the texts of the last turn."""
+    questions = {}
+    for _, row in read_rows(file) if file else ():
+        turns = (row.get("body") or {}).get("messages") or [{}]
+        questions[str(row.get("custom_id"))] = content_of(turns[-1].get("content"))[0]
+    return questions
+
+
+def _notes(read: Sequence[AnswerRows], lost: Counter[str], answer_sets: Sequence[AnswerSet]) -> Iterable[str]:
     yield from dict.fromkeys(note for file in read for note in file.notes)
     yield from (f"lost: {what} of {n} answers" for what, n in lost.items())
     if n_first := sum("answers" in row and row.get("baseline") is None for file in read for _, row in file.rows):
@@ -110,23 +135,23 @@ def _notes(read: Sequence[ForeignFile], lost: Counter[str], answer_sets: Sequenc
         yield "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
 
 
-def _joined(read: Sequence[ForeignFile], lost: Counter[str]) -> Iterable[Row]:
+def _joined(read: Sequence[AnswerRows], lost: Counter[str]) -> list[Row]:
     """The rows of files, those of one id joined; what is lost of thoughts is counted."""
     joined: dict[str, Row] = {}
     for file in read:
-        for id, row in _once(normal_rows(file.rows, lost)).items():
-            joined[id] = _join(joined[id], row) if id in joined else row
-    return joined.values()
-
-
-def _once(rows: Sequence[Row]) -> Mapping[str, Row]:
-    """The rows of a file by id, without copies."""
-    once: dict[str, Row] = {}
-    for where, row in rows:
-        first, earlier = once.setdefault(str(row.get("id")), (where, row))
-        if earlier != row:
-            raise DataError(f"{where}: another row has the id {outside.shown(row.get('id'))} and differs: {first}")
-    return once
+        once: dict[str, Row] = {}
+        for where, row in file.rows:
+            first, earlier = once.setdefault(str(row.get("id")), (where, row))
+            if earlier != row:
+                shown = outside.shown(row.get("id"))
+                raise DataError(
+                    f"{where}: another row has the id {shown} and differs: {first}. All answers to a question stand in "
+                    "its row, in a list or a column each"
+                )
+        for id, (where, row) in once.items():
+            normal = (where, _normal_row(row, where, lost))
+            joined[id] = _join(joined[id], normal) if id in joined else normal
+    return list(joined.values())
 
 
 def _join(earlier: Row, row: Row) -> Row:
@@ -140,19 +165,12 @@ def _join(earlier: Row, row: Row) -> Row:
 # --- one line ---------------------------------------------------------------------------------------------------------
 
 
-def normal_rows(rows: Iterable[Row], lost: Counter[str] | None = None) -> list[Row]:
-    """Rows in the shapes of this module as the fields that `AnswerSet.read` reads, answers with their means.
+def _normal_row(row: Mapping[str, Any], where: str, lost: Counter[str]) -> Mapping[str, Any]:
+    """A line in the shape of this module as the fields that `AnswerSet.read` reads, answers with their means.
 
     Args:
-        lost: counts what is lost of thoughts, which answers are then freed of; None leaves texts as they are.
-
-    Raises:
-        DataError: names the place and the field.
+        lost: counts what is lost of thoughts, which answers are freed of.
     """
-    return [(where, _normal_row(row, where, lost)) for where, row in rows]
-
-
-def _normal_row(row: Mapping[str, Any], where: str, lost: Counter[str] | None) -> Mapping[str, Any]:
     normal = dict(row)
     if row.get("baseline") is not None:
         normal["baseline"] = _answer(row["baseline"], f"{where}: baseline", lost)
@@ -172,12 +190,9 @@ def _normal_row(row: Mapping[str, Any], where: str, lost: Counter[str] | None) -
     return normal
 
 
-def _answer(value: Any, where: str, lost: Counter[str] | None) -> Any:
+def _answer(value: Any, where: str, lost: Counter[str]) -> Any:
     """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
-    if not isinstance(value, Mapping):
-        value = {"text": value}
-    if lost is not None:
-        value = _without_thought(value, lost)
+    value = _without_thought(value if isinstance(value, Mapping) else {"text": value}, lost)
     fields = {key: item for key, item in value.items() if key not in _PARTS}
     if finish := value.get("finish_reason"):
         fields["finish"] = _FINISHES.get(str(finish))
@@ -187,10 +202,8 @@ def _answer(value: Any, where: str, lost: Counter[str] | None) -> Any:
             raise DataError(f"{where}: logprobs say what mean_logprob and n_tokens do; give one of them")
         return {**fields, **_means(tokens, f"{where}.logprobs")}
     if isinstance(pairs := value.get("tokens"), list) and "mean_logprob" not in known:
-        return {
-            **fields,
-            **_means([pair[-1] if isinstance(pair, list) and pair else pair for pair in pairs], f"{where}.tokens"),
-        }
+        logprobs = [pair[-1] if isinstance(pair, list) and pair else pair for pair in pairs]
+        return {**fields, **_means(logprobs, f"{where}.tokens")}
     return fields
 
 
@@ -219,12 +232,9 @@ def _means(tokens: object, where: str) -> Mapping[str, Any]:
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[AnswerSet]:
-    """Return answer sets without tokens of chat templates around their answers and without placeholders among their
-    log-probabilities, with a warning where there were some.
-
-    Args:
-        name: where they are from, for the warning.
+def _cleaned(answer_sets: Sequence[AnswerSet], name: str) -> list[AnswerSet]:
+    """Answer sets without tokens of chat templates around their answers and without placeholders among their
+    log-probabilities, with a warning that begins with a name where there were some.
     """
 
     def bare(answer: Answer) -> Answer:
@@ -243,26 +253,3 @@ def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[Answe
                 "{}: {} of {} answers, {!r} first, {}", name, len(changed), len(pairs), changed[0][:80], what
             )
     return cleaned
-
-
-def parse_answer_sets(rows: Iterable[Row]) -> list[AnswerSet]:
-    """Answer sets from parsed lines, each with its place.
-
-    Raises:
-        DataError: names the place and the field; also where two lines have the same id, or a document has no clean
-            answer and others have some.
-    """
-    sets: dict[str, tuple[str, AnswerSet]] = {}
-    for where, row in rows:
-        answer_set = AnswerSet.read(row, where)
-        if answer_set.id in sets:
-            first = sets[answer_set.id][0].rpartition(":")[2]
-            raise DataError(f"{where}: id {answer_set.id!r} is already on line {first}")
-        sets[answer_set.id] = (where, answer_set)
-    # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
-    for where, answer_set in sets.values() if any(a.clean for _, a in sets.values()) else ():
-        if not answer_set.clean:
-            raise DataError(
-                f"{where}: clean: there is none, and other documents have some; add them, or leave this one out"
-            )
-    return [answer_set for _, answer_set in sets.values()]

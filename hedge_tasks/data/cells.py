@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -12,10 +13,18 @@ from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.outside import clean, shown
 
 _MISSING = frozenset({"", "none", "null", "nan", "n/a", "na", "-"})
+NOTHING = frozenset({"", "nan", "n/a", "#n/a", "null", "<na>"})
+"""Texts that are no question and no answer. "None" may be an answer."""
+
+MANY_PEOPLE = 8
+"""Answers in a list, from which on they are taken for those of as many people."""
+
+_AGREEING = 3
 _LABELS = {
     **dict.fromkeys(("1", "hallucinated", "hallucination", "not supported", "unsupported"), 1),
     **dict.fromkeys(("0", "supported", "not hallucinated", "no hallucination"), 0),
 }
+_TRUTH = {"true": 1, "false": 0}
 _WHOLE = re.compile(r"([0-9]{1,3})\.0+")
 _SIDE_BY_SIDE = re.compile(r"""(['"])\s+(['"])""")
 """Texts as NumPy prints them, `['yes' 'yep']`, which Python would read as one."""
@@ -52,14 +61,14 @@ def text(value: object, where: str = "") -> str:
     return clean(str(value)).strip()
 
 
-def required(value: object, where: str) -> str:
+def required(value: object, where: str = "") -> str:
     """Return the text of a cell that must not be empty, such as an id.
 
     Raises:
         DataError: there is nothing, or no text.
     """
     if isinstance(value, bool) or not (name := text(value, where)):
-        raise DataError(f"{where}: expected a text, got {shown(value)}")
+        raise DataError(f"{where}: expected a text, got {shown(value)}".removeprefix(": "))
     return name
 
 
@@ -85,11 +94,37 @@ def as_list(value: object) -> list[Any] | None:
     return items if isinstance(items, list) else None
 
 
-_EXPECTED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"
+def references(values: Sequence[object]) -> str:
+    """The references in cells that hold one or a list of them, each once, one a line.
+
+    Of many people's answers those that three of them gave, which is what VQA accuracy calls right (Antol et al. 2015),
+    or else the commonest ones.
+
+    Example:
+        >>> references(["['a cat', 'cat']", "cat", "n/a"])
+        'a cat\\ncat'
+    """
+    read = list[str]()
+    for value in values:
+        items = as_list(value)
+        # VQAv2 has a record of each person's answer
+        cells = [value] if items is None else [i.get("answer", i) if isinstance(i, Mapping) else i for i in items]
+        texts = [text(cell) if items is None and len(values) == 1 else " ".join(text(cell).split()) for cell in cells]
+        times = Counter(answer for answer in texts if answer.lower() not in NOTHING)
+        least = min(_AGREEING, max(times.values(), default=0)) if times.total() >= MANY_PEOPLE else 1
+        read += [answer for answer, n in times.items() if n >= least]
+    return "\n".join(dict.fromkeys(read))
 
 
-def label(value: object, where: str) -> int | None:
+_HALLUCINATED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"
+_RIGHT = "expected true or 1 where the answer is right, false or 0 where it is not, or nothing"
+
+
+def label(value: object, where: str, *, right: bool | None = None) -> int | None:
     """1 for 1, "hallucinated" and their like; 0 for 0, "supported", ...; None where there is none.
+
+    Args:
+        right: what true and 1 say, where true and false are labels: that the answer is right, or hallucinated.
 
     Raises:
         DataError: it is something else. NaN is: what a computation could not tell is not what nobody has judged.
@@ -100,9 +135,11 @@ def label(value: object, where: str) -> int | None:
         return None
     plain = without_decimals(value)
     words = " ".join(re.findall(r"\w+", str(plain).replace("_", " ").casefold()))
-    if words not in _LABELS or not isinstance(plain, (str, int)) or str(plain).strip().startswith("-"):
-        raise DataError(f"{where} is {shown(value)}; {_EXPECTED}")
-    return _LABELS[words]
+    is_label = isinstance(plain, (str, int)) and not str(plain).strip().startswith("-")
+    known = {"1": 1, "0": 0, **_TRUTH} if right else {**_LABELS, **({} if right is None else _TRUTH)}
+    if words not in known or not is_label:
+        raise DataError(f"{where} is {shown(value)}; {_RIGHT if right else _HALLUCINATED}")
+    return 1 - known[words] if right else known[words]
 
 
 def without_decimals(value: object) -> object:

@@ -23,7 +23,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.groups import find_groups, rotated_items
@@ -32,6 +34,7 @@ from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError, check_names, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row
+from hedge_tasks.io.records import checked
 
 __all__ = ["LABELS", "OptionQuestion", "read_options"]
 
@@ -41,7 +44,20 @@ LABELS = ascii_uppercase
 MOST_OPTIONS = 1000
 """Of one question."""
 
-_TEXTS = ("id", "answer", "question", "question_type", "group", "image")
+
+def _by_label(value: object) -> object:
+    """A list as an object with the labels A, B, C, ..."""
+    if isinstance(value, list) and len(value) > len(LABELS):
+        raise DataError(f"expected an object, or a list of at most {len(LABELS)}, got {len(value)}")
+    return dict(zip(LABELS, value, strict=False)) if isinstance(value, list) else value
+
+
+def _weight(value: object) -> float:
+    return -math.inf if value in ("-inf", -math.inf) else outside.number(value, "weight")
+
+
+Cell = Annotated[str, BeforeValidator(cells.required)]
+Weight = Annotated[float, BeforeValidator(_weight)]
 
 
 @dataclass(frozen=True)
@@ -58,17 +74,17 @@ class OptionQuestion:
         image: name or digest of the picture; questions with the same one are of one group.
 
     Raises:
-        ValueError: there are fewer than two options, none can be chosen, or the answer is none of them.
+        ValueError: there are fewer than two options, none can be chosen, or the answer or a text is of none of them.
     """
 
-    id: str
-    answer: str
-    logits: Mapping[str, float]
-    question: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    question_type: str | None = None
-    group: str | None = None
-    image: str | None = None
+    id: Cell
+    answer: Cell
+    logits: Annotated[Mapping[str, Weight], BeforeValidator(_by_label)]
+    question: Cell | None = None
+    options: Annotated[Mapping[str, Cell], BeforeValidator(_by_label)] = field(default_factory=dict)
+    question_type: Cell | None = None
+    group: Cell | None = None
+    image: Cell | None = None
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.logits) <= MOST_OPTIONS:
@@ -77,6 +93,7 @@ class OptionQuestion:
             raise ValueError("no option can be chosen: all logits are -inf")
         if self.answer not in self.logits:
             raise unknown("answer", self.answer, self.logits)
+        check_names("option", self.options, self.logits)
 
 
 def read_options(file: Path, questions: Path | None = None) -> dict[str, list[OptionQuestion]]:
@@ -115,28 +132,8 @@ def _with_groups(questions: Sequence[OptionQuestion]) -> list[OptionQuestion]:
 
 
 def _question(row: Mapping[str, Any], where: str) -> OptionQuestion:
-    check_names(f"key ({where})", row, {*_TEXTS, "logits", "options", "model"})
-    weights = {
-        label: -math.inf if value in ("-inf", -math.inf) else outside.number(value, f"{where}: logits[{label!r}]")
-        for label, value in _by_label(row.get("logits"), where).items()
-    }
-    options = {label: cells.required(text, where) for label, text in _by_label(row.get("options") or {}, where).items()}
-    check_names(f"option ({where})", options, weights)
-    there = ("id", "answer", *(name for name in _TEXTS[2:] if row.get(name) not in (None, "")))
-    texts = {name: cells.required(row.get(name), f"{where}: {name}") for name in there}
-    try:
-        return OptionQuestion(**texts, logits=weights, options=options)
-    except ValueError as error:
-        raise DataError(f"{where}: {error}") from None
-
-
-def _by_label(value: object, where: str) -> Mapping[str, Any]:
-    """An object by label; a list has the labels A, B, C, ..."""
-    if isinstance(value, list) and len(value) <= len(LABELS):
-        return dict(zip(LABELS, value, strict=False))
-    if not isinstance(value, Mapping):
-        raise DataError(f"{where}: expected an object, or a list of at most 26, got {outside.shown(value)}")
-    return value
+    check_names(f"key ({where})", row, {*OptionQuestion.__dataclass_fields__, "model"})
+    return checked(OptionQuestion, {key: value for key, value in row.items() if value not in (None, "")}, where)
 
 
 def _array_rows(file: Path, table: Sequence[Row]) -> list[Row]:
@@ -147,7 +144,7 @@ def _array_rows(file: Path, table: Sequence[Row]) -> list[Row]:
     rows: list[Row] = []
     for model, array in _load_arrays(file, len(table)).items():
         for i, ((_, row), logits) in enumerate(zip(table, array, strict=True)):
-            fields = {name: row[name] for name in _TEXTS if name in row}
+            fields = {name: row[name] for name in OptionQuestion.__dataclass_fields__ if name in row}
             options = {label: row[label] for label in LABELS[: len(logits)] if row.get(label) not in (None, "")}
             fields |= {"options": options, "group": row.get(group), "model": outside.clean(model), "logits": logits}
             rows.append((f"{file}: array {outside.shown(model)}, row {i}", fields))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +22,7 @@ from hedge_tasks.io.progress import progress
 PICTURES = "pictures"
 """Name of the column with lists of pictures."""
 
-MANY_PEOPLE = 8
-"""Answers in a list, from which on they are taken for those of as many people."""
-
-_AGREEING = 3
 _SHOWN = 5
-_NO_ANSWERS = frozenset({"", "nan", "n/a", "#n/a", "null", "<na>"})
 
 
 @dataclass
@@ -54,7 +48,7 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
     """
     texts = {column: cells.text(row[column]) for column in roles.texts() if column != roles.answer}
     question = without_mark(texts[roles.question]) if roles.images else texts[roles.question]
-    if question.lower() in _NO_ANSWERS:
+    if question.lower() in cells.NOTHING:
         raise DataError("no question")
     if roles.choices:
         options = roles.choices.options_of(row)
@@ -64,10 +58,9 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
         return texts
     if roles.choices:
         return {**texts, roles.answer: roles.choices.right_letter(row[roles.answer], options)}
-    references = [reference for column in roles.answers for reference in _references(row[column], roles)]
-    if not references:
+    if not (references := cells.references([row[column] for column in roles.answers])):
         raise DataError("no answer")
-    return {**texts, roles.answer: "\n".join(dict.fromkeys(references))}
+    return {**texts, roles.answer: references}
 
 
 def without_mark(text: str) -> str:
@@ -78,22 +71,6 @@ def without_mark(text: str) -> str:
         ('Which color?', 'What is <image 1>?')
     """
     return text.strip().removeprefix("<image>").removesuffix("<image>").strip()
-
-
-def _references(value: object, roles: Roles) -> list[str]:
-    """The references in a cell.
-
-    Of many people's answers those that three of them gave, which is what VQA accuracy calls right (Antol et al. 2015),
-    or else the commonest ones.
-    """
-    items = (cells.as_list(value) if roles.several else None) or [value]
-    # VQAv2 has a record of each person's answer
-    texts = [cells.text(item.get("answer", item) if isinstance(item, Mapping) else item) for item in items]
-    # references stand one a line
-    plain = [" ".join(text.split()) for text in texts] if roles.several else texts
-    times = Counter(text for text in plain if text.lower() not in _NO_ANSWERS)
-    least = min(_AGREEING, max(times.values(), default=0)) if times.total() >= MANY_PEOPLE else 1
-    return [text for text, n in times.items() if n >= least]
 
 
 def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
@@ -147,8 +124,8 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path
     declared, shown_there = list[str | None](), list[str | None]()
 
     def rows() -> Iterator[Mapping[str, Any]]:
-        for row, values in enumerate(
-            progress(table.rows(roles.used()), total=table.n_rows, name="Reading", unit="row")
+        for row, (_, values) in enumerate(
+            progress(table.rows(roles.named()), total=table.n_rows, name="Reading", unit="row")
         ):
             try:
                 texts = texts_of(values, roles)

@@ -6,8 +6,8 @@ all columns with an example each, and says what to type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from hedge_tasks.data import cells
@@ -21,20 +21,14 @@ from hedge_tasks.io.outside import shown
 NONE = "none"
 """A user's word for "no such column"."""
 
-QUESTION_TYPES = ("question_type", "category", "subject", "type", "answer_type", "task_type", "topic")
-"""Names of columns with the kind of question, where they hold a few values."""
-
-IDS = ("id", "question_id", "qid", "index", "doc_id")
-"""Names of columns that are ids where no two documents share one."""
-
 NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "prompt", "query", "instruction", "input"),
     "answer": ("answer", "answers", "reference", "ground_truth", "target"),
     "reply": ("response", "prediction", "generation", "completion", "output"),
-    "image": ("image", "images", "image_path", "image_name", "file_name", "image_id", "img_id"),
-    "id": IDS,
+    "image": ("image", "images", "image_path", "image_name", "img_name", "file_name", "image_id", "img_id"),
+    "id": ("id", "question_id", "qid", "index", "doc_id"),
     "group": ("group", "patient_id", "study_id", "image_id", "img_id"),
-    "question_type": QUESTION_TYPES,
+    "question_type": ("question_type", "category", "answer_type"),
     "label": ("label", "is_hallucination", "correct"),
 }
 """Role -> obvious names of its columns, in lower case with underscores (`hedge_tasks.data.cells.plain_name`)."""
@@ -73,10 +67,11 @@ class ColumnSettings:
     reply: tuple[str, ...] = ()
     label: str | None = None
 
-    def named(self) -> Iterable[str | None]:
-        """All columns that are named."""
-        single = (self.question, self.group, self.id, self.question_type, self.label)
-        return (*single, *self.answers, *self.images, *self.options, *self.reply)
+    def named(self) -> list[str]:
+        """All columns that are named, each once."""
+        values = [getattr(self, role.name) for role in fields(ColumnSettings) if role.name != "first_option"]
+        columns = [name for value in values for name in ((value,) if isinstance(value, str) else value or ())]
+        return [name for name in dict.fromkeys(columns) if name != NONE]
 
 
 @dataclass(frozen=True)
@@ -104,13 +99,8 @@ class Roles(ColumnSettings):
         columns = (self.id, self.question, self.answer, self.group, self.question_type)
         return list(dict.fromkeys(column for column in columns if column))
 
-    def used(self) -> list[str]:
-        """All columns that are read, each once."""
-        options = self.choices.columns if self.choices else ()
-        return list(dict.fromkeys([*self.texts(), *self.answers, *self.images, *options]))
-
     def unused(self, table: StoredTable) -> list[str]:
-        return [column for column in table.columns if column not in self.used()]
+        return [column for column in table.columns if column not in self.named()]
 
 
 def check_columns(table: StoredTable, chosen: ColumnSettings) -> None:
@@ -120,8 +110,8 @@ def check_columns(table: StoredTable, chosen: ColumnSettings) -> None:
         ConfigError: names the nearest one.
     """
     for name in chosen.named():
-        if name not in (None, NONE, *table.columns):
-            raise unknown(f"column of {table.name}", str(name), table.columns)
+        if name not in table.columns:
+            raise unknown(f"column of {table.name}", name, table.columns)
 
 
 def obvious(table: StoredTable, role: str, without: Sequence[str] = ()) -> list[str]:
@@ -135,7 +125,7 @@ def not_told(table: StoredTable, roles: Sequence[str]) -> ConfigError:
     which = " and which ".join(_WHAT[role] for role in roles)
     options = " ".join(f"--{role} COLUMN" for role in roles)
     also = " (--answer none: nobody judges)" if "answer" in roles else ""
-    first = next(iter(table.rows(None)))
+    _, first = next(iter(table.rows(None)))
     there = ", ".join(f"{column} ({shown(first.get(column))})" for column in table.columns)
     return ConfigError(f"{table.name}: which column holds {which}? Say {options}{also}; there are {there}")
 
@@ -157,7 +147,8 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
     choices = None
     if NONE not in chosen.options:
         choices = find_choices(table, chosen.options, next(iter(answers), None), chosen.first_option)
-    taken = [*images, question, *answers, *(choices.columns if choices else ())]
+    options = choices.columns if choices else ()
+    taken = (*images, question, *answers, *options)
     return Roles(
         question=question,
         answers=answers,
@@ -165,6 +156,7 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
         group=_declared(table, chosen, "group", taken),
         id=_declared(table, chosen, "id", taken),
         question_type=_declared(table, chosen, "question_type", taken),
+        options=options,
         choices=choices,
         several=len(answers) > 1 or (len(answers) == 1 and choices is None and _are_lists(table, answers[0])),
         listed=len(images) > 1 or any(isinstance(value, list) for c in images for value in table.filled(c, 1)),
@@ -227,7 +219,7 @@ def _are_lists(table: StoredTable, answer: str) -> bool:
 
 
 def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
-    """The columns with pictures: the user's, else the first of an obvious name.
+    """The columns with pictures: the user's, else the first of an obvious name whose first picture can be had.
 
     Raises:
         ConfigError: other columns hold pictures, there are pictures beside the table that no column names, or those
@@ -235,10 +227,16 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     """
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
-    for column in obvious(table, "image")[:1]:
-        first = table.filled(column, 1)
-        _check_file(f"{table.name}: the column {column!r}", first, files)
-        return (column,) if first else ()
+    named = [column for column in obvious(table, "image") if table.filled(column, 1)]
+    for column in named:
+        if _can_be_had(table.filled(column, 1)[0], files):
+            return (column,)
+    if named:
+        first = shown(table.filled(named[0], 1)[0])
+        raise ConfigError(
+            f"{table.name}: the column {named[0]!r} ({first}) names pictures that are not in {files.folder}. Say "
+            "--images FOLDER, or --image none for a task that shows nothing"
+        )
     pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]
     if pictured or (table.in_folder and files.any()):
         options = " ".join(f"--image {column}" for column in pictured) or "--image COLUMN"
@@ -249,18 +247,9 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     return ()
 
 
-def _check_file(what: str, first: Sequence[Any], files: PictureFiles) -> None:
-    """Refuse a column whose first picture cannot be had.
-
-    Raises:
-        ConfigError: says which option answers that.
-    """
-    while first and isinstance(first[0], (list, tuple)):
-        first = first[0]
-    name = next(iter(first), None)
-    is_name = isinstance(name, int) or (isinstance(name, str) and not is_stored(name))
-    if is_name and not files.has(str(name)):
-        raise ConfigError(
-            f"{what} ({shown(name)}) names pictures that are not in {files.folder}. Say --images FOLDER, or --image "
-            "none for a task that shows nothing"
-        )
+def _can_be_had(value: Any, files: PictureFiles) -> bool:
+    """Whether a cell holds its picture, or the first one that it names is there."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    is_name = isinstance(value, int) or (isinstance(value, str) and not is_stored(value))
+    return not is_name or files.has(str(value))

@@ -7,12 +7,12 @@ Questions, answers, labels and weights of options all come in by it. Which colum
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,12 @@ KINDS = {
 """Endings of the files that are read -> what they are. Those of texts may have .gz behind them."""
 
 STDIN = Path("-")
-"""Stands for the standard input."""
+"""Stands for the standard input, which holds JSON lines."""
 
 _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib")
+_LINES = re.compile(rb"\s*\{.*\}\s*\n\s*\{")
+"""The begin of a file with an object a line."""
+
 _ROWS_AT_ONCE = 64
 
 
@@ -50,7 +53,7 @@ class StoredTable:
         columns: in their order.
         n_rows: how many there are.
         folder: from which names of pictures count.
-        rows: makes a pass over all rows, or over the columns named alone.
+        rows: makes a pass over all rows with their places, as they are, or with the columns named alone, each of them.
         notes: choices that were made on the way to it, a line each.
         in_folder: whether the user named its folder, whose other files belong to it.
     """
@@ -59,22 +62,21 @@ class StoredTable:
     columns: tuple[str, ...]
     n_rows: int
     folder: Path
-    rows: Callable[[Sequence[str] | None], Iterator[Mapping[str, Any]]]
+    rows: Callable[[Sequence[str] | None], Iterator[Row]]
     notes: tuple[str, ...] = ()
     in_folder: bool = False
 
-    def values(self, column: str) -> list[Any]:
+    def values(self, column: str) -> Iterator[Any]:
         """The values of a column."""
-        return [row[column] for row in self.rows([column])]
+        return (row[column] for _, row in self.rows([column]))
 
     def filled(self, column: str, most: int) -> list[Any]:
         """Return the first values of a column that are not empty, at most `most`."""
-        values = (row[column] for row in self.rows([column]))
-        return list(islice((value for value in values if not is_empty(value)), most))
+        return list(islice((value for value in self.values(column) if not is_empty(value)), most))
 
 
 def read_table(source: Path | str, *, split: str | None = None) -> StoredTable:
-    """The table of a file or of a folder.
+    """The table of a file, of the standard input or of a folder.
 
     A folder holds one table, with pictures or without, or one a split (`hedge_tasks.data.repositories`).
 
@@ -86,7 +88,7 @@ def read_table(source: Path | str, *, split: str | None = None) -> StoredTable:
         ConfigError: there are several splits, and it takes the user to say which.
     """
     path = Path(source)
-    if not path.exists():
+    if path != STDIN and not path.exists():
         raise DataError(f"cannot read {path}: there is no such file or folder; `hf download` fetches one from the hub")
     table = replace(_folder_table(path, split), in_folder=True) if path.is_dir() else _files_table([path])
     if not table.columns or not table.n_rows:
@@ -94,64 +96,50 @@ def read_table(source: Path | str, *, split: str | None = None) -> StoredTable:
     return table
 
 
-def kind_of(path: Path, default: str = "JSON lines") -> str:
-    """Return the kind of a file by its ending, as `KINDS` has it.
-
-    Raises:
-        DataError: it is a pickle, which runs code when it is read.
-    """
-    if path.suffix.lower() in _PICKLES:
-        convert = f"import pandas; pandas.read_pickle('{path}').to_parquet('{path.stem}.parquet')"
-        raise DataError(f'{path}: a pickle runs code when it is read. If you trust it: python -c "{convert}"')
-    return KINDS.get(Path(path.stem if path.suffix == ".gz" else path).suffix.lower(), default)
-
-
 def read_rows(path: Path) -> list[Row]:
     """All rows of a file, or of the standard input, each with its place (`file:line`).
-
-    The ending says what it is (`KINDS`); any other is taken for JSON lines.
 
     Raises:
         DataError: names the file, the line and what is wrong.
     """
-    kind, name = kind_of(path), "<stdin>" if path == STDIN else str(path)
-    if kind in ("spreadsheet", "parquet"):
-        rows = _sheet_rows(path) if kind == "spreadsheet" else _parquet_table([path]).rows(None)
-        return [(f"{name}: row {i}", row) for i, row in enumerate(rows)]
-    if kind == "JSON lines" and path.suffix != ".gz":
-        return parse_objects(
-            outside.raw_lines(sys.stdin.buffer, name) if path == STDIN else outside.read_raw_lines(path), name
-        )
-    data = outside.read_bytes(path)
-    if kind == "JSON lines":
-        return parse_objects(enumerate(data.splitlines(), 1), name)
-    if kind == "JSON":
-        return [(f"{name}: item {i}", row) for i, row in enumerate(_json_rows(outside.parse_json(data, name), name), 1)]
-    text, encoding = outside.table_text(data, name)
-    if encoding:
-        logger.warning("{}: not UTF-8, read as {}", name, encoding)
-    return list(parse_csv(text, name, max(",;\t", key=text.split("\n", 1)[0].count)))
+    return list(_files_table([path]).rows(None))
 
 
-def memory_table(name: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> StoredTable:
+def table_of(name: str, rows: Sequence[Row], folder: Path) -> StoredTable:
     """The table of rows that are in memory, with the columns that any of them has."""
     # pandas writes its row numbers into a column without a name
-    columns = tuple(column for column in dict.fromkeys(column for row in rows for column in row) if column)
+    columns = tuple(column for column in dict.fromkeys(column for _, row in rows for column in row) if column)
 
-    def read(selected: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
-        return ({name: row.get(name) for name in selected or columns} for row in rows)
+    def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
+        return iter(rows) if selected is None else ((at, {c: row.get(c) for c in selected}) for at, row in rows)
 
     return StoredTable(name, columns, len(rows), folder, read)
 
 
 def _files_table(files: Sequence[Path]) -> StoredTable:
     """The table in files of one kind, such as the shards of a split."""
-    first = files[0]
-    if not (kind := kind_of(first, "")):
-        raise DataError(f"{first}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
+    first, kind = files[0], _kind_of(files[0])
     if kind == "parquet":
         return _parquet_table(files)
-    return memory_table(str(first), [row for file in files for _, row in read_rows(file)], first.parent)
+    read = {"spreadsheet": _sheet_rows, "JSON lines": _line_rows, "JSON": _json_rows, "CSV": _csv_rows}[kind]
+    return table_of(str(first), [row for file in files for row in read(file)], first.parent)
+
+
+def _kind_of(path: Path) -> str:
+    """The kind of a file by its ending, as `KINDS` has it.
+
+    Raises:
+        DataError: it is a pickle, which runs code when it is read, or none of them.
+    """
+    if path == STDIN:
+        return "JSON lines"
+    if path.suffix.lower() in _PICKLES:
+        convert = f"import pandas; pandas.read_pickle('{path}').to_parquet('{path.stem}.parquet')"
+        raise DataError(f'{path}: a pickle runs code when it is read. If you trust it: python -c "{convert}"')
+    kind = KINDS.get(Path(path.stem if path.suffix == ".gz" else path).suffix.lower())
+    if kind is None:
+        raise DataError(f"{path}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
+    return kind
 
 
 def _folder_table(folder: Path, split: str | None) -> StoredTable:
@@ -180,29 +168,55 @@ def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
     Raises:
         DataError: two files are not of the same questions.
     """
-    if [*map(kind_of, files)] == ["JSON", "JSON"]:
+    if [file.suffix for file in files] == [".json", ".json"]:
         left, right = ({row.get("question_id"): row for _, row in read_rows(file)} for file in files)
         if left.keys() == right.keys() and None not in left:
-            rows = [{**right[number], **row} for number, row in left.items()]
-            return replace(memory_table(str(folder), rows, folder), notes=("two files, joined by 'question_id'",))
+            rows = [(f"{folder}: {number}", {**right[number], **row}) for number, row in left.items()]
+            return replace(table_of(str(folder), rows, folder), notes=("two files, joined by 'question_id'",))
     raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
 
 
-def _json_rows(value: Any, name: str) -> list[Mapping[str, Any]]:
-    """The rows of a JSON value: a list of objects, alone or as the only one in an object, or a frame of pandas."""
-    if isinstance(value, Mapping):
-        lists = [item for item in value.values() if isinstance(item, list) and item and isinstance(item[0], Mapping)]
-        first = next(iter(value.values()), None)
-        if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
-            # to_json(): column -> number of the row -> cell
-            lists = [[{column: cells.get(row) for column, cells in value.items()} for row in first]]
-        value = lists[0] if len(lists) == 1 else None
+# --- kinds ------------------------------------------------------------------------------------------------------------
+
+
+def _csv_rows(file: Path) -> list[Row]:
+    text, encoding = outside.table_text(outside.read_bytes(file), str(file))
+    if encoding:
+        logger.warning("{}: not UTF-8, read as {}", file, encoding)
+    return list(parse_csv(text, str(file), max(",;\t", key=text.split("\n", 1)[0].count)))
+
+
+def _line_rows(file: Path) -> list[Row]:
+    if file == STDIN:
+        return parse_objects(outside.raw_lines(sys.stdin.buffer, "<stdin>"), "<stdin>")
+    packed = file.suffix == ".gz"
+    lines = enumerate(outside.read_bytes(file).splitlines(), 1) if packed else outside.read_raw_lines(file)
+    return parse_objects(lines, str(file))
+
+
+def _json_rows(file: Path) -> list[Row]:
+    """The rows of a JSON value: a list of objects, alone or as the only one in an object, or a frame; or of lines."""
+    data = outside.read_bytes(file)
+    if _LINES.match(data):
+        return parse_objects(enumerate(data.splitlines(), 1), str(file))
+    value = _list_in(outside.parse_json(data, str(file)))
     if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
-        raise DataError(f"{name}: expected a JSON list of objects, a row each (pandas: to_json(orient='records'))")
-    return value
+        raise DataError(f"{file}: expected a JSON list of objects, a row each (pandas: to_json(orient='records'))")
+    return [(f"{file}: item {i}", row) for i, row in enumerate(value, 1)]
 
 
-def _sheet_rows(file: Path) -> list[Mapping[str, Any]]:
+def _list_in(value: Any) -> Any:
+    """The only list of objects in an object, or the rows of a frame as pandas' `to_json` writes it."""
+    if not isinstance(value, Mapping):
+        return value
+    first = next(iter(value.values()), None)
+    if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
+        return [{column: cells.get(row) for column, cells in value.items()} for row in first]
+    lists = [item for item in value.values() if isinstance(item, list) and item and isinstance(item[0], Mapping)]
+    return lists[0] if len(lists) == 1 else None
+
+
+def _sheet_rows(file: Path) -> list[Row]:
     """The rows of the only sheet of a spreadsheet, but for empty ones."""
     import pandas
 
@@ -217,11 +231,12 @@ def _sheet_rows(file: Path) -> list[Mapping[str, Any]]:
         raise DataError(f"{file}: it has several sheets ({', '.join(sheets)}); save the one meant as CSV")
     [frame] = sheets.values()
     rows = frame.loc[:, [c for c in frame if not str(c).startswith("Unnamed:")]].to_dict("records")
-    return [{str(c): None if is_empty(cell) else cell for c, cell in row.items()} for row in rows if not is_empty(row)]
+    plain = ({str(c): None if is_empty(cell) else cell for c, cell in row.items()} for row in rows if not is_empty(row))
+    return [(f"{file}: row {i}", row) for i, row in enumerate(plain)]
 
 
 def _parquet_table(files: Sequence[Path]) -> StoredTable:
-    """The rows of files, a few in memory at a time."""
+    """The rows of files, a few in memory at a time, with names in place of the numbers of classes; -1 is none."""
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
@@ -233,8 +248,21 @@ def _parquet_table(files: Sequence[Path]) -> StoredTable:
         data = ds.dataset([str(file) for file in files], format="parquet")
         n_rows = data.count_rows()
     columns = tuple(column for column in data.schema.names if not column.startswith("__index_level_"))
-    rows = partial(_parquet_rows, name, data, columns, _class_names(data.schema.metadata))
-    return StoredTable(name, columns, n_rows, files[0].parent, rows)
+    classes = _class_names(data.schema.metadata)
+
+    def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
+        options = {"columns": list(selected or columns), "batch_readahead": 0, "fragment_readahead": 0}
+        size, numbers = 0, count()
+        with _readable(name):
+            for batch in data.to_batches(batch_size=_ROWS_AT_ONCE, **options):
+                # A value that is stored once, and repeated by its number, is in every row that is read.
+                size += sum(getattr(c, "dictionary_decode", lambda c=c: c)().nbytes for c in batch.columns)
+                outside.check_unpacked(files[0], size)
+                for row in batch.to_pylist():
+                    named = {c: classes[c].get(row[c]) for c in classes if c in row}
+                    yield f"{name}: row {next(numbers)}", {**row, **named}
+
+    return StoredTable(name, columns, n_rows, files[0].parent, read)
 
 
 def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, dict[int, str]]:
@@ -244,25 +272,6 @@ def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, dict[int, 
         return {c: dict(enumerate(f["names"])) for c, f in info.items() if f.get("_type") == "ClassLabel"}
     except (AttributeError, KeyError, TypeError, ValueError):
         return {}
-
-
-def _parquet_rows(
-    name: str,
-    data: Any,
-    columns: Sequence[str],
-    classes: Mapping[str, Mapping[int, str]],
-    selected: Sequence[str] | None = None,
-) -> Iterator[Mapping[str, Any]]:
-    """The rows of a data set of Arrow, with names in place of the numbers of classes; -1 is none."""
-    chosen = list(selected or columns)
-    size = 0
-    with _readable(name):
-        for batch in data.to_batches(columns=chosen, batch_size=_ROWS_AT_ONCE, batch_readahead=0, fragment_readahead=0):
-            # A value that is stored once, and repeated by its number, is in every row that is read.
-            size += sum(getattr(c, "dictionary_decode", lambda c=c: c)().nbytes for c in batch.columns)
-            outside.check_unpacked(Path(data.files[0]), size)
-            for row in batch.to_pylist():
-                yield {**row, **{c: classes[c].get(row[c]) for c in chosen if c in classes}}
 
 
 @contextmanager

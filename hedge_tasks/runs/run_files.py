@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.clustering.model_outputs import ModelOutputs
-from hedge_tasks.data.answer_files import clean_answer_sets, normal_rows, parse_answer_sets
+from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.json_lines import parse_object, parse_objects, read_objects
+from hedge_tasks.io.json_lines import parse_object, parse_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
 from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
 from hedge_tasks.runs.run_records import RunHeader, RunRow
@@ -221,17 +221,15 @@ def load_run(path: Path, task: str | None = None, *, trust: bool = False) -> Run
 
 
 def read_run(file: Path) -> Run:
-    """Read a run file, or a JSONL file of answer sets.
+    """Read a run file, or a file of answers (`hedge_tasks.data.answer_files`).
 
     Raises:
         DataError: names the file and what is wrong. A run file that is damaged or was cut off is refused as a whole.
     """
     if is_run_file(file):
         return _read_run_file(file)
-    rows = read_objects(file)
-    if not rows:
-        raise DataError(f"{file}: nothing in it")
-    return Run(file.stem, "", tuple(clean_answer_sets(parse_answer_sets(normal_rows(rows)), str(file))), path=file)
+    read = read_answers([file])
+    return Run(file.stem, read.model, read.answer_sets, path=file)
 
 
 def run_paths(path: Path) -> list[Path]:
@@ -268,7 +266,7 @@ def _read_run_file(file: Path) -> Run:
         )
     (where, first), *rows = parse_objects(lines[:-1], str(file))
     header = RunHeader.read(first, where)
-    answer_sets = tuple(parse_answer_sets(rows))
+    answer_sets = tuple(AnswerSet.read(fields, at) for at, fields in rows)
     read = {a.id: (RunRow.read(fields, at), fields) for a, (at, fields) in zip(answer_sets, rows, strict=True)}
     evidence = {id: row.evidence for id, (row, _) in read.items() if row.evidence}
     support = {id: row.support for id, (row, _) in read.items() if row.support}

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.foreign.tools import ForeignFile, choice_answer, reference_text
+from hedge_tasks.data.forms import Form, content_of
+from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
-
-FORM = "inspect_ai"
+from hedge_tasks.io.json_lines import Row
 
 _LABELS = {"C": 0, "I": 1, "1": 0, "0": 1, "1.0": 0, "0.0": 1, "True": 0, "False": 1}
 
@@ -27,44 +27,48 @@ def is_log(file: Path) -> bool:
     return b'"eval"' in head and b'"version"' in head and b'"status"' in head
 
 
-def read(file: Path) -> ForeignFile:
-    """The samples of a log.
+def read(file: Path) -> tuple[Form, list[Row]]:
+    """The samples of a log as a table, a row an id: its first epoch that has an answer is the baseline.
 
     Raises:
         DataError: it cannot be read.
     """
     header, *samples = _archive(file) if file.suffix == ".eval" else _json_log(file)
-    epochs: dict[str, list[tuple[Sample, list[Any]]]] = defaultdict(list)
-    n_failed = 0
+    epochs: dict[str, list[Sample]] = defaultdict(list)
     for sample in sorted(samples, key=lambda sample: sample.get("epoch") or 0):
-        answers = list(_answers(sample))
-        n_failed += not answers
-        if answers:
-            epochs[str(sample.get("id"))].append((sample, answers))
+        if (sample.get("output") or {}).get("choices"):
+            epochs[str(sample.get("id"))].append(sample)
     scorers = sorted({name for sample in samples for name in sample.get("scores") or {}})
-    scorer = scorers[0] if len(scorers) == 1 else ""
-    rows = [(f"{file}: {id}", _row(id, of_id, scorer)) for id, of_id in epochs.items()]
-    notes = [f"lost: {n_failed} samples without an answer"] if n_failed else []
+    label = f"scores.{scorers[0]}" if len(scorers) == 1 else None
+    model = (header.get("eval") or {}).get("model")
+    rows: list[Row] = [
+        (f"{file}: {id}", {"id": id, "model": model, **_row(of_id, label)}) for id, of_id in epochs.items()
+    ]
+    notes = []
+    if n_failed := len(samples) - sum(map(len, epochs.values())):
+        notes.append(f"lost: {n_failed} samples without an answer")
     if len(scorers) > 1:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
-    judge = f"inspect_ai: {scorer}" if scorer else ""
-    return ForeignFile(FORM, rows, str((header.get("eval") or {}).get("model") or ""), judge, tuple(notes))
+    columns = ColumnSettings(id="id", question="input", answers=("target",), reply=("choices",), label=label)
+    return Form("inspect_ai", columns, fails=False, notes=tuple(notes)), rows
 
 
-def _row(id: str, epochs: Sequence[tuple[Sample, list[Any]]], scorer: str) -> dict[str, Any]:
-    """The fields of a document: its first epoch that has an answer is the baseline."""
-    first = epochs[0][0]
-    question = first.get("input")
-    if not isinstance(question, str):
-        turns = [turn.get("content") for turn in question or () if turn.get("role") == "user"]
-        question = _content(turns[-1])[0] if turns else ""
-    return {
-        "id": id,
-        "question": question,
-        "reference": reference_text(first.get("target")),
-        "label": _LABELS.get(str(((first.get("scores") or {}).get(scorer) or {}).get("value"))),
-        "answers": [answer for _, answers in epochs for answer in answers],
-    }
+def _row(epochs: Sequence[Sample], label: str | None) -> dict[str, Any]:
+    first = epochs[0]
+    choices = [choice for sample in epochs for choice in sample["output"]["choices"]]
+    row = {"input": _question(first.get("input")), "target": first.get("target"), "choices": choices}
+    if label:
+        score = (first.get("scores") or {}).get(label.removeprefix("scores.")) or {}
+        row[label] = _LABELS.get(str(score.get("value")))
+    return row
+
+
+def _question(messages: Any) -> str:
+    """The text of the last turn of the user."""
+    if isinstance(messages, str):
+        return messages
+    turns = [turn.get("content") for turn in messages or () if turn.get("role") == "user"]
+    return content_of(turns[-1])[0] if turns else ""
 
 
 def _archive(file: Path) -> Iterator[Sample]:
@@ -85,17 +89,3 @@ def _json_log(file: Path) -> Iterator[Sample]:
     if not isinstance(log, Mapping) or not isinstance(log.get("samples"), list):
         raise DataError(f"{file}: a log of inspect_ai without samples")
     return iter([log, *log["samples"]])
-
-
-def _answers(sample: Sample) -> Iterator[Sample]:
-    for choice in (sample.get("output") or {}).get("choices") or ():
-        text, reasoning = _content((choice.get("message") or {}).get("content"))
-        finish = choice.get("stop_reason")
-        yield {**choice_answer(choice), "text": text, "finish_reason": finish, "reasoning": reasoning}
-
-
-def _content(content: Any) -> tuple[str, str]:
-    """The text and the thought of a message."""
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
-    texts = [str(part.get("text") or "") for part in parts if part.get("type") == "text"]
-    return "\n".join(texts), "".join(str(part.get("reasoning") or "") for part in parts)

@@ -5,24 +5,26 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.foreign.tools import ForeignFile, reference_text
+from hedge_tasks.data.forms import Form
+from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.errors import DataError, first_line
 from hedge_tasks.io import outside
+from hedge_tasks.io.json_lines import Row
 
-FORM = "lm-polygraph"
-
-_COLUMNS = (
-    *("greedy_texts", "input_texts", "target_texts", "greedy_log_likelihoods", "sample_texts"),
-    "sample_log_likelihoods",
+_FORM = Form(
+    "lm-polygraph",
+    ColumnSettings(question="input_texts", answers=("target_texts",), reply=("greedy_texts", "sample_texts")),
+    logprobs={"greedy_texts": "greedy_log_likelihoods", "sample_texts": "sample_log_likelihoods"},
+    fails=False,
+    notes=("ids: the number of the row, from 0",),
 )
 
 
-def read(file: Path) -> ForeignFile:
-    """The answers of a manager: its greedy texts and its samples.
+def read(file: Path) -> tuple[Form, list[Row]]:
+    """The answers of a manager as a table: its greedy texts and its samples.
 
     Raises:
         DataError: it cannot be read without running code, or holds no texts, or more of one thing than of another.
@@ -30,20 +32,11 @@ def read(file: Path) -> ForeignFile:
     stats = _load(file).get("stats")
     if not isinstance(stats, Mapping) or "greedy_texts" not in stats:
         raise DataError(f"{file}: no manager of lm-polygraph with greedy_texts")
-    n = len(stats["greedy_texts"])
-    columns = [_as_list(stats.get(name)) or [None] * n for name in _COLUMNS]
-    if any(len(values) != n for values in columns):
-        raise DataError(f"{file}: not as many {', '.join(_COLUMNS[1:])} as greedy_texts")
-    rows = []
-    for i, (text, question, target, tokens, samples, of_samples) in enumerate(zip(*columns, strict=True)):
-        pairs = zip_longest(_as_list(samples), _as_list(of_samples)[: len(samples or ())])
-        fields = {"id": str(i), "question": str(question or ""), "reference": reference_text(target)}
-        draws = [_answer(*pair) for pair in pairs]
-        rows.append((f"{file}: {i}", {**fields, "baseline": _answer(text, tokens), "answers": draws}))
-    notes = ["ids: the number of the row, from 0"]
-    if "sample_texts" not in stats:
-        notes.append("draws: none, for the manager was saved without sample_texts (save_stats)")
-    return ForeignFile(FORM, rows, notes=tuple(notes))
+    names = [name for name in (*_FORM.columns.named(), *_FORM.logprobs.values()) if stats.get(name) is not None]
+    if len({len(stats[name]) for name in names}) > 1:
+        raise DataError(f"{file}: not as many {', '.join(names)}")
+    columns = zip(*(map(_plain, stats[name]) for name in names), strict=True)
+    return _FORM, [(f"{file}: {i}", dict(zip(names, row, strict=True))) for i, row in enumerate(columns)]
 
 
 def _load(file: Path) -> Mapping[str, Any]:
@@ -65,9 +58,8 @@ def _load(file: Path) -> Mapping[str, Any]:
     return manager if isinstance(manager, Mapping) else {}
 
 
-def _as_list(values: Any) -> list[Any]:
-    return [] if values is None else values.tolist() if hasattr(values, "tolist") else list(values)
-
-
-def _answer(text: object, tokens: Any) -> Mapping[str, Any]:
-    return {"text": str(text).strip(), "logprobs": [*map(float, _as_list(tokens))] or None}
+def _plain(value: Any) -> Any:
+    """An array, or arrays in a list, as lists of numbers."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(map(_plain, value)) if isinstance(value, (list, tuple)) else value

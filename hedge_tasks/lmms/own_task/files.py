@@ -149,10 +149,10 @@ def previewed(folder: Path, task: OwnTask, n: int = 3) -> list[tuple[str, str, s
         HedgeError: they cannot be read.
     """
     roles, prompt, previews = task.roles, load_prompt(task.prompt), []
-    for row in islice(read_table(folder / DATA).rows(None), n):
+    for _, row in islice(read_table(folder / DATA).rows(None), n):
         cells = [row[column] for column in picture_columns(roles)]
         pictures = [picture_of(p) for cell in cells for p in (cell if isinstance(cell, list) else [cell])]
-        reference = " | ".join(references_of(str(row[roles.answer]))) if roles.answer else ""
+        reference = " | ".join(references_of(row[roles.answer])) if roles.answer else ""
         sizes = ", ".join(f"{picture.width} x {picture.height}" for picture in pictures)
         previews.append((prompt.text(Wording(str(row[roles.question]))), sizes, reference))
     return previews

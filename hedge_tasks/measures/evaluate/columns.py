@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from hedge_tasks.data.answer_files import normal_rows, parse_answer_sets
+from hedge_tasks.data.answer_files import read_answer_set
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, check_names
 from hedge_tasks.io import outside
@@ -92,7 +92,7 @@ def answer_sets_of(predictions: Any, first: int = 0) -> list[AnswerSet]:
         if not isinstance(value, Mapping):
             raise DataError(f"{where}: expected the answers to a question, got {outside.shown(value)}")
         check_names(where, value, {*AnswerSet.__dataclass_fields__, "answers"})
-        sets += parse_answer_sets(normal_rows([(where, {"id": str(first + i), **value})]))
+        sets.append(read_answer_set({"id": str(first + i), **value}, where))
     return sets
 
 
