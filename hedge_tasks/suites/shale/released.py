@@ -108,4 +108,4 @@ def _read_file(path: Path, scenario: str, problems: list[str]) -> list[ShaleItem
 
 
 def _question_of(item: ShaleItem | None) -> tuple[str, str] | None:
-    return item and (item.task, item.aspect)
+    return None if item is None else (item.task, item.aspect)
