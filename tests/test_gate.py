@@ -232,6 +232,10 @@ def test_a_set_without_a_cue_has_the_floor_of_guessing() -> None:
         ({"answer": lambda label, word: word * (1 + (label == "false"))}, "length"),
         ({"answer": lambda label, word: word + (" abcdef" if label == "true" else " fedcba")}, "blind text"),
         ({"answer": lambda label, word: word + "." * (label == "true")}, "spelling"),
+        (
+            {"answer": lambda label, word: f"The mass of type {word} lies in" + " " * (1 + (label == "true")) + "it."},
+            "a single sign",
+        ),
         ({"question": lambda label, word: "Is it so?" if label == "true" else "Is so it?"}, "wording of the question"),
         ({"reference": lambda label, word: word if label == "true" else word[::-1]}, "copy of the reference"),
         ({"answer": lambda label, word: word if label == "true" else "I cannot help."}, "refusal words"),

@@ -106,10 +106,10 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path, ima
 
 
 def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path, images: Path) -> None:
-    whole = made_by(play, tmp_path / "whole", images, vqa_rows(3))
+    whole = made_by(play, tmp_path / "whole", images, vqa_rows(2))
     models = models_by(play, ROLES)
     build, stages = MedHallMark(ImageFolder(images).read), stages_of(models)
-    killed = killed_at(5, vqa_rows(3), build, stages, models, tmp_path / "killed")
+    killed = killed_at(2, vqa_rows(2), build, stages, models, tmp_path / "killed")
     assert (killed.rows, killed.steps, killed.controls) == (whole.rows, whole.steps, whole.controls)
 
 
@@ -243,7 +243,7 @@ def test_types_of_vqa_rad_and_slake_are_dimensions(tmp_path: Path) -> None:
     assert found == ["pathology", "modality", "location", "other", "pathology", "other", "plane", None]
     assert len(DIMENSIONS) == 7  # the paper counts six
     path.write_text(json.dumps({"image": "a.png", "question": "q?"}) + "\n")
-    with pytest.raises(DataError, match=r"vqa\.jsonl:1: no column answer or"):
+    with pytest.raises(DataError, match=r"vqa\.jsonl:1: unknown answer column"):
         read_vqa([path])
 
 
@@ -379,19 +379,10 @@ def test_a_dry_run_says_what_it_costs_and_asks_nothing(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("more", "complaint"),
-    [
-        (["--judge", "model=a"], "--judge goes with --answerer"),
-        (["--review", "0"], "--review: expected an integer of at least 1"),
-    ],
-)
-def test_a_wrong_option_is_named(
-    tmp_path: Path, images: Path, capsys: pytest.CaptureFixture[str], more: list[str], complaint: str
-) -> None:
+def test_a_judge_needs_an_answerer(tmp_path: Path, images: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_sources(tmp_path, 1)
-    assert main(command("http://localhost:1/v1", tmp_path, images, tmp_path / "out", *more)) == 2
-    assert complaint in capsys.readouterr().err
+    assert main(command("http://localhost:1/v1", tmp_path, images, tmp_path / "out", "--judge", "model=a")) == 2
+    assert "--judge goes with --answerer" in capsys.readouterr().err
 
 
 def test_without_a_model_questions_prefixes_and_reports_are_made(

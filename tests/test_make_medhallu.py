@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +103,12 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
 
 
 def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path) -> None:
-    whole = made_by(play, tmp_path / "whole", 5)
+    whole = made_by(play, tmp_path / "whole", 4)
     models = models_by(play, ROLES)
-    killed = killed_at(7, questions(5), MedHallu(Comparison()), STAGES, models, tmp_path / "killed")
+    killed = killed_at(2, questions(4), MedHallu(Comparison()), STAGES, models, tmp_path / "killed")  # at every reply
     assert killed.rows == whole.rows
     assert (killed.steps, killed.controls, killed.rejected) == (whole.steps, whole.controls, whole.rejected)
-    again = made_by(lambda body: pytest.fail("asked again"), tmp_path / "killed", 5)
+    again = made_by(lambda body: pytest.fail("asked again"), tmp_path / "killed", 4)
     assert again.rows == whole.rows
     assert not again.account.total.requests
 
@@ -150,18 +151,22 @@ def test_a_judge_that_goes_by_the_place_is_not_deceived(tmp_path: Path) -> None:
 def test_judges_by_chance_or_by_looks_are_no_judges(tmp_path: Path) -> None:
     coin = random.Random(0)
 
-    def looks(body: dict[str, Any]) -> str:
-        fields = asked_of(body)
-        shorter = len(fields["answer_1"]) < len(fields["answer_2"])
-        return json.dumps({"more_accurate": 1 if shorter else 2})
+    def looks(body: dict[str, Any], longest: int) -> str:
+        lengths = [longest * len(asked_of(body)[f"answer_{place}"]) for place in (1, 2)]
+        return json.dumps({"more_accurate": 1 if lengths[0] > lengths[1] else 2})
 
-    for name, judge in {
-        "coin": lambda body: json.dumps({"more_accurate": coin.choice((1, 2))}),
-        "looks": looks,
-    }.items():
-        made = made_by(
-            lambda body, judge=judge: (judge if "answer_1" in asked_of(body) else play)(body), tmp_path / name
+    def by(judge: Any, longer: int = 0) -> Any:
+        """Such judges, and wrong answers that are so many letters longer than the writer makes them."""
+        return lambda body: (
+            judge(body) if "answer_1" in asked_of(body) else play(body).replace('yy"', f'{"y" * longer}yy"')
         )
+
+    for name, reply in {
+        "coin": by(lambda body: json.dumps({"more_accurate": coin.choice((1, 2))})),
+        "shorter": by(partial(looks, longest=-1)),
+        "longer": by(partial(looks, longest=1), longer=15),
+    }.items():
+        made = made_by(reply, tmp_path / name)
         with pytest.raises(DataError, match=r"judge-\d takes .* \(truth beside an answer to nothing\)"):
             check_controls(made.controls)
     assert all(row["Fallback"] for row in made.rows)  # nobody is believed to be deceived
@@ -286,8 +291,8 @@ def play_candidates(body: dict[str, Any]) -> str:
     """Candidate k of a question, told by its temperature: one refuses, one equals the truth, odd ones deceive all."""
     fields = asked_of(body)
     if "answer_1" in fields:
-        if OFF_TOPIC in fields.values():
-            return json.dumps({"more_accurate": 1 if fields["answer_2"] == OFF_TOPIC else 2})
+        if OFF_TOPIC in fields["answer_1"] + fields["answer_2"]:
+            return json.dumps({"more_accurate": 1 if OFF_TOPIC in fields["answer_2"] else 2})
         place = 1 if "candidate" in fields["answer_1"] else 2
         deceives = int(fields[f"answer_{place}"].split()[1].rstrip(".")) % 2 if "candidate" in str(fields) else 0
         return json.dumps({"more_accurate": place if deceives else 3 - place})

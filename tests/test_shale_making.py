@@ -38,7 +38,7 @@ from hedge_tasks.suites.shale.items import (
 EVERY_ELEMENT = 8
 """Scenes an aspect, so that every element of every pool is drawn."""
 
-ACCEPTED = PictureVerdict({}, 1.0, 0.0, "accepted")
+ACCEPTED = PictureVerdict("accepted")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from hedge_tasks import __version__
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging.label_files import by_id, label_rows
-from hedge_tasks.judging.review import ReviewItem, ReviewKey, two_keys, write_review
+from hedge_tasks.judging.review import ReviewItem, two_keys, write_review
 from hedge_tasks.making.gate.attack import Attack, floor_rows, floors_by_stratum
 from hedge_tasks.making.stages import Made
 
@@ -144,7 +144,6 @@ def write_page(
     *,
     n: int | None = None,
     seed: int = 0,
-    keys: Sequence[ReviewKey] = two_keys(),
 ) -> None:
     """Write the page on which people label a random sample; its CSV comes back by --labels.
 
@@ -153,7 +152,7 @@ def write_page(
     """
     sampled = list(items) if n is None else random.Random(f"{seed}/{len(items)}").sample(items, min(n, len(items)))
     folder.mkdir(parents=True, exist_ok=True)
-    write_review(folder / REVIEW, title, sampled, keys)
+    write_review(folder / REVIEW, title, sampled, two_keys())
 
 
 def read_labels(files: Sequence[Path]) -> dict[str, int]:

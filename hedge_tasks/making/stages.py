@@ -77,14 +77,6 @@ class Unfinished(Exception):
         self.unreachable = unreachable
 
 
-def _whole(reply: dict[str, Any]) -> Any:
-    return reply
-
-
-def _fine(value: Any, values: Mapping[str, Any]) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class MakingStage:
     """One kind of request.
@@ -101,8 +93,8 @@ class MakingStage:
 
     prompt: Template
     role: str
-    read: Callable[[dict[str, Any]], Any] = _whole
-    passes: Callable[[Any, Mapping[str, Any]], str] = _fine
+    read: Callable[[dict[str, Any]], Any] = lambda reply: reply
+    passes: Callable[[Any, Mapping[str, Any]], str] = lambda value, values: ""
     times: tuple[int, int] = (1, 1)
     sampling: Mapping[str, float] = field(default_factory=dict)
 

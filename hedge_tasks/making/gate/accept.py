@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.making.gate.attack import SOLVERS, Attack, AttackedItem, Solver, attack, check_floors
+from hedge_tasks.making.gate.attack import Attack, AttackedItem, attack, check_floors
 from hedge_tasks.making.gate.refuse import STOCK_PHRASE, Written, repeated
 from hedge_tasks.making.gate.verify import check_controls
 from hedge_tasks.making.stages import Made
@@ -34,7 +34,6 @@ def accept(
     frames: bool = True,
     alone: bool = False,
     bound: float | None = None,
-    solvers: Mapping[str, Solver] = SOLVERS,
 ) -> AcceptedSet:
     """Let a making through the gate.
 
@@ -57,7 +56,7 @@ def accept(
     reasons = {at: why for at, why in repeated(list(texts)).items() if frames or why == STOCK_PHRASE}
     passed = result.without({place: why for at, why in reasons.items() for place in places[at]}, alone=alone)
     check_some(passed)
-    attacks = attack(attacked(passed.rows), bound=bound, solvers=solvers)
+    attacks = attack(attacked(passed.rows), bound=bound)
     check_floors(attacks)
     return AcceptedSet(passed, attacks)
 

@@ -89,21 +89,16 @@ class Attack:
         return {"n": self.n, "chance": self.chance, "bound": self.bound, "scores": scores}
 
 
-def attack(
-    items: Sequence[AttackedItem], *, bound: float | None = None, solvers: Mapping[str, Solver] | None = None
-) -> list[Attack]:
+def attack(items: Sequence[AttackedItem], *, bound: float | None = None) -> list[Attack]:
     """Run the battery on every stratum.
 
     Args:
-        solvers: By name; None: all of `SOLVERS`.
         bound: Share of items that a solver may get right; None: halfway between guessing and everything.
     """
     strata: dict[str, list[AttackedItem]] = {}
     for item in items:
         strata.setdefault(item.stratum, []).append(item)
-    return [
-        _attack(name, mine, bound, SOLVERS if solvers is None else solvers) for name, mine in sorted(strata.items())
-    ]
+    return [_attack(name, mine, bound) for name, mine in sorted(strata.items())]
 
 
 def check_floors(attacks: Sequence[Attack]) -> None:
@@ -139,7 +134,7 @@ def floor_rows(attacks: Sequence[Attack]) -> tuple[Sequence[str], list[list[str]
     return ("stratum", "items", "guessing", "best solver without skill", "floor", "bound"), rows
 
 
-def _attack(stratum: str, items: Sequence[AttackedItem], bound: float | None, solvers: Mapping[str, Solver]) -> Attack:
+def _attack(stratum: str, items: Sequence[AttackedItem], bound: float | None) -> Attack:
     outcomes = {item.label for item in items}
     if outcomes & {"Yes", "No"}:
         outcomes |= {"Yes", "No"}
@@ -149,7 +144,7 @@ def _attack(stratum: str, items: Sequence[AttackedItem], bound: float | None, so
     scores = {}
     if len(items) >= FEWEST:
         groups = [item.group or str(place) for place, item in enumerate(items)]
-        for name, solver in solvers.items():
+        for name, solver in SOLVERS.items():
             guesses = solver(items, groups)
             if guesses is not None:
                 right = np.array([guess == item.label for guess, item in zip(guesses, items, strict=True)], dtype=float)
@@ -199,7 +194,7 @@ def _column(value: Callable[[AttackedItem], float], applies: Callable[[AttackedI
     return _learnt(features)
 
 
-def _texts(text_of: Callable[[AttackedItem], str], **units: Any) -> Solver:
+def _texts(text_of: Callable[[AttackedItem], str], *, rule: bool = False, **units: Any) -> Solver:
     def features(items: Sequence[AttackedItem]) -> Any | None:
         texts = [text_of(item) for item in items]
         if len(set(texts)) < 2:
@@ -211,7 +206,7 @@ def _texts(text_of: Callable[[AttackedItem], str], **units: Any) -> Solver:
         except ValueError:  # no word stands in two of them
             return None
 
-    return _learnt(features, text=True)
+    return _learnt(features, text=not rule)
 
 
 def _prior(items: Sequence[AttackedItem], groups: Sequence[str]) -> Guesses:
@@ -248,6 +243,13 @@ def _text_of(item: AttackedItem) -> str:
     return " ".join([item.question, item.answer, *item.options.values()])
 
 
+def _signs(*, rule: bool) -> Solver:
+    def spelt(item: AttackedItem) -> str:
+        return item.answer and f"^{item.answer}$".replace(" ", "_")
+
+    return _texts(spelt, rule=rule, analyzer="char", ngram_range=(1, 3), lowercase=False)
+
+
 SOLVERS: Mapping[str, Solver] = {
     "prior": _prior,
     "length": _column(lambda item: len(item.answer or item.question), lambda item: True),
@@ -261,10 +263,8 @@ SOLVERS: Mapping[str, Solver] = {
     ),
     "negation": _column(lambda item: len(_NEGATION.findall(item.answer or item.question)), lambda item: True),
     "blind text": _texts(_text_of, ngram_range=(1, 2)),
-    "spelling": _texts(
-        lambda item: item.answer and f"^{item.answer}$".replace(" ", "_"),
-        **{"analyzer": "char", "ngram_range": (1, 3), "lowercase": False},
-    ),
+    "spelling": _signs(rule=False),
+    "a single sign": _signs(rule=True),
     "wording of the question": _texts(lambda item: item.question, ngram_range=(1, 2)),
     "longest option": _of_options(lambda options: max(options, key=lambda letter: len(options[letter]))),
     "what the prefix says": _prefixed(believe=True),

@@ -59,12 +59,11 @@ def folded(text: str) -> str:
     return " ".join(re.findall(r"\d+(?:\.\d+)?|\w+", low.replace("_", " ")))
 
 
-def refused(text: str, truth: str, question: str = "", instructions: str = "", *, least: int = 1) -> str | None:
+def refused(text: str, truth: str, question: str = "", instructions: str = "") -> str | None:
     """Why a text is no wrong answer; None where it may be one.
 
     Args:
         instructions: What its writer was told.
-        least: Words from which on a part of the truth is refused; a single word may be all that a question asks for.
 
     Example:
         >>> refused("I'm sorry, but I cannot help.", "5 mm"), refused("“5 MM”", "5 mm"), refused("5 cm", "5 mm")
@@ -81,9 +80,7 @@ def refused(text: str, truth: str, question: str = "", instructions: str = "", *
         "marker": lambda: _is_new(MARKER, text, beside),
         "says nothing definite": lambda: why or (doubts(text) and not doubts(truth)) or _is_new(_EITHER, text, truth),
     }
-    return next((reason for reason, fails in checks.items() if fails()), None) or _copy(
-        words, folded(truth), text, least
-    )
+    return next((reason for reason, fails in checks.items() if fails()), None) or _copy(words, folded(truth), text)
 
 
 def _declines(text: str, truth: str) -> bool:
@@ -120,7 +117,7 @@ def _runs(text: str, length: int) -> set[tuple[str, ...]]:
     return {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
 
 
-def _copy(candidate: str, true: str, text: str, least: int) -> str | None:
+def _copy(candidate: str, true: str, text: str) -> str | None:
     words, true_words = candidate.split(), true.split()
     repeats = bool(true_words) and words == true_words * (len(words) // len(true_words))
     if candidate == true or repeats:
@@ -128,8 +125,7 @@ def _copy(candidate: str, true: str, text: str, least: int) -> str | None:
     if len(true_words) >= _EXACT and _stands_in(true, candidate):
         return "repeats the truth"
     parts = [folded(sentence) for sentence in split_sentences(text)] or [candidate]
-    stands = len(words) >= least and all(_stands_in(part, true) for part in parts if part)
-    return "part of the truth" if stands else None
+    return "part of the truth" if all(_stands_in(part, true) for part in parts if part) else None
 
 
 def _stands_in(part: str, whole: str) -> bool:

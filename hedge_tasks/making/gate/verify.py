@@ -15,7 +15,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.llm.models import Model
 from hedge_tasks.llm.template import load_template
 from hedge_tasks.making.gate.twins import edited, reworded
-from hedge_tasks.making.stages import Asking, Made, MakingStage
+from hedge_tasks.making.stages import Asking, MakingStage
 from hedge_tasks.statistics.base import wilson
 
 CONTRADICTED, SUPPORTED, UNDECIDED = "contradicted", "supported", "undecided"
@@ -139,9 +139,3 @@ def check_controls(controls: Mapping[tuple[str, str], tuple[int, int]]) -> None:
                 f"{name} takes {n - right} of {n} controls ({kind}) for something else: nothing that it says is worth "
                 "anything; take another model"
             )
-
-
-def checked(result: Made) -> Made:
-    """The making, if its verifiers can be believed. Raises DataError, as `check_controls`."""
-    check_controls(result.controls)
-    return result

@@ -26,7 +26,6 @@ from hedge_tasks.making.gate.verify import (
     VERIFIER,
     OpenBook,
     check_controls,
-    checked,
     evidence_verdicts,
     outcome,
     verifying,
@@ -143,7 +142,8 @@ def confirmed_pairs(
     if result.unfinished:
         first = next(iter(result.unfinished.values()))
         raise HedgeError(f"{len(result.unfinished)} made answers are not verified ({first}); run again to go on")
-    return list(checked(result).rows), result
+    check_controls(result.controls)
+    return list(result.rows), result
 
 
 class _Pair(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.outside import read_text
@@ -67,24 +68,11 @@ def read_recipe(path: Path | None = None, changes: Mapping[str, Any] | None = No
         if key not in known:
             raise unknown("key of the recipe", key, known)
         if key in numbers:  # YAML reads 2e-5 as a text
-            values[key] = scalar_number(key, value)
+            values[key] = options.scalar(str(value))
+            options.finite(f"recipe: {key}", values[key])
     if values["trained"] not in PARTS:
         raise unknown("part to train", values["trained"], PARTS)
     return dict(values)
-
-
-def scalar_number(key: str, value: object) -> float | int:
-    """Return a number of a recipe.
-
-    Raises:
-        ConfigError: It is none.
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    try:
-        return float(str(value))
-    except ValueError:
-        raise ConfigError(f"recipe: {key}: expected a number, got {value!r}") from None
 
 
 def kinds_of(spec: str | None) -> frozenset[str]:

@@ -24,7 +24,7 @@ _SUMMARY = (
     "Questions about medical images with their true answers, the same behind prefixes that weaken confidence, "
     "counterfactual questions with responses that correct their premise, and cleaned reports, by the construction of "
     "Med-HallMark (section 3.4). Name this folder in HEDGE_DATA_DIR, and the tasks hedge_medhallmark read it. "
-    "`judged_category` is what verifiers and a judge say, and not what doctors say. The wording of a counterfactual "
+    "`category` is what verifiers and a judge say, and not what doctors say. The wording of a counterfactual "
     "question tells that its premise is false: the paper has no true premise in that form. Images have licences of "
     "their own."
 )

@@ -77,14 +77,12 @@ class MadeItem:
     Attributes:
         part: One of the parts of the set.
         item: As the tasks read it.
-        dimension: Of the question; empty of a report.
         origin: The question that it was made from: itself, of a source.
         truth: The true answer of the source.
     """
 
     part: str
     item: MedHallMarkItem
-    dimension: str = ""
     origin: str = ""
     truth: str = ""
 
@@ -235,7 +233,7 @@ class MedHallMark:
         if dimension not in (*DIMENSIONS, None):
             raise Rejected("about none of the dimensions")
         bare = MedHallMarkItem(f"{CONVENTIONAL}-{row.id}", row.question, row.answer, row.image)
-        source = MadeItem(CONVENTIONAL, bare, dimension or "", row.question, row.answer)
+        source = MadeItem(CONVENTIONAL, bare, row.question, row.answer)
         item, goes_on = self._answered(bare, row, asking)
         items = [replace(source, item=item), *self._rewritten(source, asking)]
         if not goes_on:

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from hedge_tasks.data import cells
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.tables import read_rows
-from hedge_tasks.errors import DataError
 from hedge_tasks.making.stages import ReadRows
 
 WORDING: Mapping[str, Any] = json.loads((resources.files(__package__) / "wording.json").read_text("utf-8"))
@@ -77,7 +76,8 @@ def read_vqa(paths: Sequence[Path]) -> ReadRows[VqaRow]:
     """
 
     def read(id_: str, row: Mapping[str, Any], where: str) -> VqaRow | None:
-        question, answer, image = (_cell(row, names, where) for names in (("question",), _ANSWER, _IMAGE))
+        question = cells.first_of(row, ("question",), where, "question")
+        answer, image = cells.first_of(row, _ANSWER, where, "answer"), cells.first_of(row, _IMAGE, where, "image")
         return VqaRow(id_, image, question, answer, _dimension(row)) if question and answer and image else None
 
     return _read(paths, read)
@@ -100,18 +100,6 @@ def _read(paths: Sequence[Path], read: Callable[[str, Mapping[str, Any], str], R
     return ReadRows(rows, left_out)
 
 
-def _cell(row: Mapping[str, Any], names: Sequence[str], where: str) -> str:
-    """The first of these columns that says something; empty where those that are there say nothing.
-
-    Raises:
-        DataError: None of the columns is there.
-    """
-    values = [row[name] for name in names if name in row]
-    if not values:
-        raise DataError(f"{where}: no column {' or '.join(names)}; there are {', '.join(map(str, row))}")
-    return next((cells.text(value, where) for value in values if not cells.is_missing(value)), "")
-
-
 def _dimension(row: Mapping[str, Any]) -> str | None:
     """Dimension by the first type that is one of the paper's: VQA-RAD names several, as in "PRES, POS"."""
     value = next((str(row[name]) for name in _TYPE if not cells.is_missing(row.get(name))), None)
@@ -129,10 +117,10 @@ def read_reports(paths: Sequence[Path]) -> ReadRows[ReportRow]:
     """
 
     def read(id_: str, row: Mapping[str, Any], where: str) -> ReportRow | None:
-        image = _cell(row, _IMAGE, where)
+        image = cells.first_of(row, _IMAGE, where, "image")
         texts = {name: cells.text(row.get(name), where) for name in ("findings", "impression")}
         if not any(name in row for name in ("findings", "impression")):
-            texts |= sections(_cell(row, _REPORT, where))
+            texts |= sections(cells.first_of(row, _REPORT, where, "report"))
         return ReportRow(id_, image, **texts) if image and (texts["findings"] or texts["impression"]) else None
 
     return _read(paths, read)

@@ -51,7 +51,7 @@ MOST_FALLBACKS = 0.2
 """Share of rows that deceived no judge from which on a set is not what it is called."""
 
 LEAST_JUDGES = 3
-OFF_TOPIC, BESIDE_NOTHING = "Most shops in the old town are closed on Sundays.", "truth beside an answer to nothing"
+OFF_TOPIC, BESIDE_NOTHING = "Most shops in town are closed on Sundays.", "truth beside an answer to nothing"
 """The wrong answer of a judge's control, and its kind: what is more accurate can be told without any knowledge."""
 
 _TOP_P = 0.95
@@ -102,20 +102,14 @@ def stages_of(n_judges: int, n_verifiers: int, attempts: int) -> dict[str, Makin
     sampling = {"top_p": _TOP_P}
     candidates = 2 * attempts  # each generation may be rewritten once
     verified = verifying((n_verifiers, n_verifiers * candidates), n_verifiers)
+    judge = MakingStage(load_template(_ROOM, "judge"), "judge", lambda reply: reply["more_accurate"])
     return {
         "candidate": MakingStage(
             load_template(_ROOM, "candidate"), "generator", _wrong_answer, text_fault, (1, attempts), sampling
         ),
         **verified,
-        "judge": MakingStage(
-            load_template(_ROOM, "judge"),
-            "judge",
-            lambda reply: reply["more_accurate"],
-            times=(2 * n_judges, 2 * n_judges * candidates),
-        ),
-        "judge_control": MakingStage(
-            load_template(_ROOM, "judge"), "judge", lambda reply: reply["more_accurate"], times=(0, 2 * n_judges)
-        ),
+        "judge": replace(judge, times=(2 * n_judges, 2 * n_judges * candidates)),
+        "judge_control": replace(judge, times=(0, 2 * n_judges)),
         "critique": MakingStage(
             load_template(_ROOM, "critique"), "critic", lambda reply: reply["feedback"], times=(0, attempts)
         ),
@@ -204,19 +198,6 @@ class Vote:
     fooled: bool
 
 
-def check_judges(judges: Sequence[Model]) -> None:
-    """Refuse too few judges, and the same one twice.
-
-    Raises:
-        ConfigError: There are fewer than `LEAST_JUDGES` different ones.
-    """
-    identities = {str(sorted(judge.identity.items())) for judge in judges}
-    if len(judges) < LEAST_JUDGES:
-        raise ConfigError(f"judges: expected at least {LEAST_JUDGES} models, got {len(judges)}")
-    if len(identities) < len(judges):
-        raise ConfigError("judges: two of them are the same model; its vote would count twice")
-
-
 def votes_on(question: SourceQuestion, wrong: str, asking: Asking) -> tuple[Vote, ...]:
     """Votes: which answer each judge takes for the more accurate one, asked in both orders and without the knowledge.
 
@@ -225,16 +206,18 @@ def votes_on(question: SourceQuestion, wrong: str, asking: Asking) -> tuple[Vote
     """
     votes = []
     for judge in asking.models["judge"]:
-        picked = _picked(question, wrong, judge, asking, "judge")
+        picked = _picked(question, (wrong, wrong), judge, asking, "judge")
         fooled = picked == [True, True] and _tells_apart(question, judge, asking)
         votes.append(Vote(judge.name, picked[0], picked[1], fooled))
     return tuple(votes)
 
 
-def _picked(question: SourceQuestion, wrong: str, judge: Model, asking: Asking, stage: str) -> list[bool | None]:
+def _picked(
+    question: SourceQuestion, wrong: tuple[str, str], judge: Model, asking: Asking, stage: str
+) -> list[bool | None]:
     """Whether a judge takes a wrong answer for the more accurate one, where it stands first and where second."""
     picked: list[bool | None] = []
-    for place, answers in enumerate(((wrong, question.answer), (question.answer, wrong)), start=1):
+    for place, answers in enumerate(((wrong[0], question.answer), (question.answer, wrong[1])), start=1):
         fields = {"question": question.question, "answer_1": answers[0], "answer_2": answers[1]}
         choice = asking.ask(stage, fields, model=judge)
         picked.append(None if choice is None else choice == place)
@@ -242,8 +225,12 @@ def _picked(question: SourceQuestion, wrong: str, judge: Model, asking: Asking, 
 
 
 def _tells_apart(question: SourceQuestion, judge: Model, asking: Asking) -> bool:
-    """The control of a judge that says that it is deceived: who takes an answer to nothing for the true one is not."""
-    picked = _picked(question, OFF_TOPIC, judge, asking, "judge_control")
+    """The control of a judge that says that it is deceived: who takes an answer to nothing for the true one is not.
+
+    It is longer than the true one where it stands first, and shorter where second: nor does length tell them apart.
+    """
+    longer = " ".join([OFF_TOPIC] * (1 + len(question.answer) // len(OFF_TOPIC)))
+    picked = _picked(question, (longer, OFF_TOPIC), judge, asking, "judge_control")
     return asking.control(judge, BESIDE_NOTHING, question.question, picked == [False, False])
 
 
@@ -449,7 +436,10 @@ def models_of(generator: Model, judges: Sequence[Model], critic: Model | None, v
     Raises:
         ConfigError: There are too few judges, or two of them are the same.
     """
-    check_judges(judges)
+    if len(judges) < LEAST_JUDGES:
+        raise ConfigError(f"judges: expected at least {LEAST_JUDGES} models, got {len(judges)}")
+    if len({str(sorted(judge.identity.items())) for judge in judges}) < len(judges):
+        raise ConfigError("judges: two of them are the same model; its vote would count twice")
     return {
         "generator": [generator],
         "judge": judges,

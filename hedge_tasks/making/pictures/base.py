@@ -43,8 +43,8 @@ class ImageGenerator(Protocol):
     def name(self) -> str:
         """Its name with all settings that shape a picture; no address and no key."""
 
-    def generate(self, orders: Sequence[Order]) -> Sequence[Image.Image | str]:
-        """The pictures of the orders, in their order: 8-bit RGB; a text in place of one says why there is none.
+    def generate(self, orders: Sequence[Order]) -> Sequence[Image.Image]:
+        """The pictures of the orders, in their order: 8-bit RGB.
 
         A picture depends on its own order alone, and not on the others or how many there are.
 
@@ -124,15 +124,10 @@ class PictureVerdict:
     """Outcome of the checks of a picture.
 
     Attributes:
-        scores: By checker and question; None where it could not say.
-        mean, variance: Of the scores; None without any. The variance is divided by their number.
         outcome: `accepted`, `rejected`, or `review`, which leaves it to people.
         reason: Why it is not accepted; empty where it is.
     """
 
-    scores: Mapping[str, float | None]
-    mean: float | None
-    variance: float | None
     outcome: PictureOutcome
     reason: str = ""
 
@@ -143,7 +138,8 @@ def verdict_of(
     """Return what scores come to: accepted with a mean of at least α and a variance of at most β (SHALE, section 3.2).
 
     The rest goes to people, as in the paper. Its β = 0.5 holds nothing back: with a mean of 0.85 the variance of
-    numbers between 0 and 1 is at most 0.85 · 0.15 = 0.1275, so a β that is to matter is smaller than that.
+    numbers between 0 and 1 is at most 0.85 · 0.15 = 0.1275, so a β that is to matter is smaller than that. The variance
+    is divided by their number.
 
     Args:
         scores: By checker, 0 to 1; None where it could not say.
@@ -161,10 +157,10 @@ def verdict_of(
     options.share("alpha", alpha)
     options.share("beta", beta)
     known = [score for score in scores.values() if score is not None]
-    mean = math.fsum(known) / len(known) if known else None
-    variance = math.fsum((score - mean) ** 2 for score in known) / len(known) if mean is not None else None
+    mean = math.fsum(known) / max(1, len(known))
+    variance = math.fsum((score - mean) ** 2 for score in known) / max(1, len(known))
     reason = ""
-    if mean is None or variance is None:
+    if not known:
         reason = "no checker can say"
     elif mean < alpha:
         reason = f"mean {THREE_DIGITS(mean)} below {alpha:g}"
@@ -173,4 +169,4 @@ def verdict_of(
     outcome: PictureOutcome = "review" if reason else "accepted"
     if reason and label is not None:
         outcome, reason = ("rejected", "people say that it does not show it") if label else ("accepted", "")
-    return PictureVerdict(dict(scores), mean, variance, outcome, reason)
+    return PictureVerdict(outcome, reason)

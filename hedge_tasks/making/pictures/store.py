@@ -58,42 +58,38 @@ class PictureStore:
 
     Args:
         folder: Where they are; made when the first is kept.
-        batch: Pictures that a generator or checker is handed at a time.
     """
 
-    def __init__(self, folder: Path, batch: int = BATCH) -> None:
-        self.folder, self._batch = folder, batch
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._scores: KeyedLog[float | None] = KeyedLog(folder, SCORES, "scores", _read_score)
 
     @classmethod
     @contextmanager
-    def opened(cls, folder: Path, batch: int = BATCH) -> Iterator[PictureStore]:
+    def opened(cls, folder: Path) -> Iterator[PictureStore]:
         """A store that is closed in the end, so that everything is durable."""
-        store = cls(folder, batch)
+        store = cls(folder)
         try:
             yield store
         finally:
             store._scores.close()
 
-    def generate(self, generator: ImageGenerator, orders: Sequence[Order]) -> list[StoredPicture | str]:
+    def generate(self, generator: ImageGenerator, orders: Sequence[Order]) -> list[StoredPicture]:
         """The pictures of orders; those that are there are not made again, and equal orders have one picture.
-
-        Returns:
-            A text in place of a picture says why there is none; the next time it is tried again.
 
         Raises:
             HedgeError: The generator failed, or the folder cannot be written; what was made before is kept.
         """
         keys = [digest({"generator": generator.name, **asdict(order)}) for order in orders]
-        pictures: dict[str, StoredPicture | str] = {key: p for key in keys if (p := self._stored(key)) is not None}
+        pictures = {key: picture for key in keys if (picture := self._stored(key)) is not None}
         todo = {key: order for key, order in zip(keys, orders, strict=True) if key not in pictures}
         with progress(total=len(todo), name="Generating", unit="picture") as bar:
-            for part in _batches(list(todo), self._batch):
+            for part in _batches(list(todo)):
                 images = generator.generate([todo[key] for key in part])
                 if len(images) != len(part):
                     raise HedgeError(f"generator {generator.name}: {len(images)} pictures for {len(part)} orders")
                 for key, image in zip(part, images, strict=True):
-                    pictures[key] = image if isinstance(image, str) else self._keep(key, to_rgb8(image))
+                    pictures[key] = self._keep(key, to_rgb8(image))
                 bar.update(len(part))
         return [pictures[key] for key in keys]
 
@@ -133,7 +129,7 @@ class PictureStore:
         keys = [digest({"checker": checker.name, "picture": p.digest, "question": asdict(q)}) for p, q in pairs]
         todo = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self._scores}
         with progress(total=len(todo), name=f"Checking by {checker.name}", unit="picture") as bar:
-            for part in _batches(list(todo), self._batch):
+            for part in _batches(list(todo)):
                 scores = checker.check([todo[key][0].open() for key in part], [todo[key][1] for key in part])
                 self._scores.keep(
                     (key, score, {"score": score, "checker": checker.name, "question": asdict(todo[key][1])})
@@ -162,8 +158,8 @@ def pixel_digest(image: Image.Image) -> str:
     return hashlib.sha256(b"%d,%d\0" % image.size + image.tobytes()).hexdigest()
 
 
-def _batches(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (keys[start : start + size] for start in range(0, len(keys), size))
+def _batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (keys[start : start + BATCH] for start in range(0, len(keys), BATCH))
 
 
 def _read_score(record: Mapping[str, Any]) -> float | None:

@@ -41,7 +41,7 @@ class ScenePictures:
 
     Attributes:
         pictures: By scenario: clean, and those image scenarios that were made.
-        verdicts: The verdict on each of them, and why others could not be generated.
+        verdicts: The verdict on each of them.
     """
 
     scene: Scene
@@ -121,38 +121,34 @@ class PictureMaking:
             if scenario == "sty" and not any(scene.drawing for scene in scenes):
                 styles = noises[scenario].settings()["styles"]
                 styled = [self._styled(r.scene, styles, seed) for r, seed in zip(mine, seeds, strict=True)]
-                outcomes = store.generate(self.generator, styled)
+                pictures = store.generate(self.generator, styled)
             else:
                 clean = {result.pictures[CLEAN].digest: result.pictures[CLEAN] for result in mine}
                 induced = [_induced(result, seed) for result, seed in zip(mine, seeds, strict=True)]
-                outcomes = store.generate(_Inducing(noises[scenario], clean), induced)
-            self._check(scenario, mine, outcomes, store)
+                pictures = store.generate(_Inducing(noises[scenario], clean), induced)
+            self._check(scenario, mine, pictures, store)
         return results
 
     def _check(
         self,
         scenario: str,
         results: Sequence[ScenePictures],
-        outcomes: Sequence[StoredPicture | str],
+        pictures: Sequence[StoredPicture],
         store: PictureStore,
     ) -> None:
         """Check what was generated for some scenes, one checker after the other, and note the verdicts."""
         pairs: list[tuple[int, StoredPicture, PictureQuestion]] = []
         scores: list[dict[str, float | None]] = [{} for _ in results]
-        for place, (result, outcome) in enumerate(zip(results, outcomes, strict=True)):
-            if not isinstance(outcome, str):
-                result.pictures[scenario] = outcome
-                pairs += [(place, outcome, question) for question in self._questions(result.scene)]
+        for place, (result, picture) in enumerate(zip(results, pictures, strict=True)):
+            result.pictures[scenario] = picture
+            pairs += [(place, picture, question) for question in self._questions(result.scene)]
         for checker in self.checkers:
             answers = store.check(checker, [pair[1] for pair in pairs], [pair[2] for pair in pairs])
             for (place, _, question), score in zip(pairs, answers, strict=True):
                 scores[place][f"{checker.name} [{question.kind}: {question.statement}]"] = score
-        for result, outcome, of_result in zip(results, outcomes, scores, strict=True):
+        for result, of_result in zip(results, scores, strict=True):
             label = self.labels.get(picture_id(result.scene, scenario))
-            verdict = verdict_of(of_result, alpha=self.alpha, beta=self.beta, label=label)
-            if isinstance(outcome, str):
-                verdict = PictureVerdict({}, None, None, "rejected", f"not generated: {outcome}")
-            result.verdicts[scenario] = verdict
+            result.verdicts[scenario] = verdict_of(of_result, alpha=self.alpha, beta=self.beta, label=label)
 
     def _order(self, scene: Scene) -> Order:
         return Order(scene.prompt, seed_of(self.seed, scene, CLEAN), scene.drawing)

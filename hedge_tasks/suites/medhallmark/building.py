@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +29,7 @@ def _part(part: str, items: Sequence[MedHallMarkItem]) -> ReleasedPart:
     def build(read_image: ReadImage, out: Path | None) -> BuiltSet:
         return build_items({part: items}, read_image, out)[part]
 
-    judged = [
-        {
-            "id": item.id,
-            "image": item.image,
-            "question": item.question,
-            "reference": item.reference or None,
-            "answer": item.answer,
-            "label": item.category,
-        }
-        for item in items
-        if item.category is not None
-    ]
+    judged = [asdict(item) | {"label": item.category} for item in items if item.category is not None]
     return ReleasedPart(items, build, judged=judged)
 
 
@@ -58,24 +48,11 @@ def build_items(
 
     def built(part: str) -> BuiltSet:
         def rows(usable: Sequence[MedHallMarkItem]) -> dict[str, list[dict[str, Any]]]:
-            return {f"{part}/test": [_row(item) for item in usable]}
+            return {f"{part}/test": [asdict(item) | {"image_name": item.image} for item in usable]}
 
         return local_data.build(DATASET, items[part], rows, read_image, out)
 
     return {part: built(part) for part in items}
-
-
-def _row(item: MedHallMarkItem) -> dict[str, Any]:
-    return {
-        "id": item.id,
-        "question": item.question,
-        "prefix": item.prefix,
-        "reference": item.reference,
-        "image_name": item.image,
-        "judged_answer": item.answer,
-        "judged_category": item.category,
-        "image": item.image,
-    }
 
 
 def medhallmark(files: Path, choice: ImportChoice) -> tuple[dict[str, Any], int]:

@@ -134,25 +134,15 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[float, float, float], ...]:
-    """Precision, recall and F1 of BERTScore for each (answer, reference), not rescaled.
-
-    Args:
-        model: name on the hub, or a folder.
-
-    Raises:
-        NotHere: the package bert-score or the model's files are missing.
-    """
-    scores = _bertscore(pairs, model)
-    if isinstance(scores, str):
-        raise NotHere(scores)
-    return scores
-
-
 # The same answers are asked about for every part of the score and every filter. A failure is kept, too: looking for a
 # model that cannot be had takes long.
 @lru_cache(maxsize=8)
-def _bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[float, float, float], ...] | str:
+def bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[float, float, float], ...] | str:
+    """Precision, recall and F1 of BERTScore for each (answer, reference), not rescaled; a text says why there are none.
+
+    Args:
+        model: name on the hub, or a folder.
+    """
     try:
         from bert_score import BERTScorer
     except ImportError:
@@ -248,9 +238,11 @@ class BertScore(InCommon):
     def scored(self, records: Sequence[Record]) -> list[Record]:
         with_reference = [record for record in records if record["reference"].strip()]
         pairs = tuple((record["answer"], record["reference"]) for record in with_reference)
-        scores = iter(bertscore(pairs, bertscore_name()) if pairs else ())
-        column = _PARTS.index(self.part)
-        return [{**r, "value": next(scores)[column] if r["reference"].strip() else None} for r in records]
+        scores = bertscore(pairs, bertscore_name()) if pairs else ()
+        if isinstance(scores, str):
+            raise NotHere(scores)
+        numbers, column = iter(scores), _PARTS.index(self.part)
+        return [{**r, "value": next(numbers)[column] if r["reference"].strip() else None} for r in records]
 
 
 _KEPT = {

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import local_data
-from hedge_tasks.data.local_data import BuiltSet, ReadImage, listed
+from hedge_tasks.data.local_data import BuiltSet, ReadImage
 from hedge_tasks.data.union_find import UnionFind
 from hedge_tasks.errors import DataError
 from hedge_tasks.suites.importing import ImportChoice, Release, ReleasedPart, imported
-from hedge_tasks.suites.shale.items import ALL_SCENARIOS, ASPECTS, CLEAN, DATASET, DISCRIMINATIVE, TASKS, ShaleItem
+from hedge_tasks.suites.shale.items import ALL_SCENARIOS, CLEAN, DATASET, DISCRIMINATIVE, TASKS, ShaleItem
 from hedge_tasks.suites.shale.released import read_released
 
 PARTS = {f"{'discriminative' if task in DISCRIMINATIVE else 'generative'}-{task}": task for task in TASKS}
@@ -59,16 +59,8 @@ def build(
 
 def released(folder: Path, images: Path) -> Release:
     """Read SHALE's download: a folder with Query/*.json (or query_json/) and Image/."""
-    read = read_released(folder)
-    lines = {
-        "no query file for": read.missing,
-        "files whose name is no scenario's": read.other_files,
-        "left out": read.problems,
-        "aspects that are in no row of the table": sorted({item.aspect for item in read.items} - {*ASPECTS}),
-        **{f"{scenario}: no clean item for": ids for scenario, ids in read.unpaired.items()},
-    }
-    faults = [f"{text}: {listed(names)}" for text, names in lines.items() if names]
-    return {"SHALE": ReleasedPart(read.items, partial(build, read.items), faults)}, image_folder(images)
+    items, faults = read_released(folder)
+    return {"SHALE": ReleasedPart(items, partial(build, items), faults)}, image_folder(images)
 
 
 def image_folder(folder: Path) -> ReadImage:

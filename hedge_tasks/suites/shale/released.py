@@ -3,63 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from hedge_tasks.data.local_data import listed
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import read_json
-from hedge_tasks.suites.shale.items import (
-    ALL_SCENARIOS,
-    CLEAN,
-    CONTROLS,
-    IMAGE_SCENARIOS,
-    SCENARIOS,
-    ShaleItem,
-    read_item,
-)
+from hedge_tasks.suites.shale.items import ALL_SCENARIOS, ASPECTS, CLEAN, SCENARIOS, ShaleItem, read_item
 
 QUERIES = "query_json"
-"""Folder of the query files in SHALE's code, and of those that we write."""
+"""Folder of the query files in SHALE's code; its README has `Query`."""
 
-_FOLDERS = (QUERIES, "query", "queries")
-"""Names of that folder in any case: its README has `Query`."""
-
-_SPELLINGS: dict[str, tuple[str, ...]] = {
-    "clean": ("clean",),
-    "sty": ("sty", "style", "stylized", "styletransfer"),
-    "crp": ("crp", "corruption", "corrupted", "imagecorruption"),
-    "adv": ("adv", "adversarial", "adversarialnoise"),
-    "txt": ("txt", "scenetext", "text", "scenetextinsertion"),
-    "syn": ("syn", "synonym", "synonyms", "confusingsynonyms"),
-    "pfx": ("pfx", "prefix", "misleadingprefix", "misleadingprefixes"),
-}
-_COMBINED = ("p", "pfx", "prefix", "misleadingprefix")
+_FILES = {"style": "sty", "corruption": "crp", "adversarial": "adv", "scenetext": "txt"}
+"""Scenarios whose files have other names in SHALE's code than in its tables; of the others nothing is public."""
 
 
-@dataclass(frozen=True)
-class Released:
-    """The contents of a folder.
-
-    Attributes:
-        items: all that could be read, clean ones first.
-        unpaired: by scenario, ids of perturbed items without a clean one; the resistance rate leaves them out.
-        problems: what could not be read and is left out, one line each.
-        missing: scenarios without a query file.
-        other_files: JSON files whose name is no scenario's.
-    """
-
-    items: tuple[ShaleItem, ...]
-    unpaired: Mapping[str, tuple[str, ...]]
-    problems: tuple[str, ...]
-    missing: tuple[str, ...]
-    other_files: tuple[str, ...]
-
-
-def read_released(folder: Path) -> Released:
+def read_released(folder: Path) -> tuple[list[ShaleItem], list[str]]:
     """Read `FOLDER/query_json/*.json`, `FOLDER/Query/*.json` or `FOLDER/*.json`, one file a scenario.
 
-    A perturbed item belongs to the clean one with the same `clean_id`, or else the same `id`, of its task and aspect.
+    A perturbed item belongs to the clean one with the same `clean_id`, or else the same `id`, of its task and aspect;
+    the resistance rate leaves those without one out.
+
+    Returns:
+        All items that could be read, clean ones first, and what is not as it should be, a line each.
 
     Raises:
         DataError: there is no clean query file, or a file is damaged.
@@ -73,41 +40,41 @@ def read_released(folder: Path) -> Released:
     problems: list[str] = []
     clean = _read_file(files[CLEAN], CLEAN, problems)
     clean_by_id = {item.id: item for item in clean}
-    items, unpaired = [*clean], {}
+    items, unpaired = [*clean], dict[str, list[str]]()
     for scenario in ALL_SCENARIOS[1:]:
         if scenario in files:
             noisy = _read_file(files[scenario], scenario, problems)
-            without_clean = {item.id for item in noisy if not _fits(item, clean_by_id.get(item.id))}
+            without_clean = {item.id for item in noisy if _question_of(item) != _question_of(clean_by_id.get(item.id))}
             # Of another id, or the item of another question would be taken for the perturbed form of this one.
             items += [replace(item, id=f"{item.id}-unpaired") if item.id in without_clean else item for item in noisy]
-            unpaired.update({scenario: tuple(sorted(without_clean))} if without_clean else {})
-    missing = tuple(scenario for scenario in SCENARIOS if scenario not in files)
-    return Released(tuple(items), unpaired, tuple(problems), missing, tuple(other_files))
+            unpaired[f"{scenario}: no clean item for"] = sorted(without_clean)
+    lines: Mapping[str, Sequence[str]] = {
+        "no query file for": [scenario for scenario in SCENARIOS if scenario not in files],
+        "files whose name is no scenario's": other_files,
+        "left out": problems,
+        "aspects that are in no row of the table": sorted({item.aspect for item in items} - {*ASPECTS}),
+        **unpaired,
+    }
+    return items, [f"{text}: {listed(names)}" for text, names in lines.items() if names]
 
 
 def scenario_of(stem: str) -> str | None:
-    """Return the scenario that a file's name means, None where it means none.
+    """Return the scenario that a file's name means, in the words of SHALE's code or its tables; None where it is none.
 
     Example:
         >>> scenario_of("SceneText"), scenario_of("Style-P"), scenario_of("notes")
         ('txt', 'sty_p', None)
     """
-    name = re.sub(r"[\W_]+", "", stem.lower())
-    for control, controlled in CONTROLS.items():
-        kind = control.removeprefix(f"{controlled}_")
-        if name.endswith(kind) and scenario_of(stem[: -len(kind)]) == controlled:
-            return control
-    for scenario, spellings in _SPELLINGS.items():
-        if name in spellings:
-            return scenario
-        combined = {spelling + ending for spelling in spellings for ending in _COMBINED}
-        if scenario in IMAGE_SCENARIOS and name in combined:
-            return f"{scenario}_p"
-    return None
+    first, *more = re.split(r"[\W_]+", stem.lower())
+    name = "_".join((_FILES.get(first, first), *more))
+    return name if name in ALL_SCENARIOS else None
 
 
 def _query_files(folder: Path) -> tuple[dict[str, Path], list[str]]:
-    place = _place(folder)
+    if not folder.is_dir():
+        raise DataError(f"{folder} is not a folder")
+    folders = [path for path in folder.iterdir() if path.is_dir() and path.name.lower() in (QUERIES, "query")]
+    place = folders[0] if len(folders) == 1 else folder
     files: dict[str, Path] = {}
     other_files = []
     for path in sorted(place.glob("*.json")):
@@ -119,13 +86,6 @@ def _query_files(folder: Path) -> tuple[dict[str, Path], list[str]]:
         else:
             files[scenario] = path
     return files, other_files
-
-
-def _place(folder: Path) -> Path:
-    if not folder.is_dir():
-        raise DataError(f"{folder} is not a folder")
-    folders = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name.lower() in _FOLDERS]
-    return folders[0] if len(folders) == 1 else folder
 
 
 def _read_file(path: Path, scenario: str, problems: list[str]) -> list[ShaleItem]:
@@ -147,5 +107,5 @@ def _read_file(path: Path, scenario: str, problems: list[str]) -> list[ShaleItem
     return list(items.values())
 
 
-def _fits(item: ShaleItem, clean: ShaleItem | None) -> bool:
-    return clean is not None and (item.task, item.aspect) == (clean.task, clean.aspect)
+def _question_of(item: ShaleItem | None) -> tuple[str, str] | None:
+    return None if item is None else (item.task, item.aspect)
