@@ -55,7 +55,7 @@ class Evaluation:
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         commands: a command of `hedge` that others stand under ("data", "make", "paper") -> `"module:attribute"` of
-            functions that are commands (`hedge_tasks.cli.signatures`), or add one to a parser.
+            functions that are commands (`hedge_tasks.cli.signatures`).
     """
 
     name: str
@@ -90,12 +90,11 @@ def included_file(path: str) -> str:
         return path
     if Path(path).name == TEMPLATE:
         return str(own_folder(TEMPLATE_FILE))
-    _, scheme, address = path.rpartition(PACKAGE_SCHEME)
-    if not scheme:
+    if PACKAGE_SCHEME not in path:
         return path
-    file = package_file(scheme + address)
-    if file is None:
-        raise ConfigError(f"include: {scheme}{address}: there is no such file in an installed package")
+    address = path[path.rindex(PACKAGE_SCHEME) :]
+    if (file := package_file(address)) is None:
+        raise ConfigError(f"include: {address}: there is no such file in an installed package")
     return str(file)
 
 
@@ -119,9 +118,8 @@ def _declared(entry: Registration) -> list[Evaluation]:
     target = entry.load()
     target = target() if callable(target) else target
     declared = list(target) if isinstance(target, Iterable) else [target]
-    for evaluation in declared:
-        if not isinstance(evaluation, Evaluation):
-            raise TypeError(f"expected an Evaluation, got {type(evaluation).__name__}")
+    if others := [type(thing).__name__ for thing in declared if not isinstance(thing, Evaluation)]:
+        raise TypeError(f"expected an Evaluation, got {others[0]}")
     return declared
 
 
@@ -141,9 +139,8 @@ def from_evaluations(what: str) -> Callable[[], list[tuple[str, Registration]]]:
 def evaluation_commands(parent: str) -> Iterator[Callable[..., Any]]:
     """The commands under `hedge PARENT`; one that cannot be loaded is warned about and left out."""
     for evaluation, source in evaluations().values():
-        for target in evaluation.commands.get(parent, ()):
-            if (function := Registration(target, source).tried(f"a command of {evaluation.name}")) is not None:
-                yield function
+        targets = (Registration(target, source) for target in evaluation.commands.get(parent, ()))
+        yield from filter(None, (target.tried(f"a command of {evaluation.name}") for target in targets))
 
 
 def evaluation_measures(name: str) -> list[Any]:
@@ -158,10 +155,12 @@ def evaluation_measures(name: str) -> list[Any]:
 
 def installed_measures(name: str) -> list[Any]:
     """Return the measures of an evaluation that a file names; none where it is not installed or its code is broken."""
-    if name not in evaluations():
-        return []
-    _, source = evaluations()[name]
-    return Registration(name, source).tried(f"measures of {name}", lambda: evaluation_measures(name)) or []
+    _, source = evaluations().get(name, (None, None))
+    return (
+        []
+        if source is None
+        else Registration(name, source).tried(f"measures of {name}", lambda: evaluation_measures(name)) or []
+    )
 
 
 def task_folders() -> list[Path]:
@@ -180,8 +179,5 @@ def prompt_files() -> dict[str, Path]:
 
 def judge_prompt_files() -> dict[str, Path]:
     """Prompts of judges that evaluations bring, by name; where two have one name, the first counts."""
-    files: dict[str, Path] = {}
-    for evaluation, _ in evaluations().values():
-        for path in sorted((evaluation.folder / JUDGE_PROMPTS).glob("*.json")):
-            files.setdefault(path.stem, path)
-    return files
+    folders = [evaluation.folder / JUDGE_PROMPTS for evaluation, _ in evaluations().values()]
+    return {path.stem: path for folder in reversed(folders) for path in folder.glob("*.json")}

@@ -13,7 +13,7 @@ from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "start here (tasks, data and answers of your own)": {
-        "run": ("run:add", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
+        "run": ("run:run", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
         "init": ("init:init", "make a task of your own data, check it, and say how to run it"),
         "list": ("tasks:list_", "list the tasks: size, modality, licence, and what each needs"),
         "score": ("score:score", "score sampled answers from a file, without lmms-eval or a model"),

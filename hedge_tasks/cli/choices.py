@@ -141,19 +141,6 @@ class ColumnChoice:
 
 
 @dataclass(frozen=True)
-class ContentChoice:
-    """Parts that reports leave out.
-
-    Attributes:
-        no_pictures: Leave the questions' pictures out.
-        no_curves: Leave out the curves that cluster again (draws, threshold).
-    """
-
-    no_pictures: bool = False
-    no_curves: bool = False
-
-
-@dataclass(frozen=True)
 class PolicyChoice:
     """A policy, and the model that is asked under it.
 

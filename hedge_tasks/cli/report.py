@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ContentChoice, TrustChoice, chosen_detectors
+from hedge_tasks.cli.choices import TrustChoice, chosen_detectors
 
 if TYPE_CHECKING:
     from hedge_tasks.report.plots import Chart
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 def report(
     runs: list[Path],
-    contents: ContentChoice,
     trust: TrustChoice,
     *,
     out: Path = Path("report.html"),
@@ -25,6 +24,8 @@ def report(
     task: str | None = None,
     detectors: str | None = None,
     questions: int = 5000,
+    no_pictures: bool = False,
+    no_curves: bool = False,
 ) -> dict[str, Any]:
     """Write one self-contained HTML page about finished runs, or serve a folder's.
 
@@ -38,6 +39,8 @@ def report(
         task: Only runs of this task.
         detectors: Which ones, such as se,kle,msp, in place of those of each run.
         questions: Questions to look at singly.
+        no_pictures: Leave the questions' pictures out.
+        no_curves: Leave out the curves that cluster again (draws, threshold).
     """
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.options import count
@@ -46,8 +49,8 @@ def report(
     from hedge_tasks.runs.run_files import load_runs
 
     options = ReportOptions(
-        pictures=not contents.no_pictures,
-        curves=not contents.no_curves,
+        pictures=not no_pictures,
+        curves=not no_curves,
         questions=count("--questions", questions),
         detectors=chosen_detectors(detectors, ()) or None,
     )

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from hedge_tasks.guard import Guard
     from hedge_tasks.guard.proxy.settings import ProxySettings
 
-_SILENT = ("hedge_tasks.llm", "hedge_tasks.sampling", "hedge_tasks.models")
-"""Modules whose log may quote a server that quotes the question."""
-
-
 def serve(
     policy: PolicyChoice,
     *,
@@ -65,22 +61,23 @@ def serve(
         with listen(host, port) as listener:
             guard.warm()
             say(_greeting(guard, settings, *listener.getsockname()[:2]))
-            with silent():
+            # Their log may quote a server that quotes the question.
+            with silent("hedge_tasks.llm", "hedge_tasks.sampling", "hedge_tasks.models"):
                 server.run(sockets=[listener])
     return ""
 
 
 @contextmanager
-def silent() -> Iterator[None]:
-    """Log nothing that may quote a question."""
+def silent(*modules: str) -> Iterator[None]:
+    """Log nothing of these modules, by their names."""
     from loguru import logger
 
-    for name in _SILENT:
+    for name in modules:
         logger.disable(name)
     try:
         yield
     finally:
-        for name in _SILENT:
+        for name in modules:
             logger.enable(name)
 
 
