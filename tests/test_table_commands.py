@@ -53,7 +53,7 @@ COMMANDS = {
     "itself": ["compare", "RUN", "RUN"],
     "rescore": ["rescore", "RUN"],
     "claims": ["claims", "RUN"],
-    "needs": ["detectors", "--needs"],
+    "needs": ["list", "--detectors"],
 }
 
 

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TrustChoice:
-    """Whether a run may name what is loaded.
-
-    Attributes:
-        trust_run: Load the models and data sets that the run names, even if no installed task has them.
-    """
-
-    trust_run: bool = False
-
-
-@dataclass(frozen=True)
 class RunChoice:
     """A finished run.
 
@@ -42,9 +31,32 @@ class RunChoice:
     trust_run: bool = False
 
     def load(self) -> Run:
+        from hedge_tasks.errors import DataError
         from hedge_tasks.runs.run_files import load_run
 
+        if str(self.run) == "-":
+            raise DataError("-: a run is a file or a folder; only answers are read from the standard input")
         return load_run(self.run, self.task, trust=self.trust_run)
+
+
+@dataclass(frozen=True)
+class RunsChoice:
+    """Finished runs.
+
+    Attributes:
+        runs: Output folders of lmms-eval, or run files.
+        task: Only runs of this task.
+        trust_run: Load the models and data sets that the run names, even if no installed task has them.
+    """
+
+    runs: list[Path]
+    task: str | None = None
+    trust_run: bool = False
+
+    def load(self) -> list[Run]:
+        from hedge_tasks.runs.run_files import load_runs
+
+        return [run for path in self.runs for run in load_runs(path, self.task, trust=self.trust_run)]
 
 
 @dataclass(frozen=True)
@@ -219,8 +231,3 @@ def key_and_value(option: str, text: str, form: str = "KEY=VALUE", *, empty: boo
     if not key or not equals or not (value or empty):
         raise ConfigError(f"{option}: expected {form}, got {text!r}")
     return key, value
-
-
-def printable(text: str) -> str:
-    """Return a model's text on one line, with all escaped that a terminal might obey (control and bidi characters)."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.cli.printing import typed
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names
 
 if TYPE_CHECKING:
     from hedge_tasks.judging.prompt import JudgePrompt
@@ -54,6 +54,7 @@ def data(
     """
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.gate import attack as gate
+    from hedge_tasks.making.gate.refuse import no_answer
     from hedge_tasks.making.judging import examples as made
     from hedge_tasks.models.by_text import model_from
     from hedge_tasks.numbers import Table
@@ -61,23 +62,19 @@ def data(
     asked_with = load_judge_prompt(prompt)
     columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
     has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
-    options: dict[str, Any] = {"label_field": label_field, "columns": columns}
-    options["scheme"] = prompt if has_categories else None
-    reasons: Counter[str] = Counter()
-    judged = [
-        example
-        for path in labels
-        for example in _judged(path, asked_with, images, options)
-        if not _refused(example, reasons)
-    ]
+    options = {"label_field": label_field, "columns": columns, "scheme": prompt if has_categories else None}
+    read = [(e, no_answer(e.case.answer)) for path in labels for e in _judged(path, asked_with, images, options)]
+    judged = [example for example, why_none in read if why_none is None]
     made.check_labels(judged, asked_with)
+    check_names("wrong outcome", filter(None, [twin_outcome]), [o.key for o in asked_with.outcomes if o.label == 1])
+    twin = twin_outcome or _outcome_of(1, asked_with, "--twin-outcome says which an answer has that is wrong by a word")
     tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
-    pairs = made.pairs_of(judged, asked_with, _twin_outcome(twin_outcome, asked_with))
+    pairs = made.pairs_of(judged, asked_with, twin)
     verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
         "seed": seed,
-        "refused": dict(sorted(reasons.items())),
+        "refused": Counter(sorted(why_none for _, why_none in read if why_none)),
         "verifiers": [dict(model.identity) for model in verifiers],
     }
     if verifiers and pairs:
@@ -92,29 +89,6 @@ def data(
         notes.append(f"Warning: nobody checked that the {len(pairs)} made wrong answers are wrong; name a --verifier")
     notes.append(f"Next: {typed('judge', 'train', out, '--base', 'Qwen/Qwen2.5-VL-3B-Instruct', '--out', 'judge')}")
     return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": notes}
-
-
-def _refused(example: TrainingExample, reasons: Counter[str]) -> bool:
-    """Whether an answer is none; why is counted."""
-    from hedge_tasks.making.gate.refuse import no_answer
-
-    reason = no_answer(example.case.answer)
-    reasons.update([reason] if reason else [])
-    return reason is not None
-
-
-def _twin_outcome(name: str | None, prompt: JudgePrompt) -> str:
-    """Return the outcome of an answer that is wrong by a word.
-
-    Raises:
-        ConfigError: The prompt has several wrong ones and none is named, or it has no such outcome.
-    """
-    if name is None:
-        return _outcome_of(1, prompt, "--twin-outcome says which an answer has that is wrong by a word")
-    wrong = [outcome.key for outcome in prompt.outcomes if outcome.label == 1]
-    if name not in wrong:
-        raise unknown("wrong outcome", name, wrong)
-    return name
 
 
 def _judged(

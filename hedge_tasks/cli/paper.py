@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.cli.choices import TrustChoice
+from hedge_tasks.cli.choices import RunsChoice
 from hedge_tasks.cli.printing import Details
 from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registration
@@ -14,8 +14,7 @@ from hedge_tasks.registry import Registration
 
 def _paper(registration: Registration) -> Callable[..., dict[str, Any]]:
     def lay_out(
-        runs: list[Path],
-        trust: TrustChoice,
+        runs: RunsChoice,
         *,
         name: tuple[str, ...] = (),
         scores: Path | None = None,
@@ -24,21 +23,19 @@ def _paper(registration: Registration) -> Callable[..., dict[str, Any]]:
         """Lay runs of any model out as the paper's tables, beside its values.
 
         Args:
-            runs: Output folders of lmms-eval, or run files.
             name: MODEL=TEXT: the runs with TEXT in their model's name are the paper's MODEL.
             scores: The same models on other benchmarks (CSV: model, one a benchmark), to correlate with.
             out: A line for each number, with its interval (CSV).
         """
         from hedge_tasks.errors import ConfigError
         from hedge_tasks.io.files import write_whole
-        from hedge_tasks.runs.run_files import load_runs
         from hedge_tasks.suites.correlation import correlation_table, read_scores
 
         paper = registration.load()
         if scores and not paper.leads:
             raise ConfigError(f"--scores: the {paper.name} paper correlates nothing with other benchmarks")
         names = paper.names_given(name)
-        rows = paper.rows_of([run for path in runs for run in load_runs(path, trust=trust.trust_run)], names)
+        rows = paper.rows_of(runs.load(), names)
         records, tables = paper.records(rows), paper.tables(rows)
         if scores:
             setting, measure = paper.leads

@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import TrustChoice
+from hedge_tasks.cli.choices import RunsChoice
 from hedge_tasks.cli.printing import typed
 from hedge_tasks.cli.report import report
 from hedge_tasks.cli.serve import silent
@@ -64,7 +64,7 @@ def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
     runs, out = _written(folder, "run-*.jsonl", start), folder / "report.html"
     if runs:
         with silent("hedge_tasks.detectors"):  # what the evaluation has said already
-            report(runs, TrustChoice(trust_run=True), out=out)
+            report(RunsChoice(runs, trust_run=True), out=out)
     return f"report: {out}" if runs else "", 0
 
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from hedge_tasks.guard import Guard
     from hedge_tasks.guard.proxy.settings import ProxySettings
 
+
+QUOTING = ("hedge_tasks.llm", "hedge_tasks.sampling", "hedge_tasks.models")
+"""Modules whose log may quote a server that quotes the question."""
+
+
 def serve(
     policy: PolicyChoice,
     *,
@@ -61,8 +66,7 @@ def serve(
         with listen(host, port) as listener:
             guard.warm()
             say(_greeting(guard, settings, *listener.getsockname()[:2]))
-            # Their log may quote a server that quotes the question.
-            with silent("hedge_tasks.llm", "hedge_tasks.sampling", "hedge_tasks.models"):
+            with silent(*QUOTING):
                 server.run(sockets=[listener])
     return ""
 

@@ -99,6 +99,14 @@ def _place(text: str) -> Place:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        hint = f": write {float(text[:-1]) / 100}" if re.fullmatch(r"\d+(\.\d+)?%", text) else ""
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}{hint}") from None
+
+
 def _taken_apart(hint: Any) -> tuple[Any, bool]:
     """Return the type of one value, and whether there may be several."""
     parts = [part for part in get_args(hint) if part is not NoneType]
@@ -108,7 +116,7 @@ def _taken_apart(hint: Any) -> tuple[Any, bool]:
         return _taken_apart(parts[0])
     if get_origin(hint) in (list, tuple):
         return _taken_apart(parts[0])[0], True
-    return hint, False
+    return (_number if hint is float else hint), False
 
 
 def _add(parser: Any, parameter: inspect.Parameter, hint: Any, help_: str, *, is_argument: bool) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hedge_tasks.errors import unknown
 from hedge_tasks.io.outside import clean
@@ -102,6 +102,9 @@ class Parser(argparse.ArgumentParser):
                     url = str(path).replace(":/", "://", 1)
                     self.error(f"{url}: this has to be a folder or a file of this machine, not a URL")
         return namespace
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE_ERROR, f"{self.prog}: error: {message}\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
