@@ -47,7 +47,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "import": ("import_:COMMANDS", "make runs of what other harnesses have written"),
     },
     "papers (their tables beside your runs)": {
-        "paper": ("paper:COMMANDS", "lay finished runs out as a paper's tables, beside its own values"),
+        "paper": ("paper:paper", "lay finished runs out as a paper's tables, beside its own values"),
     },
 }
 """Sections of `hedge --help` -> command -> where it is, a function or a mapping of such, and its line there."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.guard import Guard
+    from hedge_tasks.judging import Judge
     from hedge_tasks.runs.run_files import Run
 
 
@@ -211,6 +212,23 @@ def label_store_of(run: Run) -> Path | None:
         return None
     folder = run.path.parent
     return (folder.parent if folder.name == FOLDER else folder) / LABELS
+
+
+def keeping_judge(spec: Any, store: Path | None, *, images: bool = False) -> Judge:
+    """Return a judge that can be asked, and keeps its replies.
+
+    Args:
+        spec: As a user names it; or what `HEDGE_JUDGE` says, where nobody does.
+        store: Folder of the replies; None keeps none.
+        images: Whether there are pictures to judge by.
+    """
+    from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels
+
+    # The command line is nearer to the user than the environment.
+    judge = judge_from(spec) if spec else configured_judge("rule")
+    check_judge(judge, cases_have_images=images)
+    keep_labels(judge, store)
+    return judge
 
 
 def key_and_value(option: str, text: str, form: str = "KEY=VALUE", *, empty: bool = False) -> tuple[str, str]:

@@ -14,11 +14,15 @@ from hedge_tasks.errors import ConfigError
 if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
     from hedge_tasks.measures.measure import Measure
+    from hedge_tasks.measures.run_measures import Document
     from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
 _RATE = "hallucination_rate"
+
+_Named = tuple[str, str]
+"""Clustering and detector."""
 
 _Pairs = dict[str, "Comparison | None"]
 """Name of a pair -> its comparison; None where no labelled document has it on both sides."""
@@ -59,64 +63,80 @@ def compare(
 
 
 def _between(runs: Sequence[Run], clustering: ClusteringChoice, metric: Sequence[str]) -> _Pairs:
-    """Compare two runs: by experts' labels where audits stand beside both, else by the judge's."""
+    """Compare two runs by numbers of their suite, by detectors, and by the hallucination rate."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.measures.comparisons import check_same_documents
-    from hedge_tasks.measures.run_measures import compare_documents, documents_of, estimate_of, scored_documents
-    from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
-    from hedge_tasks.runs.audit_files import audit_of
-    from hedge_tasks.statistics.experts import difference_of
+    from hedge_tasks.measures.run_measures import compare_documents, documents_of
+    from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 
     check_same_documents(*runs)
     first, second = map(_suite, runs)
     own = {name: measure for name, measure in first.items() if name in second}
     names = _chosen(metric or [*(name for name, measure in own.items() if measure.leads), *SCORE_NAMES, _RATE], own)
+
+    def documents(measure: Measure) -> list[list[Document]]:
+        return [documents_of(run, measure) for run in runs]
+
+    pairs: _Pairs = {name: compare_documents(own[name], *documents(own[name])) for name in own if name in names}
     detectors = [name for name in names if name != _RATE and name not in own]
-    scorers = [clustering.scorer(run) for run in runs] if detectors else []
-    _warn_of_differences(runs, [scorer.settings() for scorer in scorers])
-    scores = [s.with_detectors(detectors).score(r.answer_sets) for r, s in zip(runs, scorers, strict=False)]
-    if not metric:
-        detectors = [name for name in detectors if all(_is_there(name, side) for side in scores)]
-    audits = [audit for run in runs if (audit := audit_of(run)) is not None]
-
-    def compared(measure: Measure, sides: Sequence[Any]) -> Comparison | None:
-        if len(audits) < len(runs):
-            return compare_documents(measure, *sides)
-        labels = [audit.on([d.id for d in documents]) for audit, documents in zip(audits, sides, strict=True)]
-        return difference_of(*(estimate_of(measure, d, own) for d, own in zip(sides, labels, strict=True)))
-
-    pairs: _Pairs = {
-        name: compare_documents(measure, *(documents_of(run, measure) for run in runs))
-        for name, measure in own.items()
-        if name in names
-    }
-    for measure in map(detector_auroc, detectors):
-        pairs[measure.name] = compared(measure, [scored_documents(side, measure) for side in scores])
+    pairs |= _aurocs(runs, clustering, detectors, everything=bool(metric))
     if _RATE in names:
-        pairs[_RATE] = compared(HALLUCINATION_RATE, [documents_of(run, HALLUCINATION_RATE) for run in runs])
+        pairs[_RATE] = _compared(HALLUCINATION_RATE, runs, documents(HALLUCINATION_RATE))
     return pairs
 
 
+def _aurocs(runs: Sequence[Run], clustering: ClusteringChoice, detectors: Sequence[str], *, everything: bool) -> _Pairs:
+    """Compare detectors of two runs, where both have them; or all."""
+    from hedge_tasks.measures.run_measures import scored_documents
+    from hedge_tasks.measures.standard_measures import detector_auroc
+
+    scorers = [clustering.scorer(run) for run in runs] if detectors else []
+    _warn_of_differences(runs, [scorer.settings() for scorer in scorers])
+    scores = [s.with_detectors(detectors).score(r.answer_sets) for r, s in zip(runs, scorers, strict=False)]
+    shown = [name for name in detectors if everything or all(_is_there(name, side) for side in scores)]
+    return {
+        measure.name: _compared(measure, runs, [scored_documents(side, measure) for side in scores])
+        for measure in map(detector_auroc, shown)
+    }
+
+
+def _compared(measure: Measure, runs: Sequence[Run], sides: Sequence[Sequence[Document]]) -> Comparison | None:
+    """Compare two runs: by experts' labels where audits stand beside both, else by the judge's."""
+    from hedge_tasks.measures.run_measures import compare_documents, estimate_of
+    from hedge_tasks.runs.audit_files import audit_of
+    from hedge_tasks.statistics.experts import difference_of
+
+    audits = [audit.on([d.id for d in side]) for run, side in zip(runs, sides, strict=True) if (audit := audit_of(run))]
+    if len(audits) < len(runs):
+        return compare_documents(measure, *sides)
+    return difference_of(*(estimate_of(measure, *side) for side in zip(sides, audits, strict=True)))
+
+
 def _within(run: Run, clustering: ClusteringChoice, metric: Sequence[str], against: str | None) -> _Pairs:
-    """Compare detectors that differ in one thing, in the score or in the clustering; or all with one of them."""
+    """Compare detectors of one run, under one or several clusterings."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.measures.headline import compare_by
     from hedge_tasks.runs.audit_files import audit_of
 
     own = _suite(run)
-    end = _chosen([against], own) if against else []
-    names = list(dict.fromkeys([*_chosen(metric or SCORE_NAMES, own), *end]))
+    end = _chosen([against], own)[0] if against else None
+    names = _chosen([*(metric or SCORE_NAMES), *([end] if end else [])], own)
     if same := [name for name in names if name == _RATE or name in own]:
         raise ConfigError(f"{same[0]} is the same for all clusterings of a run; compare it between two runs")
     scores = {k: s.with_detectors(names).score(run.answer_sets) for k, s in clustering.scorers(run).items()}
     columns = [(k, name) for k in scores for name in names if metric or _is_there(name, scores[k])]
-    pairs = [(x, y) for x, y in combinations(columns, 2) if (x[0] == y[0]) != (x[1] == y[1])]
-    if end:
-        pairs = [(x, y) for x in columns for y in columns if x[0] == y[0] and x[1] != y[1] == end[0]]
     audit = audit_of(run)
     return {
-        f"{' '.join(x)} - {' '.join(y)}": compare_by(scores[x[0]], x[1], scores[y[0]], y[1], audit) for x, y in pairs
+        f"{' '.join(x)} - {' '.join(y)}": compare_by(scores[x[0]], x[1], scores[y[0]], y[1], audit)
+        for x, y in _pairs_of(columns, end)
     }
+
+
+def _pairs_of(columns: Sequence[_Named], end: str | None) -> list[tuple[_Named, _Named]]:
+    """Return pairs that differ in one thing, in the clustering or in the detector; or all with the detector `end`."""
+    if end is not None:
+        return [(x, (x[0], end)) for x in columns if x[1] != end and (x[0], end) in columns]
+    return [(x, y) for x, y in combinations(columns, 2) if (x[0] == y[0]) != (x[1] == y[1])]
 
 
 def _is_there(name: str, scores: Sequence[Scores]) -> bool:

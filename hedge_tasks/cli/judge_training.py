@@ -13,6 +13,7 @@ from hedge_tasks.cli.printing import typed
 from hedge_tasks.errors import ConfigError, check_names
 
 if TYPE_CHECKING:
+    from hedge_tasks.judging.base import Case
     from hedge_tasks.judging.prompt import JudgePrompt
     from hedge_tasks.making.judging.examples import TrainingExample
 
@@ -36,7 +37,7 @@ def data(
     """Write conversations to train a judge on, in its own words.
 
     Args:
-        labels: Judged answers: JSONL, CSV or a run.
+        labels: Answers that people judged: JSONL or CSV.
         out: Folder of the conversations.
         prompt: How the judge will be asked, such as medhallmark.
         label_field: Column of the label.
@@ -54,7 +55,6 @@ def data(
     """
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.gate import attack as gate
-    from hedge_tasks.making.gate.refuse import no_answer
     from hedge_tasks.making.judging import examples as made
     from hedge_tasks.models.by_text import model_from
     from hedge_tasks.numbers import Table
@@ -62,9 +62,12 @@ def data(
     asked_with = load_judge_prompt(prompt)
     columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
     has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
-    options = {"label_field": label_field, "columns": columns, "scheme": prompt if has_categories else None}
-    read = [(e, no_answer(e.case.answer)) for path in labels for e in _judged(path, asked_with, images, options)]
-    judged = [example for example, why_none in read if why_none is None]
+    options: dict[str, Any] = {
+        "label_field": label_field,
+        "columns": columns,
+        "scheme": prompt if has_categories else None,
+    }
+    judged, refused = _judged(labels, asked_with, images, **options)
     made.check_labels(judged, asked_with)
     check_names("wrong outcome", filter(None, [twin_outcome]), [o.key for o in asked_with.outcomes if o.label == 1])
     twin = twin_outcome or _outcome_of(1, asked_with, "--twin-outcome says which an answer has that is wrong by a word")
@@ -74,7 +77,7 @@ def data(
     facts: dict[str, Any] = {
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
         "seed": seed,
-        "refused": Counter(sorted(why_none for _, why_none in read if why_none)),
+        "refused": refused,
         "verifiers": [dict(model.identity) for model in verifiers],
     }
     if verifiers and pairs:
@@ -92,36 +95,22 @@ def data(
 
 
 def _judged(
-    path: Path, prompt: JudgePrompt, images: Path | None, options: Mapping[str, Any]
-) -> Iterator[TrainingExample]:
-    """Return answers that somebody judged, from a file of labels or a run."""
+    labels: Sequence[Path], prompt: JudgePrompt, images: Path | None, **options: Any
+) -> tuple[list[TrainingExample], Mapping[str, int]]:
+    """Return answers that people judged, and how many are no answers, by the reason."""
     from hedge_tasks.judging.check import read_checked
-    from hedge_tasks.making.judging.examples import TrainingExample
+    from hedge_tasks.making.gate.refuse import no_answer
 
-    if path.is_dir() or path.name.startswith("run-"):
-        yield from _judged_in_run(path, prompt)
-        return
-    for number, (case, label) in enumerate(zip(*read_checked(path, **options), strict=True)):
-        outcome = label.category or _outcome_of(label.label, prompt)
-        image = label.row.get("image")
-        group = str(image) if image else case.question
-        of_path = replace(case, id=f"{path.stem}/{number}")
-        yield TrainingExample(of_path, outcome, group, image=_image(images, image, label.where))
-
-
-def _judged_in_run(path: Path, prompt: JudgePrompt) -> Iterator[TrainingExample]:
-    from hedge_tasks.making.judging.examples import TrainingExample
-    from hedge_tasks.runs.relabel import cases_of
-    from hedge_tasks.runs.run_files import load_run
-
-    finished = load_run(path, None)
-    outcomes = {outcome.key for outcome in prompt.outcomes}
-    for case, answers in zip(cases_of(finished), finished.answer_sets, strict=True):
-        outcome = (finished.verdicts.get(case.id) or {}).get("category")
-        if outcome not in outcomes:
-            outcome = None if answers.label is None else _outcome_of(answers.label, prompt)
-        if outcome is not None:
-            yield TrainingExample(case, outcome, answers.group or case.question)
+    examples, refused = [], Counter[str]()
+    for path in labels:
+        for number, (case, label) in enumerate(zip(*read_checked(path, **options), strict=True)):
+            if why_none := no_answer(case.answer):
+                refused[why_none] += 1
+                continue
+            outcome = label.category or _outcome_of(label.label, prompt)
+            of_path = replace(case, id=f"{path.stem}/{number}")
+            examples.append(_example(of_path, label.row, label.where, images, outcome=outcome))
+    return examples, dict(sorted(refused.items()))
 
 
 def _outcome_of(label: int | None, prompt: JudgePrompt, hint: str = "the category is needed") -> str:
@@ -143,26 +132,27 @@ def _tasks(paths: Sequence[Path], origin: str, images: Path | None) -> Iterator[
     from hedge_tasks.data.cells import first_of
     from hedge_tasks.data.tables import read_rows
     from hedge_tasks.judging.base import Case
-    from hedge_tasks.making.judging.examples import TrainingExample
 
     for path in paths:
         for number, (where, row) in enumerate(read_rows(path)):
             question = first_of(row, ("question", "instruction"), where, "question")
             answer = first_of(row, ("answer", "reference", "ground_truth"), where, "answer")
-            image = row.get("image")
-            case, group = Case(f"{path.stem}/{number}", question, answer, answer), str(image) if image else question
-            yield TrainingExample(case, None, group, image=_image(images, image, where), origin=origin)
+            case = Case(f"{path.stem}/{number}", question, answer, answer)
+            yield _example(case, row, where, images, outcome=None, origin=origin)
 
 
-def _image(folder: Path | None, name: object, where: str) -> Path | None:
-    """Return the file of a picture; None where there is none, or no folder of pictures was named.
+def _example(case: Case, row: Mapping[str, Any], where: str, images: Path | None, **about: Any) -> TrainingExample:
+    """Return an example that shares a group with all about its picture, or else its question.
 
     Raises:
-        DataError: There is no such file below the folder.
+        DataError: There is no such picture below the folder.
     """
     from hedge_tasks.judging.check import picture_below
+    from hedge_tasks.making.judging.examples import TrainingExample
 
-    return picture_below(folder, str(name), where) if folder and name else None
+    name = row.get("image")
+    image = picture_below(images, str(name), where) if images and name else None
+    return TrainingExample(case=case, group=str(name) if name else case.question, image=image, **about)
 
 
 def train(
