@@ -6,6 +6,7 @@ import argparse
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -138,12 +139,14 @@ def whole_parser(named: str | None = None) -> Parser:
 
 def _add(parser: Parser, name: str, target: str) -> None:
     from hedge_tasks.cli.signatures import add
-    from hedge_tasks.evaluation import evaluation_commands
-    from hedge_tasks.registry import Registration
 
-    add(parser, name, Registration(f"hedge_tasks.cli.{target}").load())
-    for function in evaluation_commands(name) if name in _OPEN else ():
-        add(parser.commands[name], getattr(function, "__name__", ""), function)
+    module, _, attribute = target.partition(":")
+    add(parser, name, getattr(import_module(f"hedge_tasks.cli.{module}"), attribute))
+    if name in _OPEN:
+        from hedge_tasks.evaluation import evaluation_commands
+
+        for function in evaluation_commands(name):
+            add(parser.commands[name], getattr(function, "__name__", ""), function)
 
 
 class _Version(argparse.Action):
