@@ -23,15 +23,6 @@ from hedge_tasks.registry import OWN, Registration, read_entry_points
 
 GROUP = "hedge_tasks.suites"
 
-# Not an entry point: a source tree that was never installed has its evaluations, too.
-_OURS = ("hedge_tasks", Registration("hedge_tasks.suites:own"))
-
-PROMPTS = "prompts.json"
-"""File in an evaluation's folder: how its tasks ask; `NAME/variant` means a variant of the evaluation NAME."""
-
-JUDGE_PROMPTS = "judge_prompts"
-"""Folder in an evaluation's folder: a JSON file for every prompt that judges may be given, by the name of the file."""
-
 
 TEMPLATE = "hedge_tasks"
 """The name of `TEMPLATE_FILE` in an `include`."""
@@ -105,7 +96,8 @@ def evaluations() -> dict[str, tuple[Evaluation, str]]:
     What cannot be loaded is warned about and left out.
     """
     by_name: dict[str, tuple[Evaluation, str]] = {}
-    for name, entry in [_OURS, *read_entry_points(GROUP)]:
+    # Ours are no entry point: a source tree that was never installed has its evaluations, too.
+    for name, entry in [(OWN, Registration("hedge_tasks.suites:own")), *read_entry_points(GROUP)]:
         for evaluation in entry.tried(f"evaluation {name!r}", partial(_declared, entry)) or ():
             taken, by = by_name.setdefault(evaluation.name, (evaluation, entry.source))
             if taken is not evaluation:
@@ -123,17 +115,13 @@ def _declared(entry: Registration) -> list[Evaluation]:
     return declared
 
 
-def from_evaluations(what: str) -> Callable[[], list[tuple[str, Registration]]]:
-    """Return a reader of the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
-
-    def read() -> list[tuple[str, Registration]]:
-        return [
-            (name, Registration(target, source))
-            for evaluation, source in evaluations().values()
-            for name, target in getattr(evaluation, what).items()
-        ]
-
-    return read
+def from_evaluations(what: str) -> list[tuple[str, Registration]]:
+    """Return the entries of the mapping `what` ("judges", "second_stages", ...) of every evaluation."""
+    return [
+        (name, Registration(target, source))
+        for evaluation, source in evaluations().values()
+        for name, target in getattr(evaluation, what).items()
+    ]
 
 
 def evaluation_commands(parent: str) -> Iterator[Callable[..., Any]]:
@@ -171,13 +159,16 @@ def task_folders() -> list[Path]:
 
 
 def prompt_files() -> dict[str, Path]:
-    """Prompt files by name: those that all tasks share (in `tasks/_prompts`), and one an evaluation."""
+    """How tasks ask, by name: files that all tasks share (in `tasks/_prompts`), and `prompts.json` of each evaluation.
+
+    `NAME/variant` is a variant of the evaluation NAME.
+    """
     shared = {path.stem: path for path in sorted(own_folder("_prompts").glob("*.json"))}
-    files = {name: evaluation.folder / PROMPTS for name, (evaluation, _) in evaluations().items()}
+    files = {name: evaluation.folder / "prompts.json" for name, (evaluation, _) in evaluations().items()}
     return {**{name: path for name, path in files.items() if path.is_file()}, **shared}
 
 
 def judge_prompt_files() -> dict[str, Path]:
-    """Prompts of judges that evaluations bring, by name; where two have one name, the first counts."""
-    folders = [evaluation.folder / JUDGE_PROMPTS for evaluation, _ in evaluations().values()]
+    """What judges may be given, by name: the files in `judge_prompts/` of evaluations; of one name the first counts."""
+    folders = [evaluation.folder / "judge_prompts" for evaluation, _ in evaluations().values()]
     return {path.stem: path for folder in reversed(folders) for path in folder.glob("*.json")}

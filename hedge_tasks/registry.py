@@ -79,9 +79,6 @@ class Registration:
             return None
 
 
-NamedEntries = Iterable[tuple[str, Registration]]
-
-
 class Registry(Generic[Product]):
     """Named things of one kind.
 
@@ -93,7 +90,7 @@ class Registry(Generic[Product]):
     """
 
     def __init__(
-        self, kind: str, group: str, own: Mapping[str, Any], *, also: Callable[[], NamedEntries] = tuple
+        self, kind: str, group: str, own: Mapping[str, Any], *, also: Callable[[], Iterable[Any]] = tuple
     ) -> None:
         self.kind = kind
         self.group = group

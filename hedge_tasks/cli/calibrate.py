@@ -81,7 +81,7 @@ def _search(
     if experts is not None:
         estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished)) if policy else None
         facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets), "risk_by_experts": estimate}
-    notes = [*finding.lines(), _promise(policy) if policy else "Nothing can be promised with these labels."]
+    notes = [*finding.lines(), promise_of(policy) if policy else "Nothing can be promised with these labels."]
     if policy and out is not None:
         save_policy(policy, out)
         again = typed("calibrate", "OTHER_RUN", "--check", out)
@@ -111,7 +111,8 @@ def _candidates(calibration: PolicySearch) -> list[dict[str, Any]]:
     return rows
 
 
-def _promise(policy: Policy) -> str:
+def promise_of(policy: Policy) -> str:
+    """Return what a policy promises, in words."""
     from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     promise, calibration = policy.promise, policy.calibration

@@ -19,7 +19,6 @@ NOTES = "notes"
 _MOST_ROWS = 20
 _LONGEST = 60
 _MOST_NAMES = 8
-_SPECIAL = str.maketrans({c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"})
 
 
 def print_as(value: Any, form: str) -> None:
@@ -41,13 +40,10 @@ def print_as(value: Any, form: str) -> None:
 
 def as_latex(table: Table) -> str:
     """Return a table for LaTeX with the package booktabs."""
-    rows = [[column.text(row.get(column.source)) for column in table.columns] for row in table.rows]
-    header, *lines = (
-        " & ".join(cell.translate(_SPECIAL) for cell in cells) + r" \\"
-        for cells in ([column.heading for column in table.columns], *rows)
-    )
-    begin = rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}"
-    return "\n".join([begin, r"\toprule", header, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}", ""])
+    from pandas import DataFrame
+
+    texts = [[column.text(row.get(column.source)) for column in table.columns] for row in table.rows]
+    return str(DataFrame(texts, columns=[c.heading for c in table.columns]).to_latex(index=False, escape=True))
 
 
 @dataclass(frozen=True)

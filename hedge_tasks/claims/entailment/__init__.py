@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ ENTAILMENTS: Registry[Entailment] = Registry(
         "nli": "hedge_tasks.claims.entailment.nli:NliEntailment",
         "words": "hedge_tasks.claims.entailment.words:WordsEntailment",
     },
-    also=from_evaluations("entailments"),
+    also=partial(from_evaluations, "entailments"),
 )
 """Every engine, our own and those of evaluations and other packages."""
 
