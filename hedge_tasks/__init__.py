@@ -35,10 +35,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module, metadata
 
     if name == "__version__":
-        try:
-            return metadata.version("hedge-tasks")
-        except metadata.PackageNotFoundError:  # a source tree that was never installed
-            return "0+unknown"
+        return metadata.version("hedge-tasks")
     for room, names in _ROOMS.items():
         if name in names:
             return getattr(import_module(f"hedge_tasks.{room}"), name)

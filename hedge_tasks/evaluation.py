@@ -115,13 +115,14 @@ def _declared(entry: Registration) -> list[Evaluation]:
     return declared
 
 
-def from_evaluations(what: str) -> list[tuple[str, Registration]]:
-    """Return the entries of the mapping `what` ("judges", "second_stages", ...) of every evaluation."""
-    return [
-        (name, Registration(target, source))
-        for evaluation, source in evaluations().values()
-        for name, target in getattr(evaluation, what).items()
-    ]
+def from_evaluations(what: str) -> Callable[[], list[tuple[str, Registration]]]:
+    """Return a reader of the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
+
+    def read() -> list[tuple[str, Registration]]:
+        entries = ((getattr(evaluation, what), source) for evaluation, source in evaluations().values())
+        return [(name, Registration(thing, source)) for things, source in entries for name, thing in things.items()]
+
+    return read
 
 
 def evaluation_commands(parent: str) -> Iterator[Callable[..., Any]]:
@@ -169,6 +170,6 @@ def prompt_files() -> dict[str, Path]:
 
 
 def judge_prompt_files() -> dict[str, Path]:
-    """What judges may be given, by name: the files in `judge_prompts/` of evaluations; of one name the first counts."""
+    """Return the prompts of judges by name: files in `judge_prompts/` of evaluations; of one name the first counts."""
     folders = [evaluation.folder / "judge_prompts" for evaluation, _ in evaluations().values()]
     return {path.stem: path for folder in reversed(folders) for path in folder.glob("*.json")}

@@ -126,8 +126,8 @@ class Registry(Generic[Product]):
 
     def each(self) -> Iterator[tuple[str, Any]]:
         """Name and thing of all; what cannot be loaded is left out with one warning."""
-        for name, entry in list(self._all().items()):
-            thing = None if name in self._broken else entry.tried(f"{self.kind} {name!r}")
+        for name in self.names():
+            thing = None if name in self._broken else self._entries[name].tried(f"{self.kind} {name!r}")
             if thing is None:
                 self._broken.add(name)
             else:
@@ -140,13 +140,13 @@ class Registry(Generic[Product]):
             ConfigError: the name or an option is unknown (names the nearest one), or an option is missing.
         """
         factory = self.get(name)
-        parameters = inspect.signature(factory).parameters
-        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-            check_names(f"option of {self.kind} {name!r}", options, parameters)
-        single = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        for key, parameter in parameters.items():
-            if parameter.kind in single and parameter.default is parameter.empty and key not in options:
-                raise ConfigError(f"{self.kind} {name!r}: the option {key!r} is missing")
+        signature = inspect.signature(factory)
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
+            check_names(f"option of {self.kind} {name!r}", options, signature.parameters)
+        try:
+            signature.bind(**options)
+        except TypeError as error:
+            raise ConfigError(f"{self.kind} {name!r}: {error}") from None
         product: Product = factory(**options)
         return product
 

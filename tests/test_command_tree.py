@@ -149,11 +149,3 @@ def test_progress_is_shown_where_somebody_sees_it(
     assert "Scoring" in shown
     assert "0/3" in shown
     assert "point/s" in shown
-
-
-def test_a_parser_without_commands_is_an_ordinary_one() -> None:
-    parser = Parser(prog="x")
-    parser.add_argument("a")
-    parser.set_defaults(execute=print)
-    assert parser.parse_args(["b"]).a == "b"
-    assert parser.format_usage().startswith("usage: x [-h] a")

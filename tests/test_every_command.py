@@ -24,6 +24,7 @@ from hedge_tasks.runs.scorers import scorers_of
 ROOT = Path(__file__).parents[1]
 FORMS = ("text", "json", "csv", "latex")
 PRINT = printing.print_as
+PARSER = whole_parser()
 
 COMMANDS = {
     "list": 0,
@@ -101,7 +102,7 @@ def printed_commands(text: str) -> Iterator[str]:
 
 def parsed(line: str) -> Any:
     words = shlex.split(line.replace("...", ""), comments=True)[1:]
-    parser: Any = whole_parser()
+    parser: Any = PARSER
     while words and words[0] in parser.commands:
         parser = parser.commands[words.pop(0)]
     # What a sentence names without its arguments is not typed as it stands.

@@ -25,7 +25,7 @@ def paper(
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.suites.correlation import correlation_table, read_scores
 
-    laid_out = lookup("paper", paper, dict(from_evaluations("papers"))).load()
+    laid_out = lookup("paper", paper, dict(from_evaluations("papers")())).load()
     if scores and not laid_out.leads:
         raise ConfigError(f"--scores: the {laid_out.name} paper correlates nothing with other benchmarks")
     rows = laid_out.rows_of(runs.load(), laid_out.names_given(name))

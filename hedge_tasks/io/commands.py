@@ -121,9 +121,7 @@ class Parser(argparse.ArgumentParser):
         usage = super().format_usage()
         before, options, after = text.replace(usage, self.format_usage(), 1).partition("\noptions:\n")
         sections = self.sections or {"commands": list(self.commands)}
-        listed = "".join(
-            f"\n{title}:\n" + "".join(map(self._line, names)) for title, names in sections.items() if names
-        )
+        listed = "".join(f"\n{title}:\n" + "".join(map(self._line, names)) for title, names in sections.items())
         return f"{before}{listed}{options}{after}"
 
     def _line(self, name: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from hedge_tasks.evaluation import from_evaluations
@@ -121,7 +120,7 @@ JUDGES: Registry[Judge] = Registry(
         "any_of": "hedge_tasks.judging.references:AnyReference",
         "none": "hedge_tasks.judging.references:NoJudge",
     },
-    also=partial(from_evaluations, "judges"),
+    also=from_evaluations("judges"),
 )
 """Every judge by name: those that any task may have, those of evaluations and those of other packages."""
 

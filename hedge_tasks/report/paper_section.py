@@ -29,7 +29,7 @@ class PaperSection:
 
 def paper_sections(runs: Sequence[Run]) -> Iterator[PaperSection]:
     """Yield the tables of the papers of all evaluations of the runs; not one that clusters anew."""
-    papers = dict(from_evaluations("papers"))
+    papers = dict(from_evaluations("papers")())
     for name in dict.fromkeys(filter(None, (evaluation_of(run.settings) for run in runs))):
         if name not in papers:
             continue

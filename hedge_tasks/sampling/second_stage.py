@@ -9,7 +9,6 @@ batches. The function knows nothing of the task; requests can be pickled, stored
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Protocol
 
 from hedge_tasks.data.answers import AnswerSet
@@ -33,7 +32,7 @@ class Stage(Protocol):
 
 
 STAGES: Registry[Any] = Registry(
-    "second stage", "hedge_tasks.second_stages", {}, also=partial(from_evaluations, "second_stages")
+    "second stage", "hedge_tasks.second_stages", {}, also=from_evaluations("second_stages")
 )
 """Every second stage by name: those of evaluations and those of other packages."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from hedge_tasks.claims.base import Claim
@@ -79,7 +78,7 @@ DECOMPOSITIONS: Registry[Decomposition] = Registry(
         "atomic": "hedge_tasks.claims.decomposition.atomic:AtomicDecomposition",
         "given": "hedge_tasks.claims.decomposition.given:GivenDecomposition",
     },
-    also=partial(from_evaluations, "decompositions"),
+    also=from_evaluations("decompositions"),
 )
 """Every decomposition, our own and those of evaluations and other packages."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,7 +73,7 @@ ENTAILMENTS: Registry[Entailment] = Registry(
         "nli": "hedge_tasks.claims.entailment.nli:NliEntailment",
         "words": "hedge_tasks.claims.entailment.words:WordsEntailment",
     },
-    also=partial(from_evaluations, "entailments"),
+    also=from_evaluations("entailments"),
 )
 """Every engine, our own and those of evaluations and other packages."""
 
