@@ -46,17 +46,17 @@ def claim_facts(
         "claims": sum(len(answer.claims) for answer in scored.answers),
         "covered": sum(answer.covered for answer in scored.decomposed) / len(scored.decomposed),
         "unlocated": sum(answer.unlocated for answer in scored.decomposed),
-        "labelled": 0 if measured is None else measured.n_labelled,
         "left_out": Details((scored if measured is None else measured).left_out),
     }
     price = f"to ask for all of it: {scored.price}"
     if measured is None:
-        return {**facts, "suspicious": _suspicious(scored, price, why)}
+        return {**facts, "labelled": 0, "suspicious": _suspicious(scored, price, why)}
     notes = ["*: turned round", *reason_lines("left out", {**measured.left_out, **(left_out or {})}.items())]
     return {
         **facts,
         **measured.settings,
         "labels": scored.labelled_by,
+        "labelled": measured.n_labelled,
         "hallucinated": measured.counted.n_positive,
         "silent_claims": measured.counted.n_silent,
         "unknown_support": measured.counted.n_unknown,
