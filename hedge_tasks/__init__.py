@@ -8,7 +8,6 @@ from hedge_tasks.clustering import cluster_by_nli, cluster_by_embedding
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,21 +15,14 @@ if TYPE_CHECKING:
     from hedge_tasks.report.loaded import LoadedRun, LoadedRuns, load
     from hedge_tasks.sampling import Answer, AnswerSet
 
-try:
-    __version__ = version("hedge-tasks")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
+    __version__: str
 
 __all__ = ["Answer", "AnswerSet", "LoadedRun", "LoadedRuns", "Scores", "__version__", "load", "score_answers"]
 
 _ROOMS = {
-    "Answer": "hedge_tasks.sampling",
-    "AnswerSet": "hedge_tasks.sampling",
-    "LoadedRun": "hedge_tasks.report.loaded",
-    "LoadedRuns": "hedge_tasks.report.loaded",
-    "load": "hedge_tasks.report.loaded",
-    "Scores": "hedge_tasks.detectors.pipeline",
-    "score_answers": "hedge_tasks.detectors.pipeline",
+    "sampling": ("Answer", "AnswerSet"),
+    "report.loaded": ("LoadedRun", "LoadedRuns", "load"),
+    "detectors.pipeline": ("Scores", "score_answers"),
 }
 
 
@@ -39,9 +31,12 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded on first use: lmms-eval imports this package in every evaluation, also those that do not use it.
-    if name not in _ROOMS:
-        raise AttributeError(f"module 'hedge_tasks' has no attribute {name!r}")
-    from importlib import import_module
+    # Looked up on first use: lmms-eval imports this package in every evaluation, also those that do not use it.
+    from importlib import import_module, metadata
 
-    return getattr(import_module(_ROOMS[name]), name)
+    if name == "__version__":
+        return metadata.version("hedge-tasks")
+    for room, names in _ROOMS.items():
+        if name in names:
+            return getattr(import_module(f"hedge_tasks.{room}"), name)
+    raise AttributeError(f"module 'hedge_tasks' has no attribute {name!r}")

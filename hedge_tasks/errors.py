@@ -49,9 +49,8 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:
     options = sorted(valid)
     nearest = difflib.get_close_matches(str(name), options, n=1, cutoff=0.5)
     hint = f", did you mean {nearest[0]!r}?" if nearest else "."
-    listed = ", ".join(options[:_LISTED])
     others = f" and {len(options) - _LISTED} more" if len(options) > _LISTED else ""
-    return ConfigError(f"unknown {kind} {name!r}{hint} Valid: {listed}{others}")
+    return ConfigError(f"unknown {kind} {name!r}{hint} Valid: {', '.join(options[:_LISTED])}{others}")
 
 
 def check_names(kind: str, names: Iterable[object], valid: Collection[str]) -> None:

@@ -23,15 +23,6 @@ from hedge_tasks.registry import OWN, Registration, read_entry_points
 
 GROUP = "hedge_tasks.suites"
 
-# Not an entry point: a source tree that was never installed has its evaluations, too.
-_OURS = ("hedge_tasks", Registration("hedge_tasks.suites:own"))
-
-PROMPTS = "prompts.json"
-"""File in an evaluation's folder: how its tasks ask; `NAME/variant` means a variant of the evaluation NAME."""
-
-JUDGE_PROMPTS = "judge_prompts"
-"""Folder in an evaluation's folder: a JSON file for every prompt that judges may be given, by the name of the file."""
-
 
 TEMPLATE = "hedge_tasks"
 """The name of `TEMPLATE_FILE` in an `include`."""
@@ -55,7 +46,7 @@ class Evaluation:
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         commands: a command of `hedge` that others stand under ("data", "make", "paper") -> `"module:attribute"` of
-            functions that are commands (`hedge_tasks.cli.signatures`), or add one to a parser.
+            functions that are commands (`hedge_tasks.cli.signatures`).
     """
 
     name: str
@@ -90,12 +81,11 @@ def included_file(path: str) -> str:
         return path
     if Path(path).name == TEMPLATE:
         return str(own_folder(TEMPLATE_FILE))
-    _, scheme, address = path.rpartition(PACKAGE_SCHEME)
-    if not scheme:
+    if PACKAGE_SCHEME not in path:
         return path
-    file = package_file(scheme + address)
-    if file is None:
-        raise ConfigError(f"include: {scheme}{address}: there is no such file in an installed package")
+    address = path[path.rindex(PACKAGE_SCHEME) :]
+    if (file := package_file(address)) is None:
+        raise ConfigError(f"include: {address}: there is no such file in an installed package")
     return str(file)
 
 
@@ -106,7 +96,8 @@ def evaluations() -> dict[str, tuple[Evaluation, str]]:
     What cannot be loaded is warned about and left out.
     """
     by_name: dict[str, tuple[Evaluation, str]] = {}
-    for name, entry in [_OURS, *read_entry_points(GROUP)]:
+    # Ours are no entry point: a source tree that was never installed has its evaluations, too.
+    for name, entry in [(OWN, Registration("hedge_tasks.suites:own")), *read_entry_points(GROUP)]:
         for evaluation in entry.tried(f"evaluation {name!r}", partial(_declared, entry)) or ():
             taken, by = by_name.setdefault(evaluation.name, (evaluation, entry.source))
             if taken is not evaluation:
@@ -119,9 +110,8 @@ def _declared(entry: Registration) -> list[Evaluation]:
     target = entry.load()
     target = target() if callable(target) else target
     declared = list(target) if isinstance(target, Iterable) else [target]
-    for evaluation in declared:
-        if not isinstance(evaluation, Evaluation):
-            raise TypeError(f"expected an Evaluation, got {type(evaluation).__name__}")
+    if others := [type(thing).__name__ for thing in declared if not isinstance(thing, Evaluation)]:
+        raise TypeError(f"expected an Evaluation, got {others[0]}")
     return declared
 
 
@@ -129,11 +119,8 @@ def from_evaluations(what: str) -> Callable[[], list[tuple[str, Registration]]]:
     """Return a reader of the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
 
     def read() -> list[tuple[str, Registration]]:
-        return [
-            (name, Registration(target, source))
-            for evaluation, source in evaluations().values()
-            for name, target in getattr(evaluation, what).items()
-        ]
+        entries = ((getattr(evaluation, what), source) for evaluation, source in evaluations().values())
+        return [(name, Registration(thing, source)) for things, source in entries for name, thing in things.items()]
 
     return read
 
@@ -141,9 +128,8 @@ def from_evaluations(what: str) -> Callable[[], list[tuple[str, Registration]]]:
 def evaluation_commands(parent: str) -> Iterator[Callable[..., Any]]:
     """The commands under `hedge PARENT`; one that cannot be loaded is warned about and left out."""
     for evaluation, source in evaluations().values():
-        for target in evaluation.commands.get(parent, ()):
-            if (function := Registration(target, source).tried(f"a command of {evaluation.name}")) is not None:
-                yield function
+        targets = (Registration(target, source) for target in evaluation.commands.get(parent, ()))
+        yield from filter(None, (target.tried(f"a command of {evaluation.name}") for target in targets))
 
 
 def evaluation_measures(name: str) -> list[Any]:
@@ -158,10 +144,12 @@ def evaluation_measures(name: str) -> list[Any]:
 
 def installed_measures(name: str) -> list[Any]:
     """Return the measures of an evaluation that a file names; none where it is not installed or its code is broken."""
-    if name not in evaluations():
-        return []
-    _, source = evaluations()[name]
-    return Registration(name, source).tried(f"measures of {name}", lambda: evaluation_measures(name)) or []
+    _, source = evaluations().get(name, (None, None))
+    return (
+        []
+        if source is None
+        else Registration(name, source).tried(f"measures of {name}", lambda: evaluation_measures(name)) or []
+    )
 
 
 def task_folders() -> list[Path]:
@@ -172,16 +160,16 @@ def task_folders() -> list[Path]:
 
 
 def prompt_files() -> dict[str, Path]:
-    """Prompt files by name: those that all tasks share (in `tasks/_prompts`), and one an evaluation."""
+    """How tasks ask, by name: files that all tasks share (in `tasks/_prompts`), and `prompts.json` of each evaluation.
+
+    `NAME/variant` is a variant of the evaluation NAME.
+    """
     shared = {path.stem: path for path in sorted(own_folder("_prompts").glob("*.json"))}
-    files = {name: evaluation.folder / PROMPTS for name, (evaluation, _) in evaluations().items()}
+    files = {name: evaluation.folder / "prompts.json" for name, (evaluation, _) in evaluations().items()}
     return {**{name: path for name, path in files.items() if path.is_file()}, **shared}
 
 
 def judge_prompt_files() -> dict[str, Path]:
-    """Prompts of judges that evaluations bring, by name; where two have one name, the first counts."""
-    files: dict[str, Path] = {}
-    for evaluation, _ in evaluations().values():
-        for path in sorted((evaluation.folder / JUDGE_PROMPTS).glob("*.json")):
-            files.setdefault(path.stem, path)
-    return files
+    """Return the prompts of judges by name: files in `judge_prompts/` of evaluations; of one name the first counts."""
+    folders = [evaluation.folder / "judge_prompts" for evaluation, _ in evaluations().values()]
+    return {path.stem: path for folder in reversed(folders) for path in folder.glob("*.json")}

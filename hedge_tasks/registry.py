@@ -51,19 +51,31 @@ class Registration:
             target = getattr(target, name)
         return target
 
-    def tried(self, about: str, load: Callable[[], Any] | None = None) -> Any:
-        """Return it, or None with a warning where another package's cannot be loaded.
+    def checked(self, about: str, load: Callable[[], Any] | None = None) -> Any:
+        """Return it.
 
         Args:
-            about: what it is, for the warning.
+            about: what it is, for the error.
             load: what loads more than it.
+
+        Raises:
+            ConfigError: another package's cannot be loaded. What is wrong with our own is raised as it is.
         """
         try:
             return (load or self.load)()
         except Exception as error:  # whatever somebody else's package does as it is imported
             if self.source == OWN:
                 raise
-            logger.warning("{} of {} is left out: {}", about, self.source, first_line(error))
+            raise ConfigError(f"{about} of {self.source} cannot be loaded: {first_line(error)}") from error
+
+    def tried(self, about: str, load: Callable[[], Any] | None = None) -> Any:
+        """Return as `checked`, or None with a warning where another package's cannot be loaded."""
+        try:
+            return self.checked(about, load)
+        except ConfigError as error:
+            if self.source == OWN:
+                raise
+            logger.warning("{}; it is left out", error)
             return None
 
 
@@ -78,19 +90,14 @@ class Registry(Generic[Product]):
     """
 
     def __init__(
-        self,
-        kind: str,
-        group: str,
-        own: Mapping[str, Any],
-        *,
-        also: Callable[[], Iterable[tuple[str, Registration]]] | None = None,
+        self, kind: str, group: str, own: Mapping[str, Any], *, also: Callable[[], Iterable[Any]] = tuple
     ) -> None:
         self.kind = kind
         self.group = group
         self._entries = {name: Registration(target) for name, target in own.items()}
         self._also = also
         self._complete = False
-        self._warned: set[str] = set()
+        self._broken: set[str] = set()
 
     def register(self, name: str, target: Any) -> None:
         """Make a thing known by name for this process; an entry point does so for all.
@@ -115,26 +122,16 @@ class Registry(Generic[Product]):
         Raises:
             ConfigError: nothing has this name (names the nearest one), or the package that brings it is broken.
         """
-        entry = lookup(self.kind, name, self._all())
-        try:
-            return entry.load()
-        except Exception as error:  # whatever somebody else's package does as it is imported
-            if entry.source == OWN:
-                raise
-            line = f"{self.kind} {name!r} of {entry.source} cannot be loaded: {first_line(error)}"
-            raise ConfigError(line) from error
+        return lookup(self.kind, name, self._all()).checked(f"{self.kind} {name!r}")
 
     def each(self) -> Iterator[tuple[str, Any]]:
         """Name and thing of all; what cannot be loaded is left out with one warning."""
         for name in self.names():
-            try:
-                target = self.get(name)
-            except ConfigError as error:
-                if name not in self._warned:
-                    self._warned.add(name)
-                    logger.warning("{}; it is left out", error)
-                continue
-            yield name, target
+            thing = None if name in self._broken else self._entries[name].tried(f"{self.kind} {name!r}")
+            if thing is None:
+                self._broken.add(name)
+            else:
+                yield name, thing
 
     def build(self, name: str, /, **options: Any) -> Product:
         """Call what a name stands for.
@@ -143,43 +140,34 @@ class Registry(Generic[Product]):
             ConfigError: the name or an option is unknown (names the nearest one), or an option is missing.
         """
         factory = self.get(name)
-        parameters = inspect.signature(factory).parameters
-        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-            check_names(f"option of {self.kind} {name!r}", options, parameters)
-        single = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        for key, parameter in parameters.items():
-            if parameter.kind in single and parameter.default is parameter.empty and key not in options:
-                raise ConfigError(f"{self.kind} {name!r}: the option {key!r} is missing")
+        signature = inspect.signature(factory)
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
+            check_names(f"option of {self.kind} {name!r}", options, signature.parameters)
+        try:
+            signature.bind(**options)
+        except TypeError as error:
+            raise ConfigError(f"{self.kind} {name!r}: {error}") from None
         product: Product = factory(**options)
         return product
 
     def _all(self) -> dict[str, Registration]:
         if not self._complete:
             self._complete = True  # first of all: what is read below may ask for a name itself
-            for name, entry in [*read_entry_points(self.group), *(self._also() if self._also else ())]:
+            for name, entry in [*read_entry_points(self.group), *self._also()]:
                 taken = self._entries.setdefault(name, entry)
                 if taken != entry:
-                    logger.warning(
-                        "{} {!r} of {} is not used: {} has one of this name",
-                        self.kind,
-                        name,
-                        entry.source,
-                        taken.source,
-                    )
+                    line = f"{self.kind} {name!r} of {entry.source} is not used: {taken.source} has one of this name"
+                    logger.warning("{}", line)
         return self._entries
 
 
 def read_entry_points(group: str) -> list[tuple[str, Registration]]:
-    """Names and targets of a group, without importing any."""
-    points = sorted(entry_points(group=group), key=lambda point: (_package(point) != "hedge-tasks", point.name))
-    return [(point.name, Registration(point.value, _source(point))) for point in points]
-
-
-def _package(point: Any) -> str:
-    return point.dist.name if point.dist is not None else "an unknown package"
+    """Names and targets of a group, ours first, without importing any."""
+    entries = [(point.name, Registration(point.value, _source(point))) for point in entry_points(group=group)]
+    return sorted(entries, key=lambda entry: (entry[1].source != OWN, entry[0]))
 
 
 def _source(point: Any) -> str:
     # An entry point of ours is our own as much as an entry of a dictionary is.
-    package = _package(point)
+    package = point.dist.name if point.dist is not None else "an unknown package"
     return OWN if package.replace("_", "-") == "hedge-tasks" else package

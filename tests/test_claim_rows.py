@@ -80,7 +80,7 @@ def test_every_detector_of_claims_has_two_rows_and_says_why_it_has_no_number() -
     [
         ({"unti": "sentence"}, "did you mean 'unit'"),
         ({"support": "word"}, "did you mean 'words'"),
-        ({"support": {"name": "judge"}}, "'model' is missing"),
+        ({"support": {"name": "judge"}}, "argument: 'model'"),
         ({"support": "words", "silent": "wrong"}, "silent"),
     ],
 )

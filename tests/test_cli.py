@@ -58,7 +58,7 @@ def test_json_output(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_given_clusters_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [line(0, "aaa", 1, cluster_ids=[0, 1, 2, 3, 4, 5]), line(1, "aaa", 0, cluster_ids=[0] * 6)]
     out = tmp_path / "scores.jsonl"
-    assert main(["score", str(write(tmp_path / "a.jsonl", *rows)), "--clustering", "nli", "--out", str(out)]) == 0
+    assert main(["score", str(write(tmp_path / "a.jsonl", *rows)), "--clustering", "exact", "--out", str(out)]) == 0
     assert re.search(r"^clustering +given$", capsys.readouterr().out, re.MULTILINE)
     assert json.loads(out.read_text().splitlines()[0])["radflag"] == 1.0
 

@@ -77,10 +77,11 @@ def test_an_option_means_one_thing_everywhere(name: str) -> None:
     [
         (["detctors", "x"], "hedge: error: unknown command 'detctors', did you mean 'detectors'? Valid: "),
         (
-            ["paper", "medhalu"],
-            "hedge paper: error: unknown command 'medhalu', did you mean 'medhallu'?",
+            ["leaderboard", "submitt"],
+            "hedge leaderboard: error: unknown command 'submitt', did you mean 'submit'?",
         ),
-        (["paper"], "hedge paper: error: a command is missing: hedge, medhallmark, medhallu, shale, vope"),
+        (["paper"], "hedge paper: error: the following arguments are required: PAPER, RUNS"),
+        (["store"], "hedge store: error: a command is missing: info, export, import"),
         (
             ["rescore", "a", "--clustring", "x"],
             "hedge rescore: error: unknown option '--clustring', did you mean",
@@ -93,6 +94,10 @@ def test_an_option_means_one_thing_everywhere(name: str) -> None:
         (
             ["detectors", "x", "--sweep", "draw"],
             "hedge detectors: error: unknown --sweep 'draw', did you mean 'draws'? Valid: draws",
+        ),
+        (
+            ["calibrate", "x", "--risk", "30%"],
+            "hedge calibrate: error: argument --risk: expected a number, got '30%': write 0.3",
         ),
         (["list", "here"], "hedge list: error: unexpected argument 'here'"),
         ([], "hedge: error: a command is missing: "),
@@ -144,11 +149,3 @@ def test_progress_is_shown_where_somebody_sees_it(
     assert "Scoring" in shown
     assert "0/3" in shown
     assert "point/s" in shown
-
-
-def test_a_parser_without_commands_is_an_ordinary_one() -> None:
-    parser = Parser(prog="x")
-    parser.add_argument("a")
-    parser.set_defaults(execute=print)
-    assert parser.parse_args(["b"]).a == "b"
-    assert parser.format_usage().startswith("usage: x [-h] a")

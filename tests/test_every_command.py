@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("docs", "tasks", "models", "hedge_tasks", "benchmarks")
 FORMS = ("text", "json", "csv", "latex")
 PRINT = printing.print_as
+PARSER = whole_parser()
 
 COMMANDS = {
     "list": 0,
@@ -102,7 +103,7 @@ def printed_commands(text: str) -> Iterator[str]:
 
 def parsed(line: str) -> Any:
     words = shlex.split(line.replace("...", ""), comments=True)[1:]
-    parser: Any = whole_parser()
+    parser: Any = PARSER
     while words and words[0] in parser.commands:
         parser = parser.commands[words.pop(0)]
     # What a sentence names without its arguments is not typed as it stands.

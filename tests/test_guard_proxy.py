@@ -11,7 +11,7 @@ import pytest
 from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import Response, Script, completion, error, images_of, serve, texts_of
 
-from hedge_tasks.cli.serve import silent
+from hedge_tasks.cli.serve import QUOTING, silent
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.proxy.settings import ProxySettings
@@ -210,7 +210,7 @@ def test_nothing_of_a_question_is_logged(said: list[str]) -> None:
 
     with serve(quoting, models=[SERVED]) as upstream:
         guard = Guard.load(POLICY, endpoint=upstream, model_args="max_retries=0")
-        with silent(), proxied(guard) as url:
+        with silent(*QUOTING), proxied(guard) as url:
             assert post(url, chat_body("the secret question"))[0] == 502
             assert post(url, {"model": "the secret model"})[0] == 400
     assert any("did not answer" in line for line in said)

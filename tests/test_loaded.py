@@ -60,8 +60,9 @@ def test_two_runs_are_compared_on_the_same_answers(tmp_path: Path) -> None:
     table = runs.compare()
     assert {str(row["what"]) for row in table.rows} >= {"hallucination rate", "exact, SE"}
     assert len(runs.to_pandas("answers")) == 80
+    assert [series.name for series in runs.plot().chart.series] == ["hedge_x · m0", "hedge_x · m1"]
     with pytest.raises(ConfigError, match="runs\\[0\\]"):
-        runs.plot()
+        runs.plot("roc")
     assert "m1" in repr(runs[1:])
 
 

@@ -71,7 +71,7 @@ def test_a_broken_package_breaks_nobody_else(outside: Path, warnings: list[str])
     [
         ("squre", {}, "unknown shape 'squre', did you mean 'square'"),
         ("square", {"sid": 3}, "unknown option of shape 'square' 'sid', did you mean 'side'"),
-        ("square", {}, "shape 'square': the option 'side' is missing"),
+        ("square", {}, "shape 'square': missing a required argument: 'side'"),
     ],
 )
 def test_errors_name_what_is_wrong(outside: Path, name: str, options: dict[str, int], message: str) -> None:

@@ -14,7 +14,7 @@ from finished_runs import finished_run
 from sampling_process import SeededModel, requests
 
 from hedge_tasks.cli import main
-from hedge_tasks.cli.choices import printable
+from hedge_tasks.cli.show import printable
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
 from hedge_tasks.judging import build_judge

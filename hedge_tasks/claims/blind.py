@@ -9,7 +9,6 @@ import numpy as np
 
 from hedge_tasks.claims.base import FloatArray
 from hedge_tasks.data.words import words
-from hedge_tasks.replies.clauses import DENIED, clauses
 
 
 def is_negated(text: str) -> bool:
@@ -19,6 +18,8 @@ def is_negated(text: str) -> bool:
         >>> is_negated("No effusion is seen."), is_negated("A notable effusion.")
         (True, False)
     """
+    from hedge_tasks.replies.clauses import DENIED, clauses
+
     return any(clause.polarity == DENIED for clause in clauses(text))
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "start here (tasks, data and answers of your own)": {
-        "run": ("run:add", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
+        "run": ("run:run", "run lmms-eval: checked before, with the price, the finding, and a true exit code"),
         "init": ("init:init", "make a task of your own data, check it, and say how to run it"),
         "list": ("tasks:list_", "list the tasks: size, modality, licence, and what each needs"),
         "score": ("score:score", "score sampled answers from a file, without lmms-eval or a model"),
@@ -47,7 +48,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "import": ("import_:COMMANDS", "make runs of what other harnesses have written"),
     },
     "papers (their tables beside your runs)": {
-        "paper": ("paper:COMMANDS", "lay finished runs out as a paper's tables, beside its own values"),
+        "paper": ("paper:paper", "lay finished runs out as a paper's tables, beside its own values"),
     },
 }
 """Sections of `hedge --help` -> command -> where it is, a function or a mapping of such, and its line there."""
@@ -138,12 +139,14 @@ def whole_parser(named: str | None = None) -> Parser:
 
 def _add(parser: Parser, name: str, target: str) -> None:
     from hedge_tasks.cli.signatures import add
-    from hedge_tasks.evaluation import evaluation_commands
-    from hedge_tasks.registry import Registration
 
-    add(parser, name, Registration(f"hedge_tasks.cli.{target}").load())
-    for function in evaluation_commands(name) if name in _OPEN else ():
-        add(parser.commands[name], getattr(function, "__name__", ""), function)
+    module, _, attribute = target.partition(":")
+    add(parser, name, getattr(import_module(f"hedge_tasks.cli.{module}"), attribute))
+    if name in _OPEN:
+        from hedge_tasks.evaluation import evaluation_commands
+
+        for function in evaluation_commands(name):
+            add(parser.commands[name], getattr(function, "__name__", ""), function)
 
 
 class _Version(argparse.Action):

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hedge_tasks.guard.calibrate import PolicySearch
     from hedge_tasks.guard.policy import Policy
     from hedge_tasks.judging.designed import ExpertAudit
-    from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
 
 
@@ -50,16 +49,17 @@ def calibrate(
     from hedge_tasks.errors import ConfigError
 
     finished = run.load()
+    experts = _audit(finished) if audit else None
     if check is not None:
-        return _check(finished, check, trust=trust_policy, experts=_audit(finished) if audit else None)
+        return _check(finished, check, trust=trust_policy, experts=experts)
     if risk is None:
         raise ConfigError("--risk: say which share of hallucinated answers may be let through, such as 0.1")
     terms: dict[str, Any] = {"risk": risk, "confidence": confidence, "seed": seed, "question_type": type_}
-    return _search(finished, clustering.scorer(finished), detectors, terms, out, audit=audit)
+    return _search(finished, clustering.scorer(finished), detectors, terms, out, experts)
 
 
 def _search(
-    finished: Run, scorer: Scorer, names: str, terms: dict[str, Any], out: Path | None, *, audit: bool
+    finished: Run, scorer: Scorer, names: str, terms: dict[str, Any], out: Path | None, experts: ExpertAudit | None
 ) -> tuple[dict[str, Any], int]:
     """Return facts of a search for a policy, which is written where there is one, and the exit code."""
     from hedge_tasks.guard import calibrate as guard
@@ -68,7 +68,6 @@ def _search(
     from hedge_tasks.measures.headline import headline
 
     detectors, finding = chosen_detectors(names, ()), headline(finished)
-    experts = _audit(finished) if audit else None
     tested = labelled_by_experts(finished, experts, terms["seed"]) if experts else finished
     calibration = guard.calibrate(tested, scorer, detectors, **terms)
     policy = calibration.policy
@@ -76,13 +75,13 @@ def _search(
         "finding": Details(finding.to_dict()),
         "policy": Details(policy.model_dump(mode="json") if policy else None),
         "tried": Details(calibration.tried),
-        "candidates": _table(calibration),
+        "candidates": _candidates(calibration),
         "left_out": Details(calibration.left_out),
     }
     if experts is not None:
         estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished)) if policy else None
         facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets), "risk_by_experts": estimate}
-    notes = [*finding.lines(), _promise(policy) if policy else "Nothing can be promised with these labels."]
+    notes = [*finding.lines(), promise_of(policy) if policy else "Nothing can be promised with these labels."]
     if policy and out is not None:
         save_policy(policy, out)
         again = typed("calibrate", "OTHER_RUN", "--check", out)
@@ -100,26 +99,20 @@ def _audit(finished: Run) -> ExpertAudit:
     return audit
 
 
-def _table(calibration: PolicySearch) -> Table:
-    from hedge_tasks.numbers import FOUR_DIGITS, PERCENT, Cell, Column, Table
-
-    rows: list[dict[str, Cell]] = []
+def _candidates(calibration: PolicySearch) -> list[dict[str, Any]]:
+    """Return the most that each detector can promise, or why it can promise nothing."""
+    rows: list[dict[str, Any]] = []
     for name, control in calibration.tried.items():
-        chosen, more = control.chosen, control.more_labels
-        if chosen is None:
-            rows.append({"detector": name, "no_promise": control.reason, "labels_that_might_do": more})
+        if (chosen := control.chosen) is None:
+            rows.append({"detector": name, "no_promise": control.reason, "labels_that_might_do": control.more_labels})
         else:
-            counts: dict[str, Cell] = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
+            counts = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
             rows.append({"detector": name, **counts, "share": chosen.share, "threshold": chosen.threshold})
-    columns = [
-        *(Column("detector"), Column("accepted"), Column("wrong"), Column("share", format=PERCENT)),
-        Column("threshold", "score at most", format=FOUR_DIGITS),
-        *(Column(key) for key in ("no_promise", "labels_that_might_do") if any(row.get(key) for row in rows)),
-    ]
-    return Table(columns, rows)
+    return rows
 
 
-def _promise(policy: Policy) -> str:
+def promise_of(policy: Policy) -> str:
+    """Return what a policy promises, in words."""
     from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     promise, calibration = policy.promise, policy.calibration

@@ -13,18 +13,8 @@ if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.guard import Guard
+    from hedge_tasks.judging import Judge
     from hedge_tasks.runs.run_files import Run
-
-
-@dataclass(frozen=True)
-class TrustChoice:
-    """Whether a run may name what is loaded.
-
-    Attributes:
-        trust_run: Load the models and data sets that the run names, even if no installed task has them.
-    """
-
-    trust_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,9 +32,32 @@ class RunChoice:
     trust_run: bool = False
 
     def load(self) -> Run:
+        from hedge_tasks.errors import DataError
         from hedge_tasks.runs.run_files import load_run
 
+        if str(self.run) == "-":
+            raise DataError("-: a run is a file or a folder; only answers are read from the standard input")
         return load_run(self.run, self.task, trust=self.trust_run)
+
+
+@dataclass(frozen=True)
+class RunsChoice:
+    """Finished runs.
+
+    Attributes:
+        runs: Output folders of lmms-eval, or run files.
+        task: Only runs of this task.
+        trust_run: Load the models and data sets that the run names, even if no installed task has them.
+    """
+
+    runs: list[Path]
+    task: str | None = None
+    trust_run: bool = False
+
+    def load(self) -> list[Run]:
+        from hedge_tasks.runs.run_files import load_runs
+
+        return [run for path in self.runs for run in load_runs(path, self.task, trust=self.trust_run)]
 
 
 @dataclass(frozen=True)
@@ -141,19 +154,6 @@ class ColumnChoice:
 
 
 @dataclass(frozen=True)
-class ContentChoice:
-    """Parts that reports leave out.
-
-    Attributes:
-        no_pictures: Leave the questions' pictures out.
-        no_curves: Leave out the curves that cluster again (draws, threshold).
-    """
-
-    no_pictures: bool = False
-    no_curves: bool = False
-
-
-@dataclass(frozen=True)
 class PolicyChoice:
     """A policy, and the model that is asked under it.
 
@@ -214,6 +214,23 @@ def label_store_of(run: Run) -> Path | None:
     return (folder.parent if folder.name == FOLDER else folder) / LABELS
 
 
+def keeping_judge(spec: Any, store: Path | None, *, images: bool = False) -> Judge:
+    """Return a judge that can be asked, and keeps its replies.
+
+    Args:
+        spec: As a user names it; or what `HEDGE_JUDGE` says, where nobody does.
+        store: Folder of the replies; None keeps none.
+        images: Whether there are pictures to judge by.
+    """
+    from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels
+
+    # The command line is nearer to the user than the environment.
+    judge = judge_from(spec) if spec else configured_judge("rule")
+    check_judge(judge, cases_have_images=images)
+    keep_labels(judge, store)
+    return judge
+
+
 def key_and_value(option: str, text: str, form: str = "KEY=VALUE", *, empty: bool = False) -> tuple[str, str]:
     """Split what was given to an option.
 
@@ -232,8 +249,3 @@ def key_and_value(option: str, text: str, form: str = "KEY=VALUE", *, empty: boo
     if not key or not equals or not (value or empty):
         raise ConfigError(f"{option}: expected {form}, got {text!r}")
     return key, value
-
-
-def printable(text: str) -> str:
-    """Return a model's text on one line, with all escaped that a terminal might obey (control and bidi characters)."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

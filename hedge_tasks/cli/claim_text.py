@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.claims import ScoredClaims
 
 _LISTED = 10
-"""Claims that are listed where nothing is labelled, the most suspicious first."""
+"""Claims that are listed where nothing is labelled."""
 
 
 def claim_block(kept: KeptNumbers | None) -> dict[str, Any]:
@@ -46,39 +46,36 @@ def claim_facts(
         "claims": sum(len(answer.claims) for answer in scored.answers),
         "covered": sum(answer.covered for answer in scored.decomposed) / len(scored.decomposed),
         "unlocated": sum(answer.unlocated for answer in scored.decomposed),
+        "left_out": Details((scored if measured is None else measured).left_out),
     }
+    price = f"to ask for all of it: {scored.price}"
     if measured is None:
-        table = _suspicious(scored, why)
-        return {**facts, "labelled": 0, "left_out": Details(scored.left_out), "suspicious": table}
-    counted = measured.counted
-    title = f"to ask for all of it: {scored.price}"
+        return {**facts, "labelled": 0, "suspicious": _suspicious(scored, price, why)}
     notes = ["*: turned round", *reason_lines("left out", {**measured.left_out, **(left_out or {})}.items())]
     return {
         **facts,
         **measured.settings,
         "labels": scored.labelled_by,
         "labelled": measured.n_labelled,
-        "hallucinated": counted.n_positive,
-        "silent_claims": counted.n_silent,
-        "unknown_support": counted.n_unknown,
-        "left_out": Details(measured.left_out),
-        "detectors": numbers_table(measured.rows, against="blind", brief=not everything, title=title, notes=notes),
+        "hallucinated": measured.counted.n_positive,
+        "silent_claims": measured.counted.n_silent,
+        "unknown_support": measured.counted.n_unknown,
+        "detectors": numbers_table(measured.rows, against="blind", brief=not everything, title=price, notes=notes),
     }
 
 
-def _suspicious(scored: ScoredClaims, why: str) -> Table:
+def _suspicious(scored: ScoredClaims, price: str, why: str) -> Table:
     """Return the most suspicious claims, where none has a label."""
     from hedge_tasks.numbers import Table
 
-    names = list(dict.fromkeys(name for answer in scored.answers for name in answer.scores))
-    name = "claim_luq" if "claim_luq" in names else next(iter(names), "")
+    names = [name for answer in scored.answers for name in answer.scores]
+    by = "claim_luq" if "claim_luq" in names else next(iter(names), "")
     rows = [
         (claim.answer, float(score), claim.text)
         for answer in scored.answers
-        for claim, score in zip(answer.claims, answer.scores.get(name, ()), strict=False)
+        for claim, score in zip(answer.claims, answer.scores.get(by, ()), strict=False)
         if score == score
     ]
-    rows.sort(key=lambda row: -row[1])
+    rows = sorted(rows, key=lambda row: -row[1])[:_LISTED]
     notes = [why or "no claim is labelled: give --labels, or answers with a field claims"]
-    title = f"most suspicious by {name} (to ask for all of it: {scored.price})"
-    return Table.of(("answer", "score", "claim"), rows[:_LISTED], title=title, notes=notes)
+    return Table.of(("answer", "score", "claim"), rows, title=f"most suspicious by {by} ({price})", notes=notes)

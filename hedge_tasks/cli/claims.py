@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import RunChoice, label_store_of
+from hedge_tasks.cli.choices import RunChoice, keeping_judge, label_store_of
 from hedge_tasks.cli.claim_text import claim_facts
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import say
@@ -27,7 +27,7 @@ class SupportChoice:
     """The claims of answers, and what tells how far draws support them; what the run has kept if none is chosen.
 
     Attributes:
-        unit: Sentence, clause, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
+        unit: Sentence, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
         support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
         graph: Claims of all draws as well, for degree and closeness.
         keep: Keep claims and support in the run file: next time free.
@@ -80,7 +80,7 @@ def claims(
         raise ConfigError("choose one of --labels and --judge")
     names = None if detectors in (None, "all") else [get(name.strip()).name for name in str(detectors).split(",")]
     finished = run.load()
-    judging = _judge(judge, finished) if judge else None
+    judging = keeping_judge(judge, label_store_of(finished)) if judge else None
     support, askers = _support(finished, choice)
     spans, by = (read_labels(labels, finished.answer_sets), "a file of labels") if labels else (None, "")
     if judging is not None:
@@ -106,17 +106,19 @@ def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[objec
     from hedge_tasks.runs.run_files import file_of
     from hedge_tasks.runs.scorers import model_options
 
-    names = {key: name for key, name in (("support", choice.support), ("decomposition", choice.unit)) if name}
+    kept, names = finished.support, {"support": choice.support, "decomposition": choice.unit}
+    wanted: dict[str, Any] = {key: name for key, name in names.items() if name}
     # Whoever names nothing gets what is kept; a support that is named without a graph is another one than that with it.
-    wanted = {"graph": choice.graph, **names} if names or choice.graph else {}
-    if not any(":" in name for name in names.values()) and _is_kept(finished, wanted):
-        return _taken(finished), ()
+    wanted |= {"graph": choice.graph} if wanted or choice.graph else {}
+    if kept is not None and wanted.items() <= kept.source.settings.items():
+        return _taken(kept), ()
     unit, support = named("--unit", choice.unit or "sentence"), named("--support", choice.support or "words")
     if support["name"] == "nli":
         support = {**model_options(finished, "nli", {k: v for k, v in support.items() if k != "name"}), **support}
     decomposition, engine = build_decomposition(**unit), build_entailment(**support)
-    if _is_kept(finished, {**decomposition.settings(), **engine.settings(), "graph": choice.graph}):
-        return _taken(finished), ()
+    settings = {**decomposition.settings(), **engine.settings(), "graph": choice.graph}
+    if kept is not None and settings.items() <= kept.source.settings.items():
+        return _taken(kept), ()
     if choice.keep:
         file_of(finished)  # before anything is asked for nothing
     questions = inquiry(finished.answer_sets, decomposition, graph=choice.graph)
@@ -128,14 +130,9 @@ def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[objec
     return answers, (decomposition, engine)
 
 
-def _is_kept(finished: Run, settings: Mapping[str, Any]) -> bool:
-    return finished.support is not None and settings.items() <= finished.support.source.settings.items()
-
-
-def _taken(finished: Run) -> Support:
-    assert finished.support is not None
-    say(f"nothing is asked: the support is kept with the run ({finished.support.source.title})", sys.stderr)
-    return finished.support
+def _taken(kept: Support) -> Support:
+    say(f"nothing is asked: the support is kept with the run ({kept.source.title})", sys.stderr)
+    return kept
 
 
 def _judged(finished: Run, support: Support, judge: Judge) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:
@@ -160,13 +157,3 @@ def _probes(
     inside = inside_of_claims(scored.answers, inside_source(finished)(SENTENCES))
     data = ProbeData.of(claim_units(scored, **options).units, inside, frozenset({"sentence_states"}))
     return data.columns([*fitted_detectors("claim").values()])
-
-
-def _judge(spec: str, finished: Run) -> Judge:
-    from hedge_tasks.judging import check_judge, judge_from, keep_labels
-
-    judge = judge_from(spec)
-    check_judge(judge, cases_have_images=False)
-    if (folder := label_store_of(finished)) is not None:
-        keep_labels(judge, folder)
-    return judge

@@ -7,19 +7,22 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loguru import logger
-
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 from hedge_tasks.cli.printing import Details
+from hedge_tasks.errors import ConfigError
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
     from hedge_tasks.measures.measure import Measure
+    from hedge_tasks.measures.run_measures import Document
     from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
 _RATE = "hallucination_rate"
+
+_Named = tuple[str, str]
+"""Clustering and detector."""
 
 _Pairs = dict[str, "Comparison | None"]
 """Name of a pair -> its comparison; None where no labelled document has it on both sides."""
@@ -41,18 +44,13 @@ def compare(
             RadFlag, VASE, and of two runs what they lead.
         against: Within one run, the detector to compare --metric with.
     """
-    from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.runs.run_files import load_run
 
-    runs = [run.load()]
-    if other is None:
-        pairs = _within(runs[0], clustering, metric, against)
-    elif against:
+    runs = [run.load(), *([] if other is None else [load_run(other, run.task, trust=run.trust_run)])]
+    if against and other:
         raise ConfigError("--against compares within one run; give one run")
-    else:
-        runs.append(load_run(other, run.task, trust=run.trust_run))
-        pairs = _between(runs[0], runs[1], clustering, metric)
+    pairs = _between(runs, clustering, metric) if other else _within(runs[0], clustering, metric, against)
     if not pairs:
         raise ConfigError("there is nothing to compare; give a second run, or another --metric")
     findings = [headline(r) for r in runs]
@@ -64,77 +62,81 @@ def compare(
     }
 
 
-def _between(first: Run, second: Run, clustering: ClusteringChoice, metric: Sequence[str]) -> _Pairs:
-    """Compare two runs: by experts' labels where audits stand beside both, else by the judge's."""
+def _between(runs: Sequence[Run], clustering: ClusteringChoice, metric: Sequence[str]) -> _Pairs:
+    """Compare two runs by numbers of their suite, by detectors, and by the hallucination rate."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.measures.comparisons import check_same_documents
     from hedge_tasks.measures.run_measures import compare_documents, documents_of
+    from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 
-    check_same_documents(first, second)
-    theirs = _suite(second)
-    own = {name: measure for name, measure in _suite(first).items() if name in theirs}
-    usual = [*(name for name, measure in own.items() if measure.leads), *SCORE_NAMES, _RATE]
-    names = list(dict.fromkeys(_metric(name, own) for name in metric or usual))
-    pairs: _Pairs = {
-        name: compare_documents(m, documents_of(first, m), documents_of(second, m))
-        for name, m in own.items()
-        if name in names
-    }
+    check_same_documents(*runs)
+    first, second = map(_suite, runs)
+    own = {name: measure for name, measure in first.items() if name in second}
+    names = _chosen(metric or [*(name for name, measure in own.items() if measure.leads), *SCORE_NAMES, _RATE], own)
+
+    def documents(measure: Measure) -> list[list[Document]]:
+        return [documents_of(run, measure) for run in runs]
+
+    pairs: _Pairs = {name: compare_documents(own[name], *documents(own[name])) for name in own if name in names}
     detectors = [name for name in names if name != _RATE and name not in own]
-    pairs |= _aurocs((first, second), clustering, detectors, everything=bool(metric))
-    return pairs | ({_RATE: _rates(first, second)} if _RATE in names else {})
+    pairs |= _aurocs(runs, clustering, detectors, everything=bool(metric))
+    if _RATE in names:
+        pairs[_RATE] = _compared(HALLUCINATION_RATE, runs, documents(HALLUCINATION_RATE))
+    return pairs
 
 
-def _aurocs(
-    runs: tuple[Run, Run], clustering: ClusteringChoice, detectors: Sequence[str], *, everything: bool
-) -> _Pairs:
+def _aurocs(runs: Sequence[Run], clustering: ClusteringChoice, detectors: Sequence[str], *, everything: bool) -> _Pairs:
     """Compare detectors of two runs, where both have them; or all."""
-    from hedge_tasks.measures.audited import compare_runs_by_experts
-    from hedge_tasks.measures.comparisons import compare_two_runs
-    from hedge_tasks.runs.audit_files import audit_of
+    from hedge_tasks.measures.run_measures import scored_documents
+    from hedge_tasks.measures.standard_measures import detector_auroc
 
     scorers = [clustering.scorer(run) for run in runs] if detectors else []
     _warn_of_differences(runs, [scorer.settings() for scorer in scorers])
-    x, y = [s.with_detectors(detectors).score(r.answer_sets) for r, s in zip(runs, scorers, strict=False)] or ([], [])
-    shown = [name for name in detectors if everything or (_is_there(name, x) and _is_there(name, y))]
-    a, b = map(audit_of, runs)
-    if a is None or b is None:
-        return {f"{name}_auroc": compare_two_runs(x, y, name) for name in shown}
-    return {f"{name}_auroc": compare_runs_by_experts(x, a, y, b, name) for name in shown}
+    scores = [s.with_detectors(detectors).score(r.answer_sets) for r, s in zip(runs, scorers, strict=False)]
+    shown = [name for name in detectors if everything or all(_is_there(name, side) for side in scores)]
+    return {
+        measure.name: _compared(measure, runs, [scored_documents(side, measure) for side in scores])
+        for measure in map(detector_auroc, shown)
+    }
 
 
-def _rates(first: Run, second: Run) -> Comparison | None:
-    from hedge_tasks.measures.audited import compare_rates_by_experts
-    from hedge_tasks.measures.comparisons import compare_hallucination_rates
+def _compared(measure: Measure, runs: Sequence[Run], sides: Sequence[Sequence[Document]]) -> Comparison | None:
+    """Compare two runs: by experts' labels where audits stand beside both, else by the judge's."""
+    from hedge_tasks.measures.run_measures import compare_documents, estimate_of
     from hedge_tasks.runs.audit_files import audit_of
+    from hedge_tasks.statistics.experts import difference_of
 
-    a, b = audit_of(first), audit_of(second)
-    if a is None or b is None:
-        return compare_hallucination_rates(first.answer_sets, second.answer_sets)
-    return compare_rates_by_experts(first.answer_sets, a, second.answer_sets, b)
+    audits = [audit.on([d.id for d in side]) for run, side in zip(runs, sides, strict=True) if (audit := audit_of(run))]
+    if len(audits) < len(runs):
+        return compare_documents(measure, *sides)
+    return difference_of(*(estimate_of(measure, *side) for side in zip(sides, audits, strict=True)))
 
 
 def _within(run: Run, clustering: ClusteringChoice, metric: Sequence[str], against: str | None) -> _Pairs:
-    """Compare detectors that differ in one thing, in the score or in the clustering; or all with one of them."""
+    """Compare detectors of one run, under one or several clusterings."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
-    from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.headline import compare_by
     from hedge_tasks.runs.audit_files import audit_of
 
     own = _suite(run)
-    names = list(dict.fromkeys(_metric(name, own) for name in (*(metric or SCORE_NAMES), *filter(None, [against]))))
+    end = _chosen([against], own)[0] if against else None
+    names = _chosen([*(metric or SCORE_NAMES), *([end] if end else [])], own)
     if same := [name for name in names if name == _RATE or name in own]:
         raise ConfigError(f"{same[0]} is the same for all clusterings of a run; compare it between two runs")
     scores = {k: s.with_detectors(names).score(run.answer_sets) for k, s in clustering.scorers(run).items()}
     columns = [(k, name) for k in scores for name in names if metric or _is_there(name, scores[k])]
-    pairs = [(x, y) for x, y in combinations(columns, 2) if (x[0] == y[0]) != (x[1] == y[1])]
-    if against:
-        end = _metric(against, own)
-        pairs = [(x, (x[0], end)) for x in columns if x[1] != end and (x[0], end) in columns]
     audit = audit_of(run)
     return {
-        f"{' '.join(x)} - {' '.join(y)}": compare_by(scores[x[0]], x[1], scores[y[0]], y[1], audit) for x, y in pairs
+        f"{' '.join(x)} - {' '.join(y)}": compare_by(scores[x[0]], x[1], scores[y[0]], y[1], audit)
+        for x, y in _pairs_of(columns, end)
     }
+
+
+def _pairs_of(columns: Sequence[_Named], end: str | None) -> list[tuple[_Named, _Named]]:
+    """Return pairs that differ in one thing, in the clustering or in the detector; or all with the detector `end`."""
+    if end is not None:
+        return [(x, (x[0], end)) for x in columns if x[1] != end and (x[0], end) in columns]
+    return [(x, y) for x, y in combinations(columns, 2) if (x[0] == y[0]) != (x[1] == y[1])]
 
 
 def _is_there(name: str, scores: Sequence[Scores]) -> bool:
@@ -149,21 +151,23 @@ def _suite(run: Run) -> dict[str, Measure]:
     return by_name(measures_of(run.settings))
 
 
-def _metric(name: str, own: Mapping[str, Measure]) -> str:
-    """Name of a detector, with or without its ending, of the hallucination rate, or of a suite's own metric."""
+def _chosen(metrics: Sequence[str], own: Mapping[str, Measure]) -> list[str]:
+    """Return metrics by their names: a detector's without its ending, the hallucination rate's, or a suite's own."""
     from hedge_tasks.detectors.registry import names
-    from hedge_tasks.errors import unknown
+    from hedge_tasks.errors import check_names
     from hedge_tasks.measures.run_measures import by_any_name
 
-    suite = by_any_name(own.values())
-    detector, detectors = name.removesuffix("_auroc"), names()
-    if name not in suite and detector not in (*detectors, _RATE):
-        raise unknown("metric", name, [*suite, *(f"{known}_auroc" for known in detectors), _RATE])
-    return suite[name].name if name in suite else detector
+    suite = {name: measure.name for name, measure in by_any_name(own.values()).items()}
+    others = {_RATE: _RATE, **{f"{name}_auroc": name for name in names()}}
+    valid = {**others, **{name: name for name in others.values()}, **suite}
+    check_names("metric", [name for name in metrics if name not in valid], {**suite, **others})
+    return list(dict.fromkeys(valid[name] for name in metrics))
 
 
 def _warn_of_differences(runs: Sequence[Run], clusterings: Sequence[Mapping[str, Any]]) -> None:
     """Warn where two runs differ in more than the model: then the difference is not only about that."""
+    from loguru import logger
+
     sampling = [dict(run.settings.get("sampling") or {}) for run in runs]
     judges = [{"judges": sorted({str(v.get("judge")) for v in run.verdicts.values()})} for run in runs]
     for about, sides in {"clustering": clusterings, "sampling": sampling, "labels": judges}.items():
@@ -184,17 +188,15 @@ def comparison_table(pairs: Mapping[str, Comparison | None], title: str, *, one_
 
     adjusted = max_t([*pairs.values()]) if one_family else [None] * len(pairs)
     undefined = Number.undefined("no labelled document has this score on both sides")
-    rows: list[dict[str, Cell]] = []
-    for (name, compared), p in zip(pairs.items(), adjusted, strict=True):
-        row: dict[str, Cell] = {"metric": name, "difference": undefined}
-        if compared is not None:
-            row |= {"a": compared.a, "b": compared.b, "difference": compared.number}
-            row |= {"p_value": compared.p_value, "p_adjusted": p}
-        rows.append(row)
+    rows: list[dict[str, Cell]] = [
+        {"metric": name, "difference": undefined}
+        if c is None
+        else {"metric": name, "difference": c.number, "a": c.a, "b": c.b, "p_value": c.p_value, "p_adjusted": p}
+        for (name, c), p in zip(pairs.items(), adjusted, strict=True)
+    ]
     columns = [
         *(Column("metric"), Column("a", format=FOUR_DIGITS), Column("b", format=FOUR_DIGITS)),
-        Column("difference", "a - b", format=SIGNED_FOUR),
-        Column("interval", "95 %", format=SIGNED_FOUR, show="interval", of="difference"),
+        Column("difference", "a - b", format=SIGNED_FOUR, interval=True),
         Column("p_value", "p", show="p"),
         *([Column("p_adjusted", "p (max-T)", show="p")] if one_family else []),
         Column("documents", "n", show="n", of="difference"),

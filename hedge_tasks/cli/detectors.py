@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import ClusteringChoice, TrustChoice, chosen_detectors, with_fitted
+from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice, chosen_detectors, with_fitted
 from hedge_tasks.cli.claim_text import claim_block
 from hedge_tasks.cli.printing import Details
-from hedge_tasks.numbers import Cell, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.measures.detector_table import DetectorTable
+    from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
 
 _SHOWN = 10
@@ -22,11 +21,9 @@ _SHOWN = 10
 
 
 def detectors(
+    choice: RunsChoice,
     clustering: ClusteringChoice,
-    trust: TrustChoice,
-    runs: tuple[Path, ...] = (),
     *,
-    task: str | None = None,
     all_: bool = False,
     detectors: str | None = None,
     against: str = "se",
@@ -36,14 +33,11 @@ def detectors(
     search: Literal["plateau", "optuna"] = "plateau",
     seeds: bool = False,
     probes: bool = False,
-    needs: bool = False,
     keep: bool = False,
-) -> Table | dict[str, Any] | list[dict[str, Any]]:
+) -> dict[str, Any] | list[dict[str, Any]]:
     """Compare all detectors on the same answers, with their price.
 
     Args:
-        runs: Output folders of lmms-eval, or run files.
-        task: Which task, where a folder holds runs of several.
         all_: All rows and columns, not the ten best and the free ones.
         detectors: Which ones, such as se,kle,msp; all that need nothing of a model which the run does not keep if not
             given.
@@ -54,19 +48,13 @@ def detectors(
         search: Of --thresholds; the paper's is optuna.
         seeds: Runs that differ in the seed alone; the draws' share.
         probes: Detectors fitted on the inside of the model alone.
-        needs: What each detector costs and needs to be kept; no RUN.
         keep: Ask models for what further detectors need, and write it into the run.
     """
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.run_files import load_runs
 
-    if needs:
-        return _needs()
     if sum([sweep is not None, thresholds, seeds, probes]) > 1:
         raise ConfigError("choose one of --sweep, --thresholds, --seeds and --probes")
-    finished = [run for path in runs for run in load_runs(path, task, trust=trust.trust_run)]
-    if not finished:
-        raise ConfigError("RUN: say which run; --needs alone says what each detector needs")
+    finished = choice.load()
     if seeds:
         return _seeds(finished, clustering, detectors)
     if sweep or thresholds:
@@ -168,25 +156,6 @@ def _kept(run: Run, *, probes: bool) -> tuple[tuple[str, ...], Sequence[FittedDe
     met = {need for need, arrays in INSIDE_ARRAYS.items() if kept_arrays >= arrays}
     shown = tuple(name for name in names() if not get(name).experimental or get(name).needs & met)
     return shown, [detector for detector in fitted if detector.array in kept_arrays]
-
-
-def _needs() -> Table:
-    """Return a table with the price of every detector, and the way to have a run keep its evidence."""
-    from hedge_tasks.detectors.probes.registry import fitted_detectors
-    from hedge_tasks.detectors.registry import get, names
-
-    n = 10
-    rows: list[list[Cell]] = [[d.name, d.draws(n, n), d.passes(n), "no", d.kept_by] for d in map(get, names())]
-    rows += [
-        [f"{d.name} (fitted)", 0, 1, "yes" if d.target == "labels" else "no, draws", f"--gen_kwargs inside={d.part}"]
-        for d in (*fitted_detectors().values(), *fitted_detectors("claim").values())
-    ]
-    notes = [
-        f"draws: of {n} clean and {n} noisy ones; passes: prompts that the model reads once more",
-        "HEDGE_DETECTORS=NAME of an evaluation keeps the parts of inside, too, that a formula needs",
-        "nothing in the last column: every run keeps what it needs; detectors of draws need draws, n=0 has none",
-    ]
-    return Table.of(("detector", "draws", "passes", "labels", "a run keeps it with"), rows, notes=notes)
 
 
 def _table(table: DetectorTable, *, everything: bool) -> Table:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hedge_tasks.io.commands import PROBLEMS_FOUND, say
 
@@ -14,51 +15,37 @@ PACKAGES = ("hedge-tasks", "lmms_eval", "torch", "transformers", "datasets", "nu
 OPTIONAL = ("vllm", "matplotlib", "pandas", "sentence-transformers", "optuna")
 
 
-class DoctorFact(NamedTuple):
-    """A fact about this installation.
-
-    Attributes:
-        about: Its section.
-        name: Of the fact.
-        value: As it was read.
-        ok: Whether it is as it should be; None where nothing is required.
-    """
-
-    about: str
-    name: str
-    value: str
-    ok: bool | None = None
+_Facts = Iterator[tuple[str, str, bool | None]]
+"""Name of a fact, what was read, and whether it is as it should be; None where nothing is required."""
 
 
 def doctor() -> tuple[dict[str, Any], int]:
     """Look at versions, GPU, models and data, and check that the package works."""
-    import sys
-
-    from hedge_tasks.numbers import Column, Table
+    from hedge_tasks.numbers import Table
 
     say("torch and lmms-eval are loaded, which takes some seconds", sys.stderr)
-    facts = [*_versions(), *_models(), *_data(), *_checks()]
+    sections = {"Versions": _versions, "Models": _models, "Data": _data, "Self-check": _checks}
     marks = {True: "ok", False: "PROBLEM", None: ""}
-    problems = [fact.name for fact in facts if fact.ok is False]
-    rows = [{**fact._asdict(), "state": marks[fact.ok]} for fact in facts]
+    rows = [(about, name, marks[ok], value) for about, facts in sections.items() for name, value, ok in facts()]
+    problems = [name for _, name, state, _ in rows if state == marks[False]]
     end = f"Problems: {', '.join(problems)}" if problems else "No problem found. Next: make demo, or hedge list"
-    table = Table([*map(Column, ("about", "name", "state", "value"))], rows)
+    table = Table.of(("about", "name", "state", "value"), rows)
     return {"facts": table, "problems": problems, "notes": [end]}, PROBLEMS_FOUND if problems else 0
 
 
-def _versions() -> Iterator[DoctorFact]:
+def _versions() -> _Facts:
     import torch
 
     for name in (*PACKAGES, *OPTIONAL):
         try:
-            yield DoctorFact("Versions", name, version(name))
+            yield name, version(name), None
         except PackageNotFoundError:
-            yield DoctorFact("Versions", name, "not installed", False if name in PACKAGES else None)
+            yield name, "not installed", False if name in PACKAGES else None
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    yield DoctorFact("Devices", "GPU", ", ".join(names) or f"none: models run on {os.cpu_count()} CPU cores")
+    yield "GPU", ", ".join(names) or f"none: models run on {os.cpu_count()} CPU cores", None
 
 
-def _models() -> Iterator[DoctorFact]:
+def _models() -> _Facts:
     """Yield the models that answers are clustered with, and whether a run would have to download them."""
     from huggingface_hub import try_to_load_from_cache
 
@@ -78,25 +65,25 @@ def _models() -> Iterator[DoctorFact]:
         else:
             is_here = isinstance(try_to_load_from_cache(model, "config.json", revision=revision), str)
             where = "downloaded" if is_here else "not here: a run downloads it"
-        yield DoctorFact("Models", model, where)
+        yield model, where, None
 
 
-def _data() -> Iterator[DoctorFact]:
+def _data() -> _Facts:
     """Yield which data sets of our tasks the folder of local data lacks."""
     from hedge_tasks.data.splits import DATA_DIR, local_files
     from hedge_tasks.errors import DataError
     from hedge_tasks.runs.trust import DocumentSource, installed_tasks
 
     root = os.environ.get(DATA_DIR)
-    yield DoctorFact("Data", DATA_DIR, root or "not set", None if root is None else Path(root).is_dir())
+    yield DATA_DIR, root or "not set", None if root is None else Path(root).is_dir()
     for source in dict.fromkeys(filter(None, map(DocumentSource.of, installed_tasks()))) if root else ():
         try:
             local_files(source.path, source.name, source.split)
         except DataError as error:
-            yield DoctorFact("Data", source.path, str(error), False)
+            yield source.path, str(error), False
 
 
-def _checks() -> Iterator[DoctorFact]:
+def _checks() -> _Facts:
     """Yield small computations whose results are known."""
     from hedge_tasks.clustering import cluster_by_nli
     from hedge_tasks.detectors.pipeline import score_answers
@@ -107,11 +94,11 @@ def _checks() -> Iterator[DoctorFact]:
 
     left = AnswerSet("q", baseline=Answer("left"), clean=(Answer("left"), Answer("Left."), Answer("right")))
     value = format_value(score_answers(left, clustering="exact")["se"], FOUR_DIGITS)
-    yield DoctorFact("Self-check", "semantic entropy", f"{value} nats", value == "0.6365")  # ln 3 - 2/3 ln 2
+    yield "semantic entropy", f"{value} nats", value == "0.6365"  # ln 3 - 2/3 ln 2
     try:
         ids = cluster_by_nli(["left", "on the left", "right"], model="package://hedge_tasks.models.tiny/nli")
-        yield DoctorFact("Self-check", "clustering by NLI", f"clusters {list(ids)}", ids[0] == ids[1] != ids[2])
+        yield "clustering by NLI", f"clusters {list(ids)}", ids[0] == ids[1] != ids[2]
     except HedgeError as error:
-        yield DoctorFact("Self-check", "clustering by NLI", str(error), False)
+        yield "clustering by NLI", str(error), False
     lacking = install()
-    yield DoctorFact("Self-check", "plug-in of lmms-eval", ", ".join(lacking) or "all additions made", not lacking)
+    yield "plug-in of lmms-eval", ", ".join(lacking) or "all additions made", not lacking

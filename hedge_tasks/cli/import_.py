@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,36 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
 
 
+@dataclass(frozen=True)
+class NewRunChoice:
+    """A run that is made of a file.
+
+    Attributes:
+        task: Name of the data set; that of the file if not given.
+        model_name: Name of the model, where the file does not tell; of options that of the file if not given.
+        out: Folder of the run files.
+    """
+
+    task: str | None = None
+    model_name: str | None = None
+    out: Path = Path("hedge_runs")
+
+    def saved(self, run: Run) -> dict[str, Any]:
+        """Write a run, and return its file and labels."""
+        from hedge_tasks.runs.run_files import save_run
+
+        labels = [answers.label for answers in run.answer_sets]
+        counts = {"wrong": labels.count(1), "right": labels.count(0), "unlabelled": labels.count(None)}
+        return {"file": save_run(run, self.out), **counts}
+
+
 def answers(
     files: list[Path],
     columns: ColumnChoice,
+    new: NewRunChoice,
     *,
     questions: Path | None = None,
     judge: str = "rule",
-    task: str | None = None,
-    model_name: str | None = None,
-    out: Path = Path("hedge_runs"),
 ) -> dict[str, Any]:
     """Make a run out of answers that another tool has sampled.
 
@@ -37,37 +59,32 @@ def answers(
         files: Files of one tool, for one model.
         questions: Requests of a batch.
         judge: Who labels.
-        task: Name of the data set; that of the file if not given.
-        model_name: Name of the model, where the file does not tell.
-        out: Folder of the run files.
     """
     from hedge_tasks.data.answer_files import read_answers
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.from_answers import run_from_answers
-    from hedge_tasks.runs.run_files import save_run
 
     read = read_answers(files, questions, columns.settings())
-    if model_name and read.model and model_name != read.model:
+    if new.model_name and read.model and new.model_name != read.model:
         raise ConfigError(f"--model-name: {files[0]} names its model itself: {read.model}")
     source = ", ".join(file.name for file in files)
     settings: dict[str, Any] = {"given_by": read.judge, "source": source}
-    run = run_from_answers(task or files[0].stem, read.model or model_name or "", read.answer_sets, judge, **settings)
+    model = read.model or new.model_name or ""
+    run = run_from_answers(new.task or files[0].stem, model, read.answer_sets, judge, **settings)
     draws = sum(len(a.clean) for a in run.answer_sets)
-    facts = {"form": read.form, "file": save_run(run, out), "documents": len(run.answer_sets), "draws": draws}
-    return {"task": run.task, "model": run.model, **facts, **_label_counts(run), "notes": list(read.notes)}
+    facts = {"form": read.form, "documents": len(run.answer_sets), "draws": draws}
+    return {"task": run.task, "model": run.model, **facts, **new.saved(run), "notes": list(read.notes)}
 
 
 def options(
     file: Path,
+    new: NewRunChoice,
     *,
     questions: Path | None = None,
     declining: str = "",
     draws: int = 10,
     temperature: float = 1.0,
     seed: int = 0,
-    task: str | None = None,
-    model_name: str | None = None,
-    out: Path = Path("hedge_runs"),
 ) -> dict[str, Any]:
     """Make a run a model, out of weights of multiple-choice options.
 
@@ -87,35 +104,25 @@ def options(
         draws: Samples per question.
         temperature: Of the draws.
         seed: Another one gives independent draws.
-        task: Name of the data set; that of the file if not given.
-        model_name: Name of the model, where the file does not tell; that of the file if not given.
-        out: Folder of the run files.
     """
     from hedge_tasks.data.groups import count_groups
     from hedge_tasks.data.option_files import read_options
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.from_options import run_from_options
-    from hedge_tasks.runs.run_files import save_run
     from hedge_tasks.sampling.option_draws import OptionSampling
 
     sampling = OptionSampling(n=draws, temperature=temperature, seed=seed)
     models = read_options(file, questions)
-    if model_name is not None and set(models) != {""}:
+    if new.model_name is not None and set(models) != {""}:
         raise ConfigError(f"--model-name: {file} names its models itself: {', '.join(sorted(models))[:300]}")
     labels = [label.strip() for label in declining.split(",") if label.strip()]
     runs = []
     for model, asked_about in models.items():
-        name = model or model_name or file.stem
-        run = run_from_options(task or file.stem, name, asked_about, sampling, file.name, labels)
+        name = model or new.model_name or file.stem
+        run = run_from_options(new.task or file.stem, name, asked_about, sampling, file.name, labels)
         groups = count_groups([answers.group for answers in run.answer_sets])
-        sizes = {"questions": len(asked_about), "groups": groups, **_label_counts(run)}
-        runs.append({"model": name, **sizes, "file": save_run(run, out)})
-    return {"task": task or file.stem, "n": sampling.n, "runs": runs}
-
-
-def _label_counts(run: Run) -> dict[str, int]:
-    labels = [answers.label for answers in run.answer_sets]
-    return {"wrong": labels.count(1), "right": labels.count(0), "unlabelled": labels.count(None)}
+        runs.append({"model": name, "questions": len(asked_about), "groups": groups, **new.saved(run)})
+    return {"task": new.task or file.stem, "n": sampling.n, "runs": runs}
 
 
 COMMANDS = {"answers": answers, "options": options}

@@ -104,7 +104,7 @@ def init(
         building.mkdir()
         findings = write_data(table, roles, files, building / DATA)
         left_out = _left_out(findings, table, drop=drop)
-        facts += _counts(roles, findings)
+        facts += [*([f"different pictures: {findings.pictures}"] if roles.images else []), f"groups: {findings.groups}"]
         own = OwnTask(task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
         write_files(building, own)
         previews = previewed(building, own)
@@ -114,9 +114,7 @@ def init(
         "folder": folder,
         "left_out": [row + 1 for row in left_out],
         "first": Table.of(("text", "pictures", "reference"), previews, title="what a model is shown"),
-        "notes": [
-            *("Run it with:", *commands(task, str(folder))),
-        ],
+        "notes": ["Run it with:", *commands(task, str(folder))],
     }
 
 
@@ -154,10 +152,3 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
         "not used, and not seen by the model": columns(tuple(roles.unused(table)), "none"),
     }
     return [*table.notes, *(f"{name}: {text}" for name, text in lines.items())]
-
-
-def _counts(roles: Roles, findings: RowFindings) -> list[str]:
-    """Return what was counted in all rows, a line each."""
-    counts = [f"different pictures: {findings.pictures}"] if roles.images else []
-    counts.append(f"groups: {findings.groups}")
-    return counts

@@ -8,17 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, key_and_value, label_store_of
-from hedge_tasks.cli.judge_check import run_check
+from hedge_tasks.cli.choices import ClusteringChoice, keeping_judge, key_and_value, label_store_of
 from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels, reliability
-from hedge_tasks.judging.config import ENVIRONMENT
-from hedge_tasks.llm.account import asked
-from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, labels_by_judge
-from hedge_tasks.runs.judge_comparison import disagreements as differing
-from hedge_tasks.runs.relabel import cases_of, changes, relabel
-from hedge_tasks.runs.run_files import is_run_file, load_run, save_run
 
 if TYPE_CHECKING:
     from hedge_tasks.judging import Verdict
@@ -55,22 +47,26 @@ def judge(
         column: KEY=COLUMN, such as reference=ground_truth; may be given again.
         images: Folder of the pictures that the column `image` names.
     """
+    from hedge_tasks.cli.judge_check import run_check
+    from hedge_tasks.judging import reliability
+    from hedge_tasks.judging.config import ENVIRONMENT
+    from hedge_tasks.llm.account import asked
+    from hedge_tasks.runs.relabel import changes, relabel
+    from hedge_tasks.runs.run_files import is_run_file, load_run, save_run
+
     if (run is None) == (check is None):
         raise ConfigError("give a RUN to label, or --check with human labels, not both")
     if not judge and not os.environ.get(ENVIRONMENT, "").strip():
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
-    # The command line is nearer to the user than the environment.
-    chosen = judge_from([*judge]) if judge else configured_judge("rule")
-    check_judge(chosen, cases_have_images=images is not None)
     if check is not None:
         columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
-        keep_labels(chosen, label_store)
+        chosen = keeping_judge([*judge], label_store, images=images is not None)
         return run_check(check, chosen, label_field=label_field, scheme=scheme, columns=columns, images=images)
     finished = load_run(Path(run or ""), task)
     folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)
     if folder is None:
         raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
-    keep_labels(chosen, label_store or label_store_of(finished))
+    chosen = keeping_judge([*judge], label_store or label_store_of(finished))
     judged, verdicts = relabel(finished, chosen)
     cost, notes = asked(chosen)
     facts = {
@@ -97,6 +93,9 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """Return how far judges agree, where they do not, and the AUROC by judge and detector, or why there is none."""
+    from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, disagreements, labels_by_judge
+    from hedge_tasks.runs.relabel import cases_of
+
     labels = labels_by_judge(verdicts)
     ids = [answers.id for answers in judged.answer_sets]
     try:
@@ -110,7 +109,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
     return {
         "labels": counts,
         "agreement": agreement(verdicts, [answer_set.group for answer_set in judged.answer_sets]),
-        "disagreements": [case.to_dict() for case in differing(cases_of(judged), verdicts)],
+        "disagreements": [case.to_dict() for case in disagreements(cases_of(judged), verdicts)],
         "auroc": auroc,
     }
 

@@ -38,16 +38,10 @@ def run_check(file: Path, judge: Judge, **options: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {"file": str(file), "judge": judge.settings(), **cost, "notes": notes}
     for name, result in checks.items():
         facts[name] = {**_facts(result), "beside": _beside(name, human, case_facets, judges)}
+    texts = ("question", "reference", "answer")
     wrong = [
-        {
-            "line": c.id,
-            "question": c.question,
-            "reference": c.reference,
-            "answer": c.answer,
-            "human": people,
-            "verdict": v,
-        }
-        for c, people, v in checks["labels"].wrong
+        {"line": case.id, **{key: getattr(case, key) for key in texts}, "human": people, "verdict": verdict}
+        for case, people, verdict in checks["labels"].wrong
     ]
     return {**facts, "wrong": Details(wrong)}
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.cli.printing import typed
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names
 
 if TYPE_CHECKING:
+    from hedge_tasks.judging.base import Case
     from hedge_tasks.judging.prompt import JudgePrompt
     from hedge_tasks.making.judging.examples import TrainingExample
 
@@ -36,7 +37,7 @@ def data(
     """Write conversations to train a judge on, in its own words.
 
     Args:
-        labels: Judged answers: JSONL, CSV or a run.
+        labels: Answers that people judged: JSONL or CSV.
         out: Folder of the conversations.
         prompt: How the judge will be asked, such as medhallmark.
         label_field: Column of the label.
@@ -61,23 +62,22 @@ def data(
     asked_with = load_judge_prompt(prompt)
     columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
     has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
-    options: dict[str, Any] = {"label_field": label_field, "columns": columns}
-    options["scheme"] = prompt if has_categories else None
-    reasons: Counter[str] = Counter()
-    judged = [
-        example
-        for path in labels
-        for example in _judged(path, asked_with, images, options)
-        if not _refused(example, reasons)
-    ]
+    options: dict[str, Any] = {
+        "label_field": label_field,
+        "columns": columns,
+        "scheme": prompt if has_categories else None,
+    }
+    judged, refused = _judged(labels, asked_with, images, **options)
     made.check_labels(judged, asked_with)
+    check_names("wrong outcome", filter(None, [twin_outcome]), [o.key for o in asked_with.outcomes if o.label == 1])
+    twin = twin_outcome or _outcome_of(1, asked_with, "--twin-outcome says which an answer has that is wrong by a word")
     tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
-    pairs = made.pairs_of(judged, asked_with, _twin_outcome(twin_outcome, asked_with))
+    pairs = made.pairs_of(judged, asked_with, twin)
     verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
         "seed": seed,
-        "refused": dict(sorted(reasons.items())),
+        "refused": refused,
         "verifiers": [dict(model.identity) for model in verifiers],
     }
     if verifiers and pairs:
@@ -94,60 +94,23 @@ def data(
     return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": notes}
 
 
-def _refused(example: TrainingExample, reasons: Counter[str]) -> bool:
-    """Whether an answer is none; why is counted."""
+def _judged(
+    labels: Sequence[Path], prompt: JudgePrompt, images: Path | None, **options: Any
+) -> tuple[list[TrainingExample], Mapping[str, int]]:
+    """Return answers that people judged, and how many are no answers, by the reason."""
+    from hedge_tasks.judging.check import read_checked
     from hedge_tasks.making.gate.refuse import no_answer
 
-    reason = no_answer(example.case.answer)
-    reasons.update([reason] if reason else [])
-    return reason is not None
-
-
-def _twin_outcome(name: str | None, prompt: JudgePrompt) -> str:
-    """Return the outcome of an answer that is wrong by a word.
-
-    Raises:
-        ConfigError: The prompt has several wrong ones and none is named, or it has no such outcome.
-    """
-    if name is None:
-        return _outcome_of(1, prompt, "--twin-outcome says which an answer has that is wrong by a word")
-    wrong = [outcome.key for outcome in prompt.outcomes if outcome.label == 1]
-    if name not in wrong:
-        raise unknown("wrong outcome", name, wrong)
-    return name
-
-
-def _judged(
-    path: Path, prompt: JudgePrompt, images: Path | None, options: Mapping[str, Any]
-) -> Iterator[TrainingExample]:
-    """Return answers that somebody judged, from a file of labels or a run."""
-    from hedge_tasks.judging.check import read_checked
-    from hedge_tasks.making.judging.examples import TrainingExample
-
-    if path.is_dir() or path.name.startswith("run-"):
-        yield from _judged_in_run(path, prompt)
-        return
-    for number, (case, label) in enumerate(zip(*read_checked(path, **options), strict=True)):
-        outcome = label.category or _outcome_of(label.label, prompt)
-        image = label.row.get("image")
-        group = str(image) if image else case.question
-        of_path = replace(case, id=f"{path.stem}/{number}")
-        yield TrainingExample(of_path, outcome, group, image=_image(images, image, label.where))
-
-
-def _judged_in_run(path: Path, prompt: JudgePrompt) -> Iterator[TrainingExample]:
-    from hedge_tasks.making.judging.examples import TrainingExample
-    from hedge_tasks.runs.relabel import cases_of
-    from hedge_tasks.runs.run_files import load_run
-
-    finished = load_run(path, None)
-    outcomes = {outcome.key for outcome in prompt.outcomes}
-    for case, answers in zip(cases_of(finished), finished.answer_sets, strict=True):
-        outcome = (finished.verdicts.get(case.id) or {}).get("category")
-        if outcome not in outcomes:
-            outcome = None if answers.label is None else _outcome_of(answers.label, prompt)
-        if outcome is not None:
-            yield TrainingExample(case, outcome, answers.group or case.question)
+    examples, refused = [], Counter[str]()
+    for path in labels:
+        for number, (case, label) in enumerate(zip(*read_checked(path, **options), strict=True)):
+            if why_none := no_answer(case.answer):
+                refused[why_none] += 1
+                continue
+            outcome = label.category or _outcome_of(label.label, prompt)
+            of_path = replace(case, id=f"{path.stem}/{number}")
+            examples.append(_example(of_path, label.row, label.where, images, outcome=outcome))
+    return examples, dict(sorted(refused.items()))
 
 
 def _outcome_of(label: int | None, prompt: JudgePrompt, hint: str = "the category is needed") -> str:
@@ -169,26 +132,27 @@ def _tasks(paths: Sequence[Path], origin: str, images: Path | None) -> Iterator[
     from hedge_tasks.data.cells import first_of
     from hedge_tasks.data.tables import read_rows
     from hedge_tasks.judging.base import Case
-    from hedge_tasks.making.judging.examples import TrainingExample
 
     for path in paths:
         for number, (where, row) in enumerate(read_rows(path)):
             question = first_of(row, ("question", "instruction"), where, "question")
             answer = first_of(row, ("answer", "reference", "ground_truth"), where, "answer")
-            image = row.get("image")
-            case, group = Case(f"{path.stem}/{number}", question, answer, answer), str(image) if image else question
-            yield TrainingExample(case, None, group, image=_image(images, image, where), origin=origin)
+            case = Case(f"{path.stem}/{number}", question, answer, answer)
+            yield _example(case, row, where, images, outcome=None, origin=origin)
 
 
-def _image(folder: Path | None, name: object, where: str) -> Path | None:
-    """Return the file of a picture; None where there is none, or no folder of pictures was named.
+def _example(case: Case, row: Mapping[str, Any], where: str, images: Path | None, **about: Any) -> TrainingExample:
+    """Return an example that shares a group with all about its picture, or else its question.
 
     Raises:
-        DataError: There is no such file below the folder.
+        DataError: There is no such picture below the folder.
     """
     from hedge_tasks.judging.check import picture_below
+    from hedge_tasks.making.judging.examples import TrainingExample
 
-    return picture_below(folder, str(name), where) if folder and name else None
+    name = row.get("image")
+    image = picture_below(images, str(name), where) if images and name else None
+    return TrainingExample(case=case, group=str(name) if name else case.question, image=image, **about)
 
 
 def train(

@@ -2,55 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.cli.choices import TrustChoice
+from hedge_tasks.cli.choices import RunsChoice
 from hedge_tasks.cli.printing import Details
-from hedge_tasks.evaluation import from_evaluations
-from hedge_tasks.registry import Registration
 
 
-def _paper(registration: Registration) -> Callable[..., dict[str, Any]]:
-    def lay_out(
-        runs: list[Path],
-        trust: TrustChoice,
-        *,
-        name: tuple[str, ...] = (),
-        scores: Path | None = None,
-        out: Path | None = None,
-    ) -> dict[str, Any]:
-        """Lay runs of any model out as the paper's tables, beside its values.
+def paper(
+    paper: str, runs: RunsChoice, *, name: tuple[str, ...] = (), scores: Path | None = None, out: Path | None = None
+) -> dict[str, Any]:
+    """Lay finished runs out as a paper's tables, beside its own values.
 
-        Args:
-            runs: Output folders of lmms-eval, or run files.
-            name: MODEL=TEXT: the runs with TEXT in their model's name are the paper's MODEL.
-            scores: The same models on other benchmarks (CSV: model, one a benchmark), to correlate with.
-            out: A line for each number, with its interval (CSV).
-        """
-        from hedge_tasks.errors import ConfigError
-        from hedge_tasks.io.files import write_whole
-        from hedge_tasks.runs.run_files import load_runs
-        from hedge_tasks.suites.correlation import correlation_table, read_scores
+    Args:
+        paper: Such as hedge, medhallu, medhallmark, shale or vope.
+        name: MODEL=TEXT: the runs with TEXT in their model's name are the paper's MODEL.
+        scores: The same models on other benchmarks (CSV: model, one a benchmark), to correlate with.
+        out: A line for each number, with its interval (CSV).
+    """
+    from hedge_tasks.errors import ConfigError, lookup
+    from hedge_tasks.evaluation import from_evaluations
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.suites.correlation import correlation_table, read_scores
 
-        paper = registration.load()
-        if scores and not paper.leads:
-            raise ConfigError(f"--scores: the {paper.name} paper correlates nothing with other benchmarks")
-        names = paper.names_given(name)
-        rows = paper.rows_of([run for path in runs for run in load_runs(path, trust=trust.trust_run)], names)
-        records, tables = paper.records(rows), paper.tables(rows)
-        if scores:
-            setting, measure = paper.leads
-            numbers = {row.model: row.numbers[measure].value for row, _ in rows if row.setting == setting}
-            ours = {model: value for model, value in numbers.items() if value is not None}
-            tables.append(correlation_table(paper.name, ours, read_scores(scores)))
-        if out:
-            write_whole(out, records.to_csv())
-        return {"tables": tables, "numbers": Details(records)}
-
-    return lay_out
-
-
-COMMANDS = {name: _paper(registration) for name, registration in sorted(from_evaluations("papers")())}
-"""The commands of papers, by name."""
+    laid_out = lookup("paper", paper, dict(from_evaluations("papers")())).load()
+    if scores and not laid_out.leads:
+        raise ConfigError(f"--scores: the {laid_out.name} paper correlates nothing with other benchmarks")
+    rows = laid_out.rows_of(runs.load(), laid_out.names_given(name))
+    records, tables = laid_out.records(rows), laid_out.tables(rows)
+    if scores:
+        setting, measure = laid_out.leads
+        numbers = {row.model: row.numbers[measure].value for row, _ in rows if row.setting == setting}
+        ours = {model: value for model, value in numbers.items() if value is not None}
+        tables.append(correlation_table(laid_out.name, ours, read_scores(scores)))
+    if out:
+        write_whole(out, records.to_csv())
+    return {"tables": tables, "numbers": Details(records)}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ContentChoice, TrustChoice, chosen_detectors
+from hedge_tasks.cli.choices import RunsChoice, chosen_detectors
 
 if TYPE_CHECKING:
     from hedge_tasks.report.plots import Chart
@@ -14,50 +14,48 @@ if TYPE_CHECKING:
 
 
 def report(
-    runs: list[Path],
-    contents: ContentChoice,
-    trust: TrustChoice,
+    choice: RunsChoice,
     *,
     out: Path = Path("report.html"),
     figures: Path | None = None,
     serve: bool = False,
     port: int = 8765,
-    task: str | None = None,
     detectors: str | None = None,
     questions: int = 5000,
+    no_pictures: bool = False,
+    no_curves: bool = False,
 ) -> dict[str, Any]:
     """Write one self-contained HTML page about finished runs, or serve a folder's.
 
     Args:
-        runs: Output folders of lmms-eval, or run files.
         out: The page.
         figures: Folder for the runs' figures as well (ROC, risk-coverage, question types, detectors, categories,
             relevance, number of answers, threshold), each as .pdf and its numbers as .csv.
         serve: Show the page to this machine instead, made again when a run file is new.
         port: Port to listen at with --serve; 0 takes a free one.
-        task: Only runs of this task.
         detectors: Which ones, such as se,kle,msp, in place of those of each run.
         questions: Questions to look at singly.
+        no_pictures: Leave the questions' pictures out.
+        no_curves: Leave out the curves that cluster again (draws, threshold).
     """
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.options import count
     from hedge_tasks.io.progress import progress
     from hedge_tasks.report import ReportOptions, build_report, result_files
-    from hedge_tasks.runs.run_files import load_runs
 
     options = ReportOptions(
-        pictures=not contents.no_pictures,
-        curves=not contents.no_curves,
+        pictures=not no_pictures,
+        curves=not no_curves,
         questions=count("--questions", questions),
         detectors=chosen_detectors(detectors, ()) or None,
     )
 
     def built(progress: Callable[[str], None] = lambda text: None) -> tuple[str, list[Run]]:
-        finished = [run for path in runs for run in load_runs(path, task, trust=trust.trust_run)]
-        return build_report(finished, result_files(runs), options, progress), finished
+        finished = choice.load()
+        return build_report(finished, result_files(choice.runs), options, progress), finished
 
     if serve:
-        return _serve(runs, lambda: built()[0], port)
+        return _serve(choice.runs, lambda: built()[0], port)
     with progress(name="Report") as bar:
         page, finished = built(lambda text: _step(bar, text))
     write_whole(out, page)

@@ -19,57 +19,53 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.choices import RunsChoice
 from hedge_tasks.cli.printing import typed
+from hedge_tasks.cli.report import report
+from hedge_tasks.cli.serve import silent
+from hedge_tasks.cli.signatures import Words
 from hedge_tasks.errors import ConfigError, HedgeError, check_names, unknown
-from hedge_tasks.io.commands import Parser, command, say
+from hedge_tasks.io.commands import PROBLEMS_FOUND, say
 
 if TYPE_CHECKING:
     from hedge_tasks.lmms.catalogue import ListedTask
 
-_FAILED = 1
 _INTERRUPTED = 130
 _NAMED = re.compile(r"^(?:task|group|tag): *[\"']?([\w.-]+)[\"']? *$", re.MULTILINE)
 
 
-def add(commands: Parser) -> None:
-    text = commands.commands["run"].summary
-    parser = command(commands, "run", lambda chosen: run(chosen.words, price=chosen.price), text)
-    parser.passes_on = True
-    parser.add_argument("--price", type=float, metavar="MONEY", help="of a million tokens that are generated")
-    parser.epilog = "All other options are lmms-eval's: --model, --model_args, --tasks, --output_path, --limit, ..."
+def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
+    """Run lmms-eval: checked before, with the price, the finding, and a true exit code.
 
-
-def run(words: Sequence[str], *, price: float | None = None) -> int:
-    """Run lmms-eval; return 0 where it has written results, 130 where Ctrl-C ended it, else 1.
+    All other options are lmms-eval's: --model, --model_args, --tasks, --output_path, --limit, ...
+    The exit code is 0 where it has written results, 130 where Ctrl-C ended it, else 1.
 
     Args:
-        words: Options of lmms-eval.
         price: Of a million tokens that are generated.
-
-    Raises:
-        ConfigError: An option, task, model or setting of the draws is unknown; names the nearest one.
     """
     options = _checked(words)
-    words = list(words)
-    if "output_path" not in options:
-        words += ["--output_path", "results"]
     folder = Path(options.get("output_path", "results"))
+    command = [*words, *([] if "output_path" in options else ["--output_path", str(folder)])]
     for line in _costs(options, price):
         say(line, sys.stderr)
     start = time.time()
-    with subprocess.Popen([sys.executable, "-m", "lmms_eval", *words], start_new_session=True) as process:
+    with subprocess.Popen([sys.executable, "-m", "lmms_eval", *command], start_new_session=True) as process:
         try:
             code = process.wait()
         except KeyboardInterrupt:
             process.terminate()
             process.wait()
-            again = typed("run", *words)
+            again = typed("run", *command)
             say(f"interrupted; {_kept(folder)}, and this goes on from there: {again}", sys.stderr)
-            return _INTERRUPTED
+            return "", _INTERRUPTED
     if code or not _written(folder, "*_results.json", start):
         say(f"hedge: lmms-eval wrote no results into {folder} (what failed stands above); {_kept(folder)}", sys.stderr)
-        return _FAILED
-    return _told(folder, start)
+        return "", PROBLEMS_FOUND
+    runs, out = _written(folder, "run-*.jsonl", start), folder / "report.html"
+    if runs:
+        with silent("hedge_tasks.detectors"):  # what the evaluation has said already
+            report(RunsChoice(runs, trust_run=True), out=out)
+    return f"report: {out}" if runs else "", 0
 
 
 def _checked(words: Sequence[str]) -> dict[str, str]:
@@ -92,8 +88,7 @@ def _check_names(options: Mapping[str, str]) -> None:
 
     if not options.get("tasks"):
         raise ConfigError("--tasks: say which, such as --tasks hedge_demo (`hedge list` has ours)")
-    models = _model_names()
-    if models is not None and "model" in options:
+    if "model" in options and (models := _model_names()):
         check_names("model", [options["model"]], models)
     names = [task.removeprefix(PREFIX) for task in options["tasks"].split(",") if not Path(task).exists()]
     check_names("task", names, {*_task_names(options.get("include_path"))} if names else ())
@@ -121,12 +116,12 @@ def _option_names() -> set[str]:
     return {text.removeprefix("--") for text in texts if re.fullmatch(r"--[a-z_-]+", text)}
 
 
-def _model_names() -> set[str] | None:
-    """Return the models of lmms-eval and ours; None where another package brings some, which only loading tells."""
+def _model_names() -> set[str]:
+    """Return the models of lmms-eval and ours; none where another package brings some, which only loading tells."""
     from hedge_tasks.models import MODELS
 
     if len(entry_points(group="lmms_eval.models")) > 1:
-        return None
+        return set()
     tables = _constants("models/__init__.py", ast.Dict)
     return {str(key.value) for table in tables for key in table.keys if isinstance(key, ast.Constant)} | {*MODELS}
 
@@ -193,16 +188,3 @@ def _kept(folder: Path) -> str:
         return f"{len(archive.open_store(folder))} answers are kept in {folder}"
     except (HedgeError, OSError):
         return "no answer was kept yet"
-
-
-def _told(folder: Path, start: float) -> int:
-    """Write the report of the runs, whose findings stand under lmms-eval's table, and return the exit code."""
-    from hedge_tasks.cli.choices import ContentChoice, TrustChoice
-    from hedge_tasks.cli.report import report
-
-    files = _written(folder, "run-*.jsonl", start)
-    if files:
-        out = folder / "report.html"
-        report(files, ContentChoice(), TrustChoice(trust_run=True), out=out)
-        say(f"report: {out}")
-    return 0

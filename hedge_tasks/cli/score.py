@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hedge_tasks.cli.choices import ClusteringChoice, ColumnChoice, chosen_detectors
-
-if TYPE_CHECKING:
-    from hedge_tasks.detectors.pipeline import Scores
-    from hedge_tasks.numbers import Table
 
 
 def score(
@@ -62,21 +57,7 @@ def score(
         "clusters_given": len(clustered) - len(open_sets),
         **summarise(scores),
     }
-    if not facts["n_labelled"]:
-        facts["scores"] = _scores_table(scores)
-    return {**facts, "notes": list(read.notes)}
-
-
-_MOST_ROWS = 20
-
-
-def _scores_table(scores: Sequence[Scores]) -> Table:
-    """Return the scores themselves: without labels there is nothing else to show."""
-    from hedge_tasks.detectors.pipeline import detectors_of
-    from hedge_tasks.numbers import Column, Table
-
-    detectors = [name for name in detectors_of(scores) if any(s[name] is not None for s in scores)]
-    rows = [{"id": s.id, **{name: s[name] for name in detectors}} for s in scores[:_MOST_ROWS]]
-    left = len(scores) - len(rows)
-    notes = ["no labels, so no ROC-AUC", *([f"and {left} more; --out FILE writes all of them"] if left > 0 else [])]
-    return Table([Column("id"), *map(Column, detectors)], rows, notes=notes)
+    if facts["n_labelled"]:
+        return {**facts, "notes": list(read.notes)}
+    rows = [{"id": answers.id, **answers} for answers in scores]
+    return {**facts, "scores": rows, "notes": [*read.notes, "no labels, so no ROC-AUC; --out FILE writes all scores"]}

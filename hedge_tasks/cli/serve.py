@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from hedge_tasks.cli.calibrate import promise_of
 from hedge_tasks.cli.choices import PolicyChoice
 from hedge_tasks.io.commands import say
 from hedge_tasks.llm.addresses import is_loopback, url_of
-from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
-if TYPE_CHECKING:
-    from hedge_tasks.guard import Guard
-    from hedge_tasks.guard.proxy.settings import ProxySettings
-
-_SILENT = ("hedge_tasks.llm", "hedge_tasks.sampling", "hedge_tasks.models")
+QUOTING = ("hedge_tasks.llm", "hedge_tasks.sampling", "hedge_tasks.models")
 """Modules whose log may quote a server that quotes the question."""
 
 
@@ -64,30 +60,23 @@ def serve(
         server = server_of(build_app(guard, settings))
         with listen(host, port) as listener:
             guard.warm()
-            say(_greeting(guard, settings, *listener.getsockname()[:2]))
-            with silent():
+            keys = "with a key" if settings.key else "without a key, for programs of this machine"
+            url = url_of(*listener.getsockname()[:2])
+            say(f"{url}/v1 ({keys}). {promise_of(guard.policy)} Ctrl-C ends.")
+            with silent(*QUOTING):
                 server.run(sockets=[listener])
     return ""
 
 
 @contextmanager
-def silent() -> Iterator[None]:
-    """Log nothing that may quote a question."""
+def silent(*modules: str) -> Iterator[None]:
+    """Log nothing of these modules, by their names."""
     from loguru import logger
 
-    for name in _SILENT:
+    for name in modules:
         logger.disable(name)
     try:
         yield
     finally:
-        for name in _SILENT:
+        for name in modules:
             logger.enable(name)
-
-
-def _greeting(guard: Guard, settings: ProxySettings, host: str, port: int) -> str:
-    promise = guard.policy.promise
-    key = "with a key" if settings.key else "without a key, for programs of this machine"
-    return (
-        f"{url_of(host, port)}/v1 ({key}): of the answers that are accepted at most {PERCENT(promise.risk)} are "
-        f"what the policy's judge calls hallucinated, with {WHOLE_PERCENT(promise.confidence)} confidence. Ctrl-C ends."
-    )

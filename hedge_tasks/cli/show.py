@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, printable
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
@@ -56,3 +56,8 @@ def _table(clustered: AnswerSet) -> Table:
         for cluster, draw, a in zip(clustered.cluster_ids or (), drawn, clustered.answers, strict=True)
     ]
     return Table([*map(Column, rows[0])], sorted(rows, key=lambda row: int(str(row["cluster"]))))
+
+
+def printable(text: str) -> str:
+    """Return a model's text on one line, with all escaped that a terminal might obey (control and bidi characters)."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

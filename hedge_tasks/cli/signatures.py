@@ -11,12 +11,10 @@ Parameters before the `*` are arguments, those behind it options: a `bool` is a 
 again, a `Literal` is a choice, and what has no default is required. A data class stands for the options of its fields,
 with the help of its `Attributes`: an option that several commands take is declared there, once. A docstring's text
 below the first line is printed below the help. Annotations are resolved: their names are imported, not only for type
-checking.
+checking. A parameter of the type `Words` takes all that is unknown.
 
 What is returned is printed by `hedge_tasks.cli.printing`: a table, facts by name, or a list of such; a pair of this and
 an exit code, where that is not 0.
-
-A command of an evaluation may still be an `add(commands)` that makes a parser of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from types import NoneType
@@ -42,21 +40,21 @@ _SECTION = re.compile(r"\n(?=(?:Args|Attributes|Raises|Returns|Example):\n)")
 _ENTRY = re.compile(r"\n    (?=\S)")
 
 
+class Words(tuple[str, ...]):
+    """Words of a command line that the command does not know, and passes on to another program."""
+
+
 def add(commands: Parser, name: str, target: Any) -> None:
-    """Add a command to a group: a function, an `add(commands)`, or a mapping of further names ("": its own)."""
-    if isinstance(target, dict):
-        if "" in target:
-            add_function(commands, name, target[""])
-        for part, function in target.items():
-            if part:
-                add(commands.commands[name], part, function)
-    elif next(iter(inspect.signature(target).parameters), "") == "commands":
-        target(commands)
-    else:
-        add_function(commands, name, target)
+    """Add a command to a group: a function, or a mapping of further names ("": its own)."""
+    functions = target if isinstance(target, dict) else {"": target}
+    if "" in functions:
+        add_function(commands, name, functions[""])
+    for part, function in functions.items():
+        if part:
+            add_function(commands.commands[name], part, function)
 
 
-def add_function(commands: Parser, name: str, function: Callable[..., Any]) -> Parser:
+def add_function(commands: Parser, name: str, function: Callable[..., Any]) -> None:
     """Add a command that calls a function."""
     summary, details, _ = documented(function)
     text = summary[0].lower() + summary[1:].rstrip(".")
@@ -65,7 +63,6 @@ def add_function(commands: Parser, name: str, function: Callable[..., Any]) -> P
     parser.add_argument("--latex", action="store_true", help="print the tables for LaTeX (booktabs)")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, details
     _add_all(parser, function)
-    return parser
 
 
 def _add_all(parser: Parser, source: Any) -> None:
@@ -74,12 +71,12 @@ def _add_all(parser: Parser, source: Any) -> None:
     for key, parameter in inspect.signature(source).parameters.items():
         if is_dataclass(hints[key]):
             _add_all(parser, hints[key])
+        elif hints[key] is Words:
+            parser.passes_on = True
         else:
-            default = MISSING if parameter.default is parameter.empty else parameter.default
-            is_argument = parameter.kind is not parameter.KEYWORD_ONLY and not (
-                is_dataclass(source) and default is not MISSING
-            )
-            _add(parser, key, hints[key], default, helps.get(key, ""), is_argument=is_argument)
+            is_field = is_dataclass(source) and parameter.default is not parameter.empty
+            is_argument = parameter.kind is not parameter.KEYWORD_ONLY and not is_field
+            _add(parser, parameter, hints[key], helps.get(key, ""), is_argument=is_argument)
 
 
 def documented(thing: object) -> tuple[str, str, dict[str, str]]:
@@ -102,6 +99,14 @@ def _place(text: str) -> Place:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        hint = f": write {float(text[:-1]) / 100}" if re.fullmatch(r"\d+(\.\d+)?%", text) else ""
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}{hint}") from None
+
+
 def _taken_apart(hint: Any) -> tuple[Any, bool]:
     """Return the type of one value, and whether there may be several."""
     parts = [part for part in get_args(hint) if part is not NoneType]
@@ -111,12 +116,13 @@ def _taken_apart(hint: Any) -> tuple[Any, bool]:
         return _taken_apart(parts[0])
     if get_origin(hint) in (list, tuple):
         return _taken_apart(parts[0])[0], True
-    return hint, False
+    return (_number if hint is float else hint), False
 
 
-def _add(parser: Any, name: str, hint: Any, default: Any, help_: str, *, is_argument: bool) -> None:
+def _add(parser: Any, parameter: inspect.Parameter, hint: Any, help_: str, *, is_argument: bool) -> None:
+    name, default = parameter.name, parameter.default
     kind, several = _taken_apart(hint)
-    is_optional = default is not MISSING
+    is_optional = default is not parameter.empty
     shown = f" (default: {default})" if is_optional and default not in (None, False, "", ()) else ""
     options: dict[str, Any] = {"help": (help_ + shown).replace("%", "%%")}
     if is_optional:
@@ -144,7 +150,7 @@ def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
 
     def value(key: str, hint: Any) -> Any:
         names = [field.name for field in fields(hint)] if is_dataclass(hint) else []
-        return hint(**{name: values[name] for name in names}) if names else values[key]
+        return hint(**{name: values[name] for name in names}) if names else values["words" if hint is Words else key]
 
     values, hints = vars(arguments), get_type_hints(function)
     result = function(**{key: value(key, hints[key]) for key in inspect.signature(function).parameters})

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hedge_tasks.errors import unknown
 from hedge_tasks.io.outside import clean
@@ -103,6 +103,9 @@ class Parser(argparse.ArgumentParser):
                     self.error(f"{url}: this has to be a folder or a file of this machine, not a URL")
         return namespace
 
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE_ERROR, f"{self.prog}: error: {message}\n")
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             kind = action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest).lower()
@@ -118,9 +121,7 @@ class Parser(argparse.ArgumentParser):
         usage = super().format_usage()
         before, options, after = text.replace(usage, self.format_usage(), 1).partition("\noptions:\n")
         sections = self.sections or {"commands": list(self.commands)}
-        listed = "".join(
-            f"\n{title}:\n" + "".join(map(self._line, names)) for title, names in sections.items() if names
-        )
+        listed = "".join(f"\n{title}:\n" + "".join(map(self._line, names)) for title, names in sections.items())
         return f"{before}{listed}{options}{after}"
 
     def _line(self, name: str) -> str:

@@ -204,18 +204,28 @@ class LoadedRuns(Sequence[LoadedRun]):
         """Return paired differences: between runs of a task, or between the detectors of a single run."""
         if len(self) == 1:
             return self[0].compare()
-        names = dict(enumerate(names_of_runs([run.run for run in self._runs])))
-        return table_of(compare_between([run.analysis for run in self._runs], names))
+        return table_of(compare_between([run.analysis for run in self._runs], dict(enumerate(self._names))))
 
     def plot(self, kind: str = "detectors", clustering: str | None = None) -> RunFigure:
-        """Return a figure of the only run.
+        """Return a figure of the only run, or the detectors of all runs.
+
+        Args:
+            clustering: of several runs the leading one of each if not given.
 
         Raises:
-            ConfigError: there are several.
+            ConfigError: there are several runs, and it is a figure of one.
         """
-        if len(self) != 1:
-            raise ConfigError(f"there are {len(self)} runs: choose one, such as runs[0].plot({kind!r})")
-        return self[0].plot(kind, clustering)
+        if len(self) == 1:
+            return self[0].plot(kind, clustering)
+        if kind != "detectors":
+            raise ConfigError(f"{kind!r} is a figure of one run: runs[0].plot({kind!r}); .plot() is of all {len(self)}")
+        analyses = {name: run.analysis for name, run in zip(self._names, self._runs, strict=True)}
+        series = {name: a.estimates.get(clustering or str(a.leading), {}) for name, a in analyses.items()}
+        return RunFigure(detectors_chart(series))
+
+    @property
+    def _names(self) -> list[str]:
+        return list(names_of_runs([run.run for run in self._runs]))
 
     def _repr_html_(self) -> str:
         return "".join(run._repr_html_() for run in self._runs)

@@ -41,6 +41,8 @@ _GREY = "0.6"
 _GUIDE_TEXT = {"fontsize": 6, "color": "0.4", "ha": "right", "va": "bottom"}
 _LONGEST = 28
 """Characters of a category's name."""
+_ROW = 45
+"""Characters of names in a row of a legend."""
 
 
 def draw(chart: Chart, path: Path) -> None:
@@ -94,7 +96,8 @@ def _figure(chart: Chart) -> Any:
         _draw_series(axes, series, i, len(chart.series))
     _finish(axes, chart)
     if len(chart.series) > 1:
-        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
+        columns = min(3, max(1, _ROW // max(len(series.name) for series in chart.series)))
+        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
         axes.legend(**(above if chart.forest or len(chart.series) > 4 else {"loc": "best"}))
     return figure
 
