@@ -64,6 +64,7 @@ Label = Annotated[int, Strict(), Field(ge=0, le=1)]
 """1 = hallucinated, 0 = supported. (`Literal[0, 1]` would take true and 1.0, too.)"""
 
 AtLeastOne = Annotated[int, Field(ge=1)]
+AtLeast0 = Annotated[float, Field(ge=0)]
 Above0 = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
