@@ -15,8 +15,7 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels, reliability
 from hedge_tasks.judging.config import ENVIRONMENT
 from hedge_tasks.llm.account import asked
-from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, labels_by_judge
-from hedge_tasks.runs.judge_comparison import disagreements as differing
+from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, disagreements, labels_by_judge
 from hedge_tasks.runs.relabel import cases_of, changes, relabel
 from hedge_tasks.runs.run_files import is_run_file, load_run, save_run
 
@@ -110,7 +109,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
     return {
         "labels": counts,
         "agreement": agreement(verdicts, [answer_set.group for answer_set in judged.answer_sets]),
-        "disagreements": [case.to_dict() for case in differing(cases_of(judged), verdicts)],
+        "disagreements": disagreements(cases_of(judged), verdicts),
         "auroc": auroc,
     }
 
