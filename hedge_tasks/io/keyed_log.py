@@ -212,7 +212,7 @@ class KeyedLog(Generic[T]):
     def _append(self, records: Iterable[Mapping[str, Any]]) -> None:
         # A power cut loses at most what was appended in the second after the last sync: syncing after every batch would
         # cost a fast model more than a percent of its time.
-        lines = b"".join(seal(record, ensure_ascii=True) for record in records)
+        lines = b"".join(seal(record) for record in records)
         if not lines or self.folder is None:
             return
         try:
