@@ -18,7 +18,7 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, lookup
-from hedge_tasks.io.sources import PACKAGE_SCHEME, package_file
+from hedge_tasks.io.sources import PACKAGE_SCHEME, inside_package
 from hedge_tasks.registry import OWN, Registration, read_entry_points
 
 GROUP = "hedge_tasks.suites"
@@ -93,8 +93,8 @@ def included_file(path: str) -> str:
     _, scheme, address = path.rpartition(PACKAGE_SCHEME)
     if not scheme:
         return path
-    file = package_file(scheme + address)
-    if file is None:
+    file = inside_package(scheme + address)
+    if file is None or not file.is_file():
         raise ConfigError(f"include: {scheme}{address}: there is no such file in an installed package")
     return str(file)
 
