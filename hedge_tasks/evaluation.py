@@ -94,7 +94,7 @@ def included_file(path: str) -> str:
     if not scheme:
         return path
     file = inside_package(scheme + address)
-    if file is None or not file.is_file():
+    if file is None:
         raise ConfigError(f"include: {scheme}{address}: there is no such file in an installed package")
     return str(file)
 

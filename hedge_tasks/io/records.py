@@ -177,7 +177,7 @@ def _with_place(where: str, text: str) -> str:
 
 
 def _expected(message: str) -> str:
-    """What pydantic's message asks for, in words of JSON."""
+    """The demand of pydantic's message, in words of JSON."""
     text = _OBJECT.sub("an object", message.removeprefix("Input should be "))
     for theirs, ours in _WORDS.items():
         text = text.replace(theirs, ours)
