@@ -18,7 +18,7 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, lookup
-from hedge_tasks.io.sources import PACKAGE_SCHEME, package_file
+from hedge_tasks.io.sources import PACKAGE_SCHEME, inside_package
 from hedge_tasks.registry import OWN, Registration, read_entry_points
 
 GROUP = "hedge_tasks.suites"
@@ -84,7 +84,7 @@ def included_file(path: str) -> str:
     if PACKAGE_SCHEME not in path:
         return path
     address = path[path.rindex(PACKAGE_SCHEME) :]
-    if (file := package_file(address)) is None:
+    if (file := inside_package(address)) is None:
         raise ConfigError(f"include: {address}: there is no such file in an installed package")
     return str(file)
 

@@ -81,7 +81,7 @@ def test_without_samples_the_logprob_of_the_baseline_counts() -> None:
         ),
         (
             changed(noisy=[{"text": "a", "finish": "tired"}]),
-            "noisy[0].finish: expected 'stop', 'length' or 'filtered', got 'tired', did you mean 'filtered'?",
+            "noisy[0].finish: expected 'stop', 'length' or 'filtered', got 'tired'",
         ),
         (
             changed(noisy=[{"text": "a", "mean_logprob": math.inf}]),

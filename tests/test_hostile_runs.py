@@ -116,12 +116,7 @@ SETTINGS = [
     ({"outcome": ["x"]}, "settings.outcome: expected an object"),
     (5, "settings: expected an object, got 5"),
 ]
-COMMANDS = (
-    "rescore",
-    "report",
-    "detectors --sweep n",
-    "paper hedge",
-)
+COMMANDS = ("rescore", "report", "detectors --sweep n", "paper hedge")
 
 
 @pytest.mark.parametrize(("settings", "message"), SETTINGS)
@@ -142,12 +137,11 @@ def test_made_up_verdicts_are_refused(tmp_path: Path, verdict: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("settings", [row[0] for row in SETTINGS[::3]], ids=lambda s: json.dumps(s)[:30])
 def test_no_command_ends_in_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, settings: Any
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code = main([*command.split(), str(made_up(tmp_path, settings))])
+    code = main([*command.split(), str(made_up(tmp_path, {"filters": [1]}))])
     error = capsys.readouterr().err
     assert code in (0, 1, 2)
     assert "unexpected" not in error

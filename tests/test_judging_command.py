@@ -153,7 +153,7 @@ def panel(*columns: Sequence[int | None], names: str = "abc") -> list[Verdict]:
 def test_only_opposite_labels_are_a_disagreement() -> None:
     verdicts = panel([1, 1, None, 0, 1], [1, 0, 1, None, None], [1, 1, None, 0, 0])
     cases = [Case(str(i), "q", "r", "a") for i in range(5)]
-    assert [d.case.id for d in disagreements(cases, verdicts)] == ["1", "4"]
+    assert [d["id"] for d in disagreements(cases, verdicts)] == ["1", "4"]
 
 
 def test_agreement_is_that_of_the_labels_and_takes_the_groups() -> None:

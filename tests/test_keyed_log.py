@@ -21,8 +21,8 @@ def number(record: Any) -> int | None:
     return value
 
 
-def log_at(folder: Path | None, *, watched: bool = False) -> KeyedLog[int | None]:
-    return KeyedLog(folder, "numbers", "numbers", number, lambda value: value is None, watched=watched)
+def log_at(folder: Path | None) -> KeyedLog[int | None]:
+    return KeyedLog(folder, "numbers", "numbers", number, lambda value: value is None)
 
 
 writes = st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.integers(0, 9)), max_size=12)
@@ -35,16 +35,14 @@ def test_the_first_value_that_says_something_stands_for_every_reader(sessions: l
     for key, value in (write for session in sessions for write in session):
         if expected.get(key) is None:
             expected[key] = value
-    with TemporaryDirectory() as name, log_at(None) as memory, log_at(Path(name), watched=True) as watching:
+    with TemporaryDirectory() as name, log_at(None) as memory:
         for session in sessions:
             with log_at(Path(name)) as log:
                 for key, value in session:
                     log.keep([(key, value, {"value": value})])
                     memory.keep([(key, value, {"value": value})])
-        assert watching.refresh() == sum(map(len, sessions))
-        assert watching.refresh() == 0
         with log_at(Path(name)) as again:
-            for one in (again, watching, memory):
+            for one in (again, memory):
                 assert {key: one[key] for key in one} == expected
             assert again.dropped == []
     assert memory.files() == []

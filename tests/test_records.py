@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import model_validator
 
 from hedge_tasks.errors import ConfigError, DataError
@@ -21,7 +18,6 @@ from hedge_tasks.io.records import (
     Record,
     Settings,
     Share,
-    json_schema,
 )
 
 
@@ -57,13 +53,13 @@ class Verdict(OpenRecord):
         ({"n": 0}, "n: expected a number of at least 1, got 0"),
         ({}, "n: missing"),
         ({"n": 1, "promisses": []}, "unknown key 'promisses', did you mean 'promises'? Valid: by_name, n, name, noisy"),
-        ({"n": 1, "promises": [{"risk": 0.5}, {"risk": 2}]}, "promises[1].risk: expected a number of at most 1.0, got"),
-        ({"n": 1, "promises": [{"rsk": 0.5}]}, "unknown key of promises[0] 'rsk', did you mean 'risk'? Valid: risk, w"),
+        ({"n": 1, "promises": [{"risk": 0.5}, {"risk": 2}]}, "promises[1].risk: expected a number of at most 1, got"),
+        ({"n": 1, "promises": [{"rsk": 0.5}]}, "promises[0]: unknown key 'rsk', did you mean 'risk'? Valid: risk, w"),
         ({"n": 1, "by_name": {"a.b": {"risk": float("nan")}}}, "by_name.a.b.risk: expected a finite number, got nan"),
-        ({"n": 1, "promises": [{"risk": 1, "who": "opn"}]}, "expected 'open' or 'closed', got 'opn', did you mean 'o"),
+        ({"n": 1, "promises": [{"risk": 1, "who": "opn"}]}, "expected 'open' or 'closed', got 'opn'"),
         ({"n": 1, "promises": {}}, "promises: expected a list, got dict"),
         ({"n": 1, "promises": [3]}, "promises[0]: expected an object, got 3"),
-        ({"n": 1, "name": ""}, "name: expected a text of at least 1 characters, got ''"),
+        ({"n": 1, "name": ""}, "name: expected a text of at least 1 character, got ''"),
         ({"n": 1, "name": "x" * 501}, "name: expected a text of at most 500 characters, got 'xxx"),
         ({"n": 1, "noisy": 13}, "noisy: not 13"),
         (None, "expected an object, got None"),
@@ -105,38 +101,10 @@ def test_an_open_record_lets_other_keys_pass() -> None:
     ("content", "words"),
     [
         (3, "content: expected a text or a list, got 3"),
-        ([{"risk": 7}], r"content\[0\].risk: expected a number of at most 1.0, got 7"),
+        ([{"risk": 7}], r"content\[0\].risk: expected a number of at most 1, got 7"),
         ([{}], r"content\[0\].risk: missing"),
     ],
 )
 def test_of_alternatives_the_one_that_was_meant_is_named(content: Any, words: str) -> None:
     with pytest.raises(DataError, match=f"^f:1: {words}"):
         Verdict.read({"content": content}, "f:1")
-
-
-numbers = st.integers(-2, 3) | st.sampled_from([0.5, 1.5, -0.25])
-leaves = st.none() | st.booleans() | numbers | st.text("ab", max_size=2)
-keys = st.sampled_from(["n", "name", "noisy", "promises", "by_name", "risk", "who", "else"])
-promises = st.fixed_dictionaries({"risk": numbers}, optional={"who": st.sampled_from(["open", "closed", "x"])})
-plans = st.fixed_dictionaries(
-    {"n": st.integers(0, 2)},
-    optional={
-        "name": st.text("ab", max_size=2),
-        "promises": st.lists(promises, max_size=2),
-        "by_name": st.dictionaries(keys, promises, max_size=2),
-    },
-)
-values = plans | st.recursive(
-    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3), max_leaves=8
-)
-
-
-@pytest.mark.slow
-@given(values)
-def test_the_printed_schema_accepts_what_is_read_and_nothing_else(value: Any) -> None:
-    if jsonschema.Draft202012Validator(json_schema(Plan)).is_valid(value):
-        plan = Plan.read(value, "here")
-        assert Plan.read(plan.model_dump(mode="json")) == plan
-    else:
-        with pytest.raises(ConfigError, match=r"^here: "):
-            Plan.read(value, "here")

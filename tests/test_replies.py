@@ -129,6 +129,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "negations": lambda n: "not " * (n // 4),
     "no spaces": lambda n: "a" * n,
     "lines": lambda n: "1\n" * (n // 2),
+    "line breaks": lambda n: "x" + "\n" * n + "y",
 }
 
 

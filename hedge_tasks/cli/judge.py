@@ -109,7 +109,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
     return {
         "labels": counts,
         "agreement": agreement(verdicts, [answer_set.group for answer_set in judged.answer_sets]),
-        "disagreements": [case.to_dict() for case in disagreements(cases_of(judged), verdicts)],
+        "disagreements": disagreements(cases_of(judged), verdicts),
         "auroc": auroc,
     }
 

@@ -110,11 +110,12 @@ def _scores(finished: Run, blocks: list[StoredBlock] | None, scorer: Scorer) -> 
 
 
 def _on_ray(finished: Run, blocks: list[StoredBlock] | None, make: partial[Scorer], ray: str) -> Sequence[Scores]:
+    from hedge_tasks.io.options import pairs
     from hedge_tasks.io.ray_cluster import RayOptions
     from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray
 
     parts = parts_of(finished) if blocks is None else blocks
-    return score_on_ray(parts, partial(make, header_of(finished)), RayOptions.read("--ray", ray))
+    return score_on_ray(parts, partial(make, header_of(finished)), RayOptions.read(pairs("--ray", ray), "--ray"))
 
 
 def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[str, Any]:

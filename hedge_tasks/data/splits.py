@@ -21,7 +21,7 @@ from hedge_tasks.errors import DataError, first_line
 from hedge_tasks.io.downloads import download
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.progress import shows_progress
-from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
+from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, inside_package
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -367,8 +367,7 @@ def _own_folder(path: str) -> Path | None:
     """
     if not path.startswith(PACKAGE_SCHEME):
         return local_copy(path)
-    parts = split_address(path)
-    folder = package_folder(*parts) if parts else None
+    folder = inside_package(path)
     if folder is None:
         raise DataError(f"{path}: there is no such folder in an installed package")
     return folder

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import re
-import socket
 import time
 import uuid
 from collections.abc import Iterable
@@ -18,9 +15,8 @@ from loguru import logger
 
 from hedge_tasks.errors import DataError
 
-_PART = re.compile(r"\.(?P<host>[A-Za-z0-9-]+)\.(?P<process>\d+)\.part$")
 _ABANDONED_S = 86_400
-"""Age at which an unfinished file of another host counts as left behind."""
+"""Age at which an unfinished file counts as left behind."""
 
 _NO_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EACCES})
 """Answers of file systems (SMB, FUSE) that cannot make what was written durable; what was written is there."""
@@ -32,12 +28,12 @@ def write_whole(path: Path, content: str | bytes | Iterable[bytes]) -> None:
     Args:
         content: all of it, or its pieces where it should not be in memory at once.
 
-    What writers that died before they were done have left behind in the folder is removed.
+    What writers that died before they were done left behind in the folder a day ago is removed.
 
     Raises:
         DataError: the folder is missing or cannot be written, or the disk is full.
     """
-    unfinished = path.with_name(f"{path.name}.{_host()}.{os.getpid()}.part")
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         _remove_abandoned(path.parent)
         with unfinished.open("wb") as file:
@@ -93,39 +89,8 @@ def _warn_of_no_sync(folder: Path) -> None:
     )
 
 
-@cache
-def _host() -> str:
-    """This machine, or this container of it: two may have one name, and neither sees the other's processes."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-        own = f"{boot} {os.stat('/proc/self/ns/pid').st_ino}"
-    except OSError:
-        own = str(uuid.getnode())
-    name = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:31] or "host"
-    return f"{name}-{hashlib.blake2b(own.encode(), digest_size=4).hexdigest()}"
-
-
 def _remove_abandoned(folder: Path) -> None:
     for file in folder.glob("*.part"):
-        match = _PART.search(file.name)
-        if match is None:
-            continue
         with suppress(OSError):  # another process may be quicker
-            if match["host"] == _host():
-                dead = not _is_running(int(match["process"]))
-            else:
-                dead = time.time() - file.stat().st_mtime > _ABANDONED_S
-            if dead:
+            if time.time() - file.stat().st_mtime > _ABANDONED_S:
                 file.unlink(missing_ok=True)
-
-
-def _is_running(process: int) -> bool:
-    if os.name == "nt":
-        return True  # there, asking with a signal would end it
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.outside import clean, parse_json, read_raw_lines
+from hedge_tasks.io.outside import parse_json, read_raw_lines
 
 Row = tuple[str, Mapping[str, Any]]
 """Place (`file:line`) and fields."""
@@ -57,9 +57,9 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
 
 
-def seal(record: Mapping[str, Any], *, ensure_ascii: bool = False) -> bytes:
+def seal(record: Mapping[str, Any]) -> bytes:
     """A record as a line with its checksum, line end included. The record has at least one field."""
-    body = clean(json.dumps(record, ensure_ascii=ensure_ascii)).encode()[:-1]
+    body = json.dumps(record).encode()[:-1]
     return b'%s, "%s": "%08x"}\n' % (body, CHECKSUM.encode(), zlib.crc32(body))
 
 

@@ -42,9 +42,6 @@ _MOST_LISTINGS = 10
 
 T = TypeVar("T")
 
-ReadUpTo = tuple[int, int, int]
-"""Byte and line that a file was read up to, and which file it was (its inode)."""
-
 
 @dataclass(frozen=True)
 class Line:
@@ -69,7 +66,6 @@ class KeyedLog(Generic[T]):
         contents: What the values are, for messages.
         read: The value of a record. Raises DataError where it is none.
         gives_way: Whether a value that is known gives way to another one under its key; by default none does.
-        watched: Others are writing: `refresh` takes what they have added, and a line under way is no damage.
 
     Attributes:
         dropped: Damaged lines.
@@ -88,8 +84,6 @@ class KeyedLog(Generic[T]):
         contents: str,
         read: Callable[[Mapping[str, Any]], T],
         gives_way: Callable[[T], bool] = lambda value: False,
-        *,
-        watched: bool = False,
     ) -> None:
         self.folder = folder
         self.dropped: list[Line] = []
@@ -101,8 +95,7 @@ class KeyedLog(Generic[T]):
         self._lock = threading.Lock()
         self._file: IO[bytes] | _Upload | None = None
         self._synced = -math.inf
-        self._read_up_to: dict[Place, ReadUpTo] = {}
-        self.refresh(unfinished=not watched)
+        self._take_all(self._all_lines)
 
     def __enter__(self) -> Self:
         return self
@@ -130,42 +123,29 @@ class KeyedLog(Generic[T]):
         """The files of all writers, oldest first: their names begin with the time."""
         return [] if self.folder is None else log_files(self.folder, self._kind)
 
-    def refresh(self, *, unfinished: bool = False) -> int:
-        """Read the lines written since the last time.
+    def _all_lines(self) -> Iterator[Line]:
+        return read_lines(self.files())
 
-        Args:
-            unfinished: Take a last line without its end, too, instead of leaving it for the next time.
-
-        Returns:
-            The number of new lines.
+    def _take_all(self, read: Callable[[], Iterable[Line]]) -> None:
+        """Take lines, and read them again where a file has gone in between: what was in it is part of another one now.
 
         Raises:
             DataError: A file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
         """
         with self._lock:
-            dropped = len(self.dropped)
-            n_lines = self._read_again(lambda: self._read_new(unfinished))
+            dropped, conflicts = len(self.dropped), len(self.conflicts)
+            for _ in range(_MOST_LISTINGS):
+                del self.dropped[dropped:], self.conflicts[conflicts:]
+                try:
+                    for line in read():
+                        self._take_line(line)
+                    break
+                except FileNotFoundError as error:
+                    gone = error
+            else:
+                raise DataError(f"cannot read {gone.filename or self.folder}: {gone.strerror or gone}") from gone
             new = self.dropped[dropped:]
         self._warn_of(new)
-        return n_lines
-
-    def _read_again(self, read: Callable[[], int]) -> int:
-        """Read, and once more where a file has gone in between: what was in it has become part of another one."""
-        for _ in range(_MOST_LISTINGS):
-            try:
-                return read()
-            except FileNotFoundError as error:
-                gone = error
-        raise DataError(f"cannot read {gone.filename or self.folder}: {gone.strerror or gone}") from gone
-
-    def _read_new(self, unfinished: bool) -> int:
-        return self._read_lines(read_lines(self.files(), self._read_up_to, unfinished=unfinished))
-
-    def _read_lines(self, lines: Iterable[Line]) -> int:
-        n_lines = 0
-        for n_lines, line in enumerate(lines, start=1):  # noqa: B007
-            self._take_line(line)
-        return n_lines
 
     def _take_line(self, line: Line) -> None:
         try:
@@ -232,7 +212,7 @@ class KeyedLog(Generic[T]):
     def _append(self, records: Iterable[Mapping[str, Any]]) -> None:
         # A power cut loses at most what was appended in the second after the last sync: syncing after every batch would
         # cost a fast model more than a percent of its time.
-        lines = b"".join(seal(record, ensure_ascii=True) for record in records)
+        lines = b"".join(seal(record) for record in records)
         if not lines or self.folder is None:
             return
         try:
@@ -317,48 +297,22 @@ def log_files(folder: Place, kind: str) -> list[Place]:
     return files_of(folder, kind, ".jsonl")
 
 
-def read_lines(
-    files: Iterable[Place], read_up_to: dict[Place, ReadUpTo] | None = None, *, unfinished: bool = True
-) -> Iterator[Line]:
+def read_lines(files: Iterable[Place]) -> Iterator[Line]:
     """The lines of files; a damaged line comes with its problem.
-
-    Args:
-        read_up_to: How far each file was read, brought up to date; what is before that is passed over. A file that has
-            become shorter or is another one is read from its beginning.
-        unfinished: Whether a last line without its end counts, or is left for the next time.
 
     Raises:
         DataError: A file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
         FileNotFoundError: It has gone.
     """
-    begins = {} if read_up_to is None else read_up_to
     for file in files:
-        at, number, inode = begins.get(file, (0, 0, None))
         try:
-            with _open(file) as opened:
-                size, identity = _status(opened)
-                at, number = (at, number) if at <= size and inode == identity else (0, 0)
-                opened.seek(at)
-                for k, line in raw_lines(opened, str(file)):
-                    if unfinished or line.endswith(b"\n"):
-                        yield _line(file, number + k, line)
-                        begins[file] = (opened.tell(), number + k, identity)
+            with file.open("rb") if isinstance(file, Path) else BytesIO(file.read_bytes()) as opened:
+                for number, line in raw_lines(opened, str(file)):
+                    yield _line(file, number, line)
         except FileNotFoundError:
             raise
         except OSError as error:
             raise DataError(f"cannot read {file}: {error.strerror or error}") from error
-
-
-def _open(file: Place) -> IO[bytes]:
-    return file.open("rb") if isinstance(file, Path) else BytesIO(file.read_bytes())
-
-
-def _status(opened: IO[bytes]) -> tuple[int, int]:
-    """Size of a file, and which one it is."""
-    if isinstance(opened, BytesIO):
-        return len(opened.getbuffer()), 0
-    status = os.fstat(opened.fileno())
-    return status.st_size, status.st_ino
 
 
 def _line(file: Place, number: int, line: bytes) -> Line:

@@ -37,10 +37,6 @@ class Remote:
     def name(self) -> str:
         return self.url.rpartition("/")[2]
 
-    @property
-    def parent(self) -> Remote:
-        return Remote(self.url.rpartition("/")[0])
-
     def listed(self, prefix: str, suffix: str) -> list[Remote]:
         """The files in a folder whose names begin and end so, sorted; none where there is no folder.
 
@@ -61,30 +57,10 @@ class Remote:
         with self._opened() as (system, path):
             return int(system.info(path)["size"])
 
-    def modified(self) -> float:
-        """Seconds since the epoch; now where it is not known. Raises OSError."""
-        import time
-
-        with self._opened() as (system, path):
-            try:
-                return float(system.modified(path).timestamp())
-            except NotImplementedError:
-                return time.time()
-
     def read_bytes(self) -> bytes:
         """Raises OSError."""
         with self._opened() as (system, path):
             return bytes(system.cat_file(path))
-
-    def begin(self, n: int) -> bytes:
-        """The first n bytes, or all there are. Raises OSError."""
-        with self._opened() as (system, path):
-            return bytes(system.cat_file(path, start=0, end=min(n, int(system.info(path)["size"]))))
-
-    def end(self, n: int) -> bytes:
-        """The last n bytes, or all there are. Raises OSError."""
-        with self._opened() as (system, path):
-            return bytes(system.cat_file(path, start=max(0, int(system.info(path)["size"]) - n)))
 
     def write(self, content: bytes) -> None:
         """Write the file, which appears as a whole or not at all. Raises OSError."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from hedge_tasks.errors import ConfigError, check_names
-from hedge_tasks.io.options import pairs
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.records import AtLeast0, AtLeastOne, Settings
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class RayOptions:
+class RayOptions(Settings):
     """Workers on a cluster.
 
     Attributes:
@@ -23,27 +21,10 @@ class RayOptions:
         address: Of the cluster; `auto` is the one that this machine is part of. By default Ray starts on this machine.
     """
 
-    workers: int = 1
-    num_gpus: float = 0
-    num_cpus: float = 1
+    workers: AtLeastOne = 1
+    num_gpus: AtLeast0 = 0
+    num_cpus: AtLeast0 = 1
     address: str | None = None
-
-    @classmethod
-    def read(cls, key: str, settings: str) -> RayOptions:
-        """Read `workers=8,num_gpus=0.5,address=auto`.
-
-        Raises:
-            ConfigError: A name is unknown, or a value makes no sense.
-        """
-        options: Mapping[str, Any] = pairs(key, settings)
-        check_names(f"option of {key}", options, [field.name for field in fields(cls)])
-        result = cls(**options)
-        if not isinstance(result.workers, int) or result.workers < 1:
-            raise ConfigError(f"{key}: workers: expected a number of at least 1, got {result.workers!r}")
-        for name in ("num_gpus", "num_cpus"):
-            if isinstance(getattr(result, name), str) or getattr(result, name) < 0:
-                raise ConfigError(f"{key}: {name}: expected a number of at least 0, got {getattr(result, name)!r}")
-        return result
 
 
 def connect(address: str | None, asker: str) -> Any:

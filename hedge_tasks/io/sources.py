@@ -15,45 +15,29 @@ PACKAGE_SCHEME = "package://"
 HUB_TIMEOUT_S = 5.0
 
 
-def package_folder(package: str, folder: str) -> Path | None:
-    """A folder inside an installed package; None if the package or the folder is not there."""
+def inside_package(address: str) -> Path | None:
+    """The file or folder of a `package://` address; None if it is not there, or the address is malformed."""
+    package, _, path = address.removeprefix(PACKAGE_SCHEME).partition("/")
+    parts = path.split("/")
+    if not package or ".." in parts:
+        return None
     try:
         # A package inside a zip archive has no real folders, and nothing could be loaded from there.
-        path = Path(str(importlib.resources.files(package).joinpath(*folder.split("/"))))
+        place = Path(str(importlib.resources.files(package).joinpath(*parts)))
     except (ModuleNotFoundError, TypeError):
         return None
-    return path if path.is_dir() else None
-
-
-def package_file(address: str) -> Path | None:
-    """The file of a `package://` address; None if it is not there, or the address is malformed."""
-    path = _path_inside_package(address)
-    return path if path is not None and path.is_file() else None
-
-
-def _path_inside_package(address: str) -> Path | None:
-    """The path of a `package://` address in a folder that exists; None where there is no such folder."""
-    package, path = split_address(address) or ("", "")
-    folder, _, name = path.rpartition("/")
-    parent = package_folder(package, folder) if package and name else None
-    return None if parent is None else parent / name
-
-
-def split_address(address: str) -> tuple[str, str] | None:
-    """Package and folder of a `package://` address; None if it is malformed."""
-    package, _, folder = address.removeprefix(PACKAGE_SCHEME).partition("/")
-    return (package, folder) if package and ".." not in folder.split("/") else None
+    return place if place.exists() else None
 
 
 def file_at(address: str) -> Path:
     """The file that a path or an address `package://some.package/folder/file` means.
 
     Raises:
-        DataError: the address is malformed, or the package has no such folder.
+        DataError: the address is malformed, or the package has no such file.
     """
     if not address.startswith(PACKAGE_SCHEME):
         return Path(address).expanduser()
-    path = _path_inside_package(address)
+    path = inside_package(address)
     if path is None:
         raise DataError(f"{address}: no such file in an installed package")
     return path

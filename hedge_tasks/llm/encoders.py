@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from loguru import logger
 
-from hedge_tasks.io.sources import package_folder
+from hedge_tasks.io.sources import PACKAGE_SCHEME, inside_package
 from hedge_tasks.llm.loading import load_or_explain
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -103,5 +103,5 @@ def _offline_folder(model: str, revision: str | None) -> str | None:
     """Folder of the default model in the offline package, if that is wanted and installed."""
     if model != DEFAULT_MODEL or revision is not None:
         return None
-    folder = package_folder(_OFFLINE_PACKAGE, _OFFLINE_FOLDER)
+    folder = inside_package(f"{PACKAGE_SCHEME}{_OFFLINE_PACKAGE}/{_OFFLINE_FOLDER}")
     return None if folder is None else str(folder)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
-from hedge_tasks.io.sources import PACKAGE_SCHEME, package_folder, split_address, why_hub_unreachable
+from hedge_tasks.io.sources import PACKAGE_SCHEME, inside_package, why_hub_unreachable
 
 Model = TypeVar("Model")
 
@@ -58,18 +58,14 @@ def resolve_model(name: str) -> str:
     Any other name (a hub id, a local folder) is returned as it is.
 
     Raises:
-        ConfigError: If the name is malformed.
         ModelUnavailableError: If there is no such package, or no such folder in it.
     """
     if not name.startswith(PACKAGE_SCHEME):
         return name
-    address = split_address(name)
-    if address is None:
-        raise ConfigError(f"model {name!r} must have the form {PACKAGE_SCHEME}some.python.package/sub/folder")
-    package, folder = address
-    path = package_folder(package, folder)
+    path = inside_package(name)
     if path is None:
-        raise ModelUnavailableError(f"model {name!r}: no installed package {package!r} has a folder {folder!r}")
+        form = f"{PACKAGE_SCHEME}some.python.package/sub/folder"
+        raise ModelUnavailableError(f"model {name!r}: there is no such folder in an installed package ({form})")
     return str(path)
 
 

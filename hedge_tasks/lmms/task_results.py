@@ -48,7 +48,8 @@ from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import FOLDER, save_run
-from hedge_tasks.runs.task_claims import TaskClaimResults, TaskClaims, switched_off
+from hedge_tasks.runs.support import Support
+from hedge_tasks.runs.task_claims import TaskClaims, switched_off
 from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt
@@ -71,7 +72,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     _measures: dict[str, Measure]
     _draws_are_read: bool = False
     _claims: TaskClaims | None = None
-    _found_claims: TaskClaimResults | None = None
+    _support: Support | None = None
     _parts: Mapping[str, UnitsOfAnswer] | None = None
 
     @property
@@ -168,12 +169,12 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             return
         detectors = dict.fromkeys(name for measure in self._measures.values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
-        scored_claims = self._claims.score(answer_sets, run, [name for name in detectors if name != CLAIM_TEXT])
+        own_detectors = [name for name in detectors if name != CLAIM_TEXT]
+        self._support, scored = self._claims.score(answer_sets, run, own_detectors)
         labels: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
-        self._parts = units_by_answer(scored_claims.scored, text=CLAIM_TEXT in detectors, **labels)
-        self._found_claims = scored_claims
+        self._parts = units_by_answer(scored, text=CLAIM_TEXT in detectors, **labels)
         for _, step in steps_of(self._filters, ScoreFilter):
-            step.use_claims(scored_claims.evidence)
+            step.use_claims({answer.answers.id: answer.evidence for answer in scored.answers})
 
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Return every answer as the evaluation reads it."""
@@ -232,8 +233,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         settings |= {key: outcome[key] for key in ("sampled", "failed") if key in outcome}
         run = run_of(task, display_name(self._args) or "", everything, settings)
         if folder is not None:
-            support = None if self._found_claims is None else self._found_claims.support
-            kept = replace(run, evidence=evidence, columns=columns, support=support)
+            kept = replace(run, evidence=evidence, columns=columns, support=self._support)
             kept = replace(kept, path=save_run(kept, folder))
             trust = " --trust-run" if self.config.dataset_path in FILE_KINDS else ""
             logger.info("{}: all is in {}", task, kept.path)

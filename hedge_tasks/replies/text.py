@@ -23,7 +23,7 @@ _CONTROL = re.compile(
 _ROLE = re.compile(r"\A\s*(?:assistant|model|ai|bot|human|user)\s*:\s*", re.IGNORECASE)
 
 # Where a model that goes on without end plays the next one who asks.
-_NEXT_TURN = re.compile(r"\n\s*(?:question|user|human|q)\s*:", re.IGNORECASE)
+_NEXT_TURN = re.compile(r"\n[^\S\n]*(?:question|user|human|q)\s*:", re.IGNORECASE)
 _ASKS_FIRST = re.compile(
     r"\A\s*(?:question|user|human|q)\s*:(?:[^\n]*\n){1,4}?\s*(?:assistant|answer|model|a)\s*:", re.IGNORECASE
 )

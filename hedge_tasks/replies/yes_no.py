@@ -26,7 +26,7 @@ _MARKED = re.compile(
 _MARK_ONLY = re.compile(
     r"[(\[]?([A-Za-z0-9])(?![.,]\d)(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.I
 )
-_LABELLED = re.compile(r"(?m)(?:^\s*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
+_LABELLED = re.compile(r"(?m)(?:^[^\S\n]*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
 _SECOND_ITEM = re.compile(r"(?m)^\W{0,4}B\s*[:.)-]")
 _FEW = 3
 _NORMAL = frozenset(["normal", "unremarkable"])

@@ -8,7 +8,7 @@ share; one that could not have told anything is "not verifiable", never passed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import gcd
 
 import numpy as np
@@ -34,7 +34,6 @@ answer is near their mode, so that clean ones are more like it; noise may change
 SOME, MANY = 0.1, 0.5
 """Shares above which an oddity is worth a word, and above which the numbers cannot be relied on."""
 
-_SHORT = 4
 _ECHO_WORDS = 4
 """Words of a question with which an answer that has them all repeats it."""
 
@@ -120,7 +119,7 @@ def _p_below(values: FloatArray) -> float:
 
 
 def _beside(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
-    """Are there more refusals, cut or very short answers, or copies of one text, than on the same documents before?
+    """Are there more refusals, or copies of one text, than on the same documents before?
 
     Noisy answers are held against clean ones, clean ones against baseline answers: a share that is higher by more than
     `SOME`, in more documents than chance has it (an exact sign test).
@@ -135,8 +134,8 @@ def _beside(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
     ]
     if len(pairs) < FEWEST_DOCUMENTS:
         return HealthTest(what, "not verifiable", f"only {len(pairs)} documents tell")
-    for kind, share_of in _oddities(pairs):
-        shares = np.array([[share_of(draws, before), share_of(before, before)] for draws, before in pairs])
+    for kind, texts in _odd_texts(pairs):
+        shares = np.array([[sum(a.text in texts for a in own) / len(own) for own in pair] for pair in pairs])
         difference = shares[:, 0] - shares[:, 1]
         more, other_way = int((difference > 0).sum()), int((difference < 0).sum())
         mean = float(difference.mean())
@@ -147,33 +146,15 @@ def _beside(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
     return HealthTest(what, "not contradicted")
 
 
-_Answers = Sequence[Answer]
-
-
-def _oddities(
-    pairs: Sequence[tuple[_Answers, _Answers]],
-) -> Iterator[tuple[str, Callable[[_Answers, _Answers], float]]]:
-    """Yield what may be odd about draws, and the share of those of a document, beside those before, that are so."""
-
-    def share(is_so: Callable[[Answer], bool]) -> Callable[[_Answers, _Answers], float]:
-        return lambda draws, before: sum(map(is_so, draws)) / len(draws)
-
-    def all_short(draws: _Answers, before: _Answers) -> float:
-        # One letter for a letter is not short.
-        longest, length = (max(len(normalise(a.text)) for a in answers) for answers in (draws, before))
-        return float(0 < longest <= max(length // _SHORT, 1) < length)
-
-    before_texts = {a.text for _, answers in pairs for a in answers}
-    texts = {*before_texts, *(a.text for draws, _ in pairs for a in draws)}
-    declined = {text for text in texts if unanswered(text) is not None}
-    yield "are refused or empty", share(lambda a: a.text in declined)
-    yield "were cut or filtered", share(lambda a: a.finish in ("length", "filtered"))
-    yield "are all at most a quarter as long", all_short
+def _odd_texts(pairs: Sequence[tuple[Sequence[Answer], Sequence[Answer]]]) -> Iterator[tuple[str, set[str]]]:
+    """Yield what may be odd about draws, beside those before, and the texts that are so."""
+    before_texts = {a.text for _, before in pairs for a in before}
+    texts = {a.text for draws, _ in pairs for a in draws}
+    yield "are refused or empty", {text for text in texts | before_texts if unanswered(text) is not None}
     # A model that prefers "yes" may say "no" whenever it is drawn again: one answer before is too few to tell.
     documents = Counter(text for draws, _ in pairs for text in {a.text for a in draws} - before_texts)
-    if documents and any(len(answers) > 1 for _, answers in pairs):
-        [(common, _)] = documents.most_common(1)
-        yield "are one and the same text, whatever the document", share(lambda a: a.text == common)
+    if documents and any(len(before) > 1 for _, before in pairs):
+        yield "are one and the same text, whatever the document", {documents.most_common(1)[0][0]}
 
 
 def _copies(answer_sets: Sequence[AnswerSet]) -> HealthTest:

@@ -79,21 +79,19 @@ def edition_of(task: str, settings: Mapping[str, Any]) -> Edition:
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """Return in words how the answers of a run were drawn otherwise than an edition says."""
-    edition, run = (dict(_leaves(rules, "")) for rules in (ours, theirs))
+    edition, run = dict(_rules(ours)), dict(_rules(theirs))
     return [
-        f"{place} {run.get(place, 'nothing'):.80}, where the edition has {edition.get(place, 'nothing'):.80}"
+        f"{place:.60} {run.get(place, 'nothing'):.80}, where the edition has {edition.get(place, 'nothing'):.80}"
         for place in dict.fromkeys((*edition, *run))
         if edition.get(place) != run.get(place)
     ]
 
 
-def _leaves(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Yield the places of all single values, and these as texts."""
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{place} {clean(str(key))[:40]}".strip().removeprefix("sampling "))
-    elif value is not None:
-        yield place, clean(json.dumps(_plain(value)))
+def _rules(parts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the places of all rules, and these as texts."""
+    for part, rules in parts.items():
+        for key, value in rules.items() if isinstance(rules, Mapping) else [("", rules)]:
+            yield clean(f"{part} {key}".strip()), clean(json.dumps(_plain(value)))
 
 
 def _hash(content: Any) -> str:

@@ -40,15 +40,6 @@ SAME = "clean answers differ"
 CUT, EMPTY, FILTERED = "answers have their end", "answers have a text", "answers are not filtered"
 LOGPROBS, TOKENS = "log-probabilities", "answers without template tokens"
 
-_ODD: Mapping[str, Callable[[Answer], bool]] = {
-    CUT: lambda a: a.finish == "length" or without_thoughts(a.text)[1],
-    EMPTY: lambda a: not a.text.strip(),
-    FILTERED: lambda a: a.finish == "filtered",
-    LOGPROBS: lambda a: a.mean_logprob is None,
-    TOKENS: lambda a: without_template_tokens(a.text) != a.text,
-}
-"""By name of a test: what is otherwise about a draw."""
-
 # From which share a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
 _SEVERAL = (0.01, 0.25)
@@ -58,6 +49,27 @@ _NO_LABEL = (0.05, 0.5)
 _UNREAD_REPLIES = 0.05
 _BLIND, _FEWEST_CHECKED = 0.8, 5
 """Answers that stay on another picture: above this share, no score that compares samples sees the picture's part."""
+
+_ODD: Mapping[str, tuple[Callable[[Answer], bool], str, tuple[float, float]]] = {
+    CUT: (
+        lambda a: a.finish == "length" or without_thoughts(a.text)[1],
+        "draws reached the token limit or never ended a thought (max_new_tokens)",
+        _SEVERAL,
+    ),
+    EMPTY: (lambda a: not a.text.strip(), "draws are empty", _SEVERAL),
+    FILTERED: (lambda a: a.finish == "filtered", "draws were stopped by a content filter", _SEVERAL),
+    LOGPROBS: (
+        lambda a: a.mean_logprob is None,
+        "draws have no log-probability: their samples weigh the same (discrete entropy)",
+        _ANY,
+    ),
+    TOKENS: (
+        lambda a: without_template_tokens(a.text) != a.text,
+        "draws have tokens of a chat template around them: without them the same answer counts as another one",
+        _ANY,
+    ),
+}
+"""By name of a test: what is otherwise about a draw, in words as well, and bounds of its share."""
 
 _DEPENDENT = 1.1
 """Design effect from which groups are worth a word."""
@@ -141,19 +153,12 @@ def health_of(run: Run) -> Health:
 
 
 def _share_tests(run: Sampled) -> Iterator[HealthTest]:
-    answers, n, total = run.answers, len(run.answers), run.n_failed + len(run.answer_sets)
-    reasons = Counter(a.no_logprob or "" for a in answers if a.mean_logprob is None)
-    why = ", ".join(f"{reason or 'no reason'}: {n}" for reason, n in sorted(reasons.items()))
-    of_draws = {
-        CUT: "draws reached the token limit or never ended a thought (max_new_tokens)",
-        EMPTY: "draws are empty",
-        FILTERED: "draws were stopped by a content filter",
-        LOGPROBS: f"draws have no log-probability ({why}): their samples weigh the same (discrete entropy)",
-        TOKENS: "draws have tokens of a chat template around them: without them the same answer counts as another one",
-    }
-    for name, text in of_draws.items():
-        bounds = _SEVERAL if name in (CUT, EMPTY, FILTERED) else _ANY
-        yield from share_test(name, sum(map(_ODD[name], answers)), n, text, *bounds)
+    answers, total = run.answers, run.n_failed + len(run.answer_sets)
+    reasons = Counter(a.no_logprob or "no reason" for a in answers if a.mean_logprob is None)
+    why = ", ".join(f"{reason}: {n}" for reason, n in sorted(reasons.items()))
+    for name, (is_odd, words, bounds) in _ODD.items():
+        text = f"{words}; {why}" if name == LOGPROBS else words
+        yield from share_test(name, sum(map(is_odd, answers)), len(answers), text, *bounds)
     if run.hot:
         greedy = "documents have one and the same clean answer, as of a model or server that decodes greedily"
         same = run.distinct.count(1)

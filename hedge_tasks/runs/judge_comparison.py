@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +17,6 @@ if TYPE_CHECKING:
     from hedge_tasks.statistics.agreement import Agreement
 
 MAJORITY = "majority"
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """A case that judges label differently, for a person to look at; `votes` by judge."""
-
-    case: Case
-    votes: Mapping[str, Verdict]
-
-    def to_dict(self) -> dict[str, Any]:
-        texts = {key: getattr(self.case, key) for key in ("id", "question", "reference", "answer", "description")}
-        votes = {
-            judge: {"label": v.label, "reason": v.reason} | ({"category": v.category} if v.category else {})
-            for judge, v in self.votes.items()
-        }
-        return {**{key: value for key, value in texts.items() if value is not None}, "votes": votes}
 
 
 def votes_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
@@ -59,15 +43,20 @@ def labels_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[int | None]]:
     return votes | {MAJORITY: [verdict.label for verdict in verdicts]}
 
 
-def disagreements(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[Disagreement]:
-    """Return the cases with both labels among their votes. A judge without a label is ignored."""
+def disagreements(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Return the cases with both labels among their votes, ready for JSON. A judge without a label is ignored."""
     votes = votes_by_judge(verdicts)
-    by_case = [{judge: judged[i] for judge, judged in votes.items()} for i in range(len(cases))]
-    return [
-        Disagreement(case, of_case)
-        for case, of_case in zip(cases, by_case, strict=True)
-        if {vote.label for vote in of_case.values()} >= {0, 1}
-    ]
+    rows = []
+    for i, case in enumerate(cases):
+        of_case = {judge: judged[i] for judge, judged in votes.items()}
+        if {vote.label for vote in of_case.values()} >= {0, 1}:
+            texts = {key: getattr(case, key) for key in ("id", "question", "reference", "answer", "description")}
+            by_judge = {
+                judge: {key: value for key in ("label", "reason", "category") if (value := getattr(v, key)) is not None}
+                for judge, v in of_case.items()
+            }
+            rows.append({**{key: text for key, text in texts.items() if text is not None}, "votes": by_judge})
+    return rows
 
 
 def auroc_by_judge(

@@ -16,17 +16,13 @@ _FOLDER = "hedge_answers"
 _UP = 4
 
 
-def inside_source(run: Run, folder: Path | None = None) -> InsideSource:
-    """Looks up the arrays of a run by the id of the document, when it is asked; nothing where nothing was kept.
-
-    Args:
-        folder: the store of answers; None looks beside the run file.
-    """
+def inside_source(run: Run) -> InsideSource:
+    """Looks up the arrays of a run by the id of the document, when it is asked; nothing where nothing was kept."""
 
     @cache
     def read(names: frozenset[str]) -> Mapping[str, Inside]:
-        where = folder or find_inside_store(run)
-        return {} if where is None else read_inside(where, {a.id: _key(run, a) for a in run.answer_sets}, names)
+        store = find_inside_store(run)
+        return {} if store is None else read_inside(store, {a.id: _key(run, a) for a in run.answer_sets}, names)
 
     return read
 

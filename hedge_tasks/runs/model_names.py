@@ -22,29 +22,20 @@ _NAMING = re.compile(r"(?:pretrained|model|model_version|model_name)=(.*)", re.D
 def short_names(models: Sequence[str]) -> dict[str, str]:
     """Return a short name for each model, no two alike: without folders in front, and without the adapter's arguments.
 
-    What differs (adapter, arguments) stands behind names that would be alike, and a number where that is long or not
-    enough.
+    Models whose names would be alike have their whole names, and numbers where these are long.
 
     Example:
         >>> list(short_names(["Qwen/Qwen2.5-VL-7B (hedge_hf)", "/data/models/llava-1.5 (hedge_hf)"]).values())
         ['Qwen2.5-VL-7B', 'llava-1.5']
         >>> list(short_names(["Q/Q (hedge_hf)", "Q/Q (hedge_vllm)"]).values())
-        ['Q (hedge_hf)', 'Q (hedge_vllm)']
+        ['Q/Q (hedge_hf)', 'Q/Q (hedge_vllm)']
     """
-    parts = {model: _parts(model) for model in models}
-    names = {model: _shorten(path[-1]) for model, (path, _) in parts.items()}
+    names = {model: _shorten(_name_of(model)) for model in models}
     unique = dict[str, str]()
     for model, name in names.items():
         alike = [m for m in names if names[m] == name]
-        if len(alike) == 1:
-            unique[model] = name
-            continue
-        details = [[*arguments, *path[:-1]] for path, arguments in map(parts.__getitem__, alike)]
-        shared = set(details[0]).intersection(*details)
-        differing = [", ".join(part for part in own if part not in shared) for own in details]
-        i = alike.index(model)
-        told_apart = len(set(differing)) == len(alike) and 0 < len(differing[i]) <= _SHORT
-        unique[model] = f"{name} ({differing[i]})" if told_apart else f"{name} [{i + 1}]"
+        number = f"{name} [{alike.index(model) + 1}]"
+        unique[model] = name if len(alike) == 1 else model if 0 < len(model) <= _SHORT else number
     return unique
 
 
@@ -65,16 +56,13 @@ def plain_model(model: str) -> str:
     return f"{match[1]} ({others})" if match else others
 
 
-def _parts(model: str) -> tuple[list[str], list[str]]:
-    """The parts of a model's name and its adapter's arguments, from the name that runs give it:
-    `folder/name (adapter, arguments)` or `adapter|argument|pretrained=folder/name`."""
-    if match := _ABOUT.match(model):
-        name, arguments = match[1], match[2].split(", ")
-    else:
-        arguments = model.split("|")
-        name = next((naming[1] for part in arguments if (naming := _NAMING.fullmatch(part))), model)
-        arguments = [part for part in arguments if not part.endswith(name) and "://" not in part]
-    return [part for part in re.split(r"[/\\]", name) if part.strip()] or ["unnamed model"], arguments
+def _name_of(model: str) -> str:
+    """The last part of a model's name in the one that runs give it: `folder/name (adapter, arguments)` or
+    `adapter|argument|pretrained=folder/name`."""
+    match = _ABOUT.match(model)
+    namings = filter(None, map(_NAMING.fullmatch, model.split("|")))
+    name = match[1] if match else next((naming[1] for naming in namings), model)
+    return ([part for part in re.split(r"[/\\]", name) if part.strip()] or ["unnamed model"])[-1]
 
 
 def _shorten(name: str) -> str:

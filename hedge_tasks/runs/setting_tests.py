@@ -45,8 +45,7 @@ def setting_tests(run: Sampled) -> Iterator[HealthTest]:
         if decoding.get("sampled_here") is True and setting not in (SEED, BATCH):
             yield HealthTest(setting, "verified", "this package's own code chose the tokens", setting=True)
         else:
-            state, text, unreliable = _WITNESSES[setting](run)
-            yield _with_draws(HealthTest(setting, state, text, unreliable, setting=True), run)
+            yield _with_draws(HealthTest(setting, *_WITNESSES[setting](run), setting=True), run)
 
 
 def _with_draws(test: HealthTest, run: Sampled) -> HealthTest:
@@ -134,12 +133,10 @@ def _one_model(run: Sampled) -> Witness:
 
 def _base(run: Sampled) -> Witness:
     raw = run.part("probe").get("raw_logprobs")
-    changed = " other than those of the raw distribution" if raw is False else ""
-    return (
-        _STATES[raw if isinstance(raw, bool) else None],
-        f"log-probabilities at two temperatures{changed}" if raw is not None else NO_TEST,
-        False,
-    )
+    if not isinstance(raw, bool):
+        return "not verifiable", NO_TEST, False
+    changed = "" if raw else " other than those of the raw distribution"
+    return _STATES[raw], f"log-probabilities at two temperatures{changed}", False
 
 
 def _cache(run: Sampled) -> Witness:

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from loguru import logger
 
 from hedge_tasks.claims import build_decomposition, build_entailment
-from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
 from hedge_tasks.claims.entailment import Entailment
 from hedge_tasks.clustering.chosen import chosen_models
@@ -51,19 +50,6 @@ class _Config(Settings):
     errors: Literal["all", "major", "minor"] = "all"
     elsewhere: bool = True
     graph: bool = False
-
-
-@dataclass(frozen=True)
-class TaskClaimResults:
-    """The claims of all answers of a task: their support, and them with labels and scores."""
-
-    support: Support
-    scored: ScoredClaims
-
-    @property
-    def evidence(self) -> dict[str, ClaimEvidence]:
-        """Return what detectors of claims see, by the answer's id."""
-        return {answer.answers.id: answer.evidence for answer in self.scored.answers}
 
 
 @dataclass
@@ -155,23 +141,23 @@ class TaskClaims:
         spans = together(lambda: judged_spans(answer_sets, decomposed, judge, cases) if answer_sets else {})
         return {id: [span.to_dict() for span in answer_spans] for id, answer_spans in spans.items()}
 
-    def score(self, own_answers: Sequence[AnswerSet], run: Run, detectors: Sequence[str]) -> TaskClaimResults:
+    def score(self, own: Sequence[AnswerSet], run: Run, detectors: Sequence[str]) -> tuple[Support, ScoredClaims]:
         """Ask about the claims of this process's answers, join those of all processes, and score them.
 
         Args:
-            own_answers: answers of this process, those that `judged` has seen.
+            own: answers of this process, those that `judged` has seen.
             run: answers and verdicts of all processes.
             detectors: of claims, whose scores the rows need.
         """
         among, known = run.answer_sets, self._decomposed
-        queries = together(lambda: inquiry(own_answers, self.unit, among=among, decomposed=known, **self.asking))
+        queries = together(lambda: inquiry(own, self.unit, among=among, decomposed=known, **self.asking))
         first, *others = gather([together(lambda: queries.source(self.engine))])
         source = first.replaced(price=first.price.with_others([s.price for s in others]))
         if is_first():
             logger.info("{}: {}", run.task, source.price)
         supported = gather([*together(lambda: queries.ask(self.engine)).answers.items()])
         support = Support(source=source, answers=dict(supported))
-        return TaskClaimResults(support, score_claims(run, support, detectors))
+        return support, score_claims(run, support, detectors)
 
     @property
     def why_unlabelled(self) -> str:

@@ -106,7 +106,6 @@ class AnswerStore(KeyedLog[Answer]):
 
     Args:
         folder: where the files are, here or on object storage; made if missing. None keeps the answers in memory only.
-        watched: others are writing: `refresh` takes what they have added, and a line under way is no damage.
         lazy: nothing is read but the documents that `load` is asked for.
 
     Attributes:
@@ -126,14 +125,13 @@ class AnswerStore(KeyedLog[Answer]):
         'yes'
     """
 
-    def __init__(self, folder: Place | None, *, watched: bool = False, lazy: bool = False) -> None:
+    def __init__(self, folder: Place | None, *, lazy: bool = False) -> None:
         self.definitions: dict[str, Definition] = {}
         self.documents: dict[StoredDocument, None] = {}
         self.reports: dict[str, Mapping[str, Any]] = {}
         self.lazy = lazy
         self._loaded: set[str] = set()
-        self._segments_read: set[Place] = set()
-        super().__init__(folder, KIND, "answers", _answer, watched=watched)
+        super().__init__(folder, KIND, "answers", _answer)
 
     def put(self, draws: Iterable[FinishedDraw]) -> None:
         """Keep finished draws. When this returns, the death of the process loses none of them.
@@ -197,7 +195,7 @@ class AnswerStore(KeyedLog[Answer]):
 
     def records(self) -> Iterator[Mapping[str, Any]]:
         """Every sound record as it was written, the oldest first; for a `lazy` store, which has read nothing."""
-        for line in self._lines(None, unfinished=True):
+        for line in self._lines(None):
             if line.record is None:
                 self._take_line(line)
             else:
@@ -226,7 +224,7 @@ class AnswerStore(KeyedLog[Answer]):
         """Read what a lazy store has of documents, given their keys; what has been read is not read again.
 
         Raises:
-            DataError: as `refresh`.
+            DataError: a file cannot be read.
         """
         self.load_homes(home(key) for key in documents)
 
@@ -235,17 +233,13 @@ class AnswerStore(KeyedLog[Answer]):
         new_homes = set(homes) - self._loaded
         if not self.lazy or self.folder is None or not new_homes:
             return
-        with self._lock:
-            dropped = len(self.dropped)
-            self._read_again(lambda: self._read_lines(self._lines(new_homes, unfinished=True)))
-            new = self.dropped[dropped:]
-        self._warn_of(new)
+        self._take_all(lambda: self._lines(new_homes))
         self._loaded |= new_homes
 
-    def _read_new(self, unfinished: bool) -> int:
-        return 0 if self.lazy else self._read_lines(self._lines(None, unfinished))
+    def _all_lines(self) -> Iterator[Line]:
+        return iter(()) if self.lazy else self._lines(None)
 
-    def _lines(self, homes: Collection[str] | None, unfinished: bool) -> Iterator[Line]:
+    def _lines(self, homes: Collection[str] | None) -> Iterator[Line]:
         """The lines of all files, or what they have of these homes and of no document, the oldest first."""
         logs = self.files()  # before the segments: a log that goes in between has become one of them
         segments = self.segments()
@@ -257,27 +251,19 @@ class AnswerStore(KeyedLog[Answer]):
             elif file.name.startswith(stems):
                 continue  # whoever made the segment died before it removed the log
             elif homes is None:
-                yield from read_lines([file], self._read_up_to, unfinished=unfinished)
+                yield from read_lines([file])
             elif not file.name.startswith(own):
                 for line in read_lines([file]):
                     if line.record is None or home_of(line.record) in {"", *homes}:
                         yield line
 
     def _segment_lines(self, file: Place, homes: Collection[str] | None) -> Iterator[Line]:
-        if homes is None and file in self._segments_read:
-            return
-        stem = file.name.removesuffix(SUFFIX)
-        # Of what was a log when it was read last, only the lines that have come since.
-        known = max((read[1] for log, read in self._read_up_to.items() if log.name.startswith(stem)), default=0)
         try:
             if homes is None or np.isin(read_homes(file), [0, *(int(h, 16) for h in homes if h)]).any():
                 for number, record in read_segment(file, homes):
-                    if number > known:
-                        yield Line(file, number, record)
+                    yield Line(file, number, record)
         except DataError as error:
             yield Line(file, 0, None, str(error))
-        if homes is None:
-            self._segments_read.add(file)
 
     def _take(self, line: Line, record: Mapping[str, Any]) -> None:
         if "report" in record:
