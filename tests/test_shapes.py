@@ -376,9 +376,15 @@ def test_vqav2s_two_files_and_numbers_of_pictures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"question": ["q", "r"], "answer": ["a", None]}, "the column 'answer' is null in 1 rows (1)"),
-        ({"question": [{"a": "q"}, None], "answer": ["a", "b"]}, "the column 'question' is null in 1 rows (1)"),
-        ({"question": [["q"], ["r"]], "answer": ["a", "b"]}, "the column 'question' is no text in 2 rows (0, 1)"),
+        ({"question": ["q", "r"], "answer": ["a", None]}, "the column 'answer' is null or no text in 1 rows (1)"),
+        (
+            {"question": [{"a": "q"}, None], "answer": ["a", "b"]},
+            "the column 'question' is null or no text in 2 rows (0, 1)",
+        ),
+        (
+            {"question": [["q"], ["r"]], "answer": ["a", "b"]},
+            "the column 'question' is null or no text in 2 rows (0, 1)",
+        ),
     ],
 )
 def test_a_cell_that_would_be_asked_as_python_writes_it_is_named(columns: Any, told: str) -> None:

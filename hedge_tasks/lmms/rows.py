@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from scipy.special import ndtri
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
 from hedge_tasks.measures.standard_measures import FAILED_RATE, known_measures
 from hedge_tasks.numbers import Number
-from hedge_tasks.statistics.base import quantile_of
 
 NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
 """Why rows are left out of a table."""
@@ -19,9 +19,6 @@ NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
 NOT_AVAILABLE = "N/A"
 """Cell of lmms-eval's table that has no number."""
 
-
-ROWS_VARIABLE = "HEDGE_ROWS"
-"""Environment variable: `all` prints every row of our tasks, not only those of `ROWS` and what leads an evaluation."""
 
 ROWS = ("hallucination_rate", "se_auroc", "radflag_auroc", "vase_auroc", "baseline_nll_auroc", FAILED_RATE.name)
 """Metrics that are printed of every task: the rate, three detectors that sample, and one that is free."""
@@ -36,8 +33,6 @@ def printed(results: Mapping[str, Any], column: str) -> dict[str, Any]:
     Args:
         column: "results" or "groups".
     """
-    if os.environ.get(ROWS_VARIABLE) == "all":
-        return dict(results)
     settings = {task: (config or {}).get("hedge") for task, config in results.get("configs", {}).items()}
     rows = {task: _printed(task, cells, settings.get(task)) for task, cells in results[column].items()}
     return {**results, column: rows}
@@ -87,7 +82,7 @@ class Aggregation:
         number = self._estimate(records)
         if number.stderr == 0 and number.interval is not None:
             low, high = number.interval
-            return (high - low) / (2 * quantile_of(0.95))
+            return (high - low) / (2 * float(ndtri(0.975)))
         return NOT_AVAILABLE if number.stderr is None else number.stderr
 
     def _estimate(self, records: Sequence[Record]) -> Number:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.records import Items, Name, Objects, Settings
+from hedge_tasks.perturb import Wording
 from hedge_tasks.runs.protocols import chosen_protocol, protocol_of
 
 TEXT_NOISE = "neutral_wording"
@@ -109,15 +110,17 @@ class DocumentSettings(Settings):
         return cls.read({**merged, "protocol": chosen_protocol(merged.get("protocol"))}, f"{task}: hedge")
 
     def columns(self) -> set[str]:
-        return {
-            c
-            for c in (*self.text_columns(), self.id, self.group, self.question_type, self.description, *self.images)
-            if c
-        }
+        """Return every column that is named."""
+        others = (self.id, self.group, self.question_type, self.description, *self.images)
+        return {column for column in (*self.text_columns(), *others) if column}
 
     def text_columns(self) -> list[str]:
         """Return the columns whose text shapes what is asked or how it is judged."""
         return [c for c in (self.question, self.answer, self.context, self.distractor) if c]
+
+    def wording(self, document: Mapping[str, Any]) -> Wording:
+        columns = (self.question, self.context, self.distractor)
+        return Wording(*(str(document[column] or "") if column else "" for column in columns))
 
     def load_images(self, document: Mapping[str, Any]) -> list[Any]:
         return [picture for column in self.images for picture in _pictures(document, column)]

@@ -25,17 +25,6 @@ from hedge_tasks.measures.forced_options import FORCED_ROWS
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.prompts import load_prompt
 
-
-class _Function(str):
-    """The dotted name of something that lmms-eval looks up."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes `_Function` as lmms-eval reads it."""
-
-
-_Dumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
-
 DATA = "data/test.parquet"
 SPLIT = "test"
 
@@ -43,7 +32,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _WITHIN = ("se_auroc_within", "radflag_auroc_within", "vase_auroc_within")
 _METRICS = ("se_auroc", "radflag_auroc", "vase_auroc", "baseline_nll_auroc")
-_OPTIONS_CLASS = _Function("hedge_tasks.lmms.own_task.task.OptionTask")
+_OPTIONS_CLASS = "class: !function hedge_tasks.lmms.own_task.task.OptionTask\n"
 _COUNTS = ("hallucination_rate", "unlabelled_rate", "auroc_documents")
 
 
@@ -87,7 +76,6 @@ def yaml_of(task: OwnTask) -> dict[str, Any]:
     metrics = _metrics(roles)
     return {
         "include": TEMPLATE,
-        **({"class": _OPTIONS_CLASS} if roles.choices and roles.answer else {}),
         "task": task.name,
         "dataset_path": "parquet",
         "dataset_kwargs": {"data_files": {SPLIT: DATA}},
@@ -137,7 +125,8 @@ def write_files(folder: Path, task: OwnTask) -> None:
         "n_documents": task.n_documents,
         "commands": "\n".join(commands(task.name, folder.name)),
     }
-    text = yaml.dump(yaml_of(task), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    text = yaml.safe_dump(yaml_of(task), sort_keys=False, allow_unicode=True, width=120)
+    text += _OPTIONS_CLASS if task.roles.choices and task.roles.answer else ""
     write_whole(folder / f"{task.name}.yaml", _filled("task.yaml.txt", values) + text)
     write_whole(folder / "README.md", _filled("README.md.txt", values))
 
