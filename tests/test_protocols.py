@@ -74,9 +74,8 @@ def test_the_environment_takes_the_place_of_the_yamls_protocol(monkeypatch: pyte
     assert DocumentSettings.of_task(config).protocol == "paper"
     monkeypatch.setenv("HEDGE_PROTOCOL", "reference")
     assert DocumentSettings.of_task(config).protocol == "reference"
-    monkeypatch.setenv("HEDGE_PROTOCOL", "referense")
     with pytest.raises(ConfigError, match="did you mean 'reference'"):
-        DocumentSettings.of_task(config)
+        protocol_of("referense")
 
 
 @pytest.mark.slow

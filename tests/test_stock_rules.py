@@ -196,9 +196,9 @@ def judge_of(**outcomes: dict[str, Any]) -> Any:
 
 def test_a_missing_number_is_no_label() -> None:
     judge = judge_of(a={"acc": 1}, b={"acc": math.nan}, c={"other": 1})
-    cases = [Case(id_, "q", "stop", "go") for id_ in "abcd"]
+    cases = [Case(id_, "q", "stop", "go") for id_ in "abc"]
     verdicts = judge.judge(cases)
-    assert [verdict.label for verdict in verdicts] == [0, None, None, None]
+    assert [verdict.label for verdict in verdicts] == [0, None, None]
     assert "but other" in verdicts[2].reason
 
 

@@ -29,7 +29,6 @@ class ListedTask:
 
     Attributes:
         task: its name.
-        title: of the evaluation, the first line of the folder's README.
         about: what sets it apart from the evaluation's other tasks.
         variant: whether it is a variant of another task.
         group: whether it is a group of tasks.
@@ -41,7 +40,6 @@ class ListedTask:
     """
 
     task: str
-    title: str
     about: str
     variant: bool
     group: bool
@@ -61,9 +59,8 @@ def task_folder() -> Path:
 def list_tasks() -> tuple[ListedTask, ...]:
     """Return every task and group, those of an evaluation together, its main ones first."""
     tasks = list(map(_listed, _files()))
-    places = {task.yaml: i for i, task in enumerate(tasks)}
-    first = {folder: places[task.yaml] for task in reversed(tasks) for folder in [Path(task.yaml).parent]}
-    return tuple(sorted(tasks, key=lambda task: (first[Path(task.yaml).parent], task.variant, not task.group)))
+    folders = list(dict.fromkeys(Path(task.yaml).parent for task in tasks))
+    return tuple(sorted(tasks, key=lambda task: (folders.index(Path(task.yaml).parent), task.variant, not task.group)))
 
 
 def how_built(task: str) -> str:
@@ -87,7 +84,6 @@ def _listed(name: str) -> ListedTask:
     prompt = (config.get("hedge_overrides") or {}).get("prompt")
     return ListedTask(
         name,
-        _title(path.parent),
         entry.get("about") or (f"prompt {prompt}" if prompt else ""),
         entry["variant"],
         "group" in config,
@@ -121,8 +117,3 @@ def _catalogue(folder: Path) -> dict[str, Any]:
     path = folder / CATALOGUE
     catalogue: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     return catalogue
-
-
-def _title(folder: Path) -> str:
-    readme = folder / "README.md"
-    return readme.read_text("utf-8").lstrip().splitlines()[0].lstrip("# ") if readme.is_file() else ""

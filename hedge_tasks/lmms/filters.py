@@ -18,7 +18,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.scorer import Scorer, score_all
-from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.errors import ConfigError, HedgeError, check_names
 from hedge_tasks.io import options as check
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.runs.processes import gather
@@ -38,9 +38,7 @@ def chosen_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str
     """
     chosen = [name.strip() for name in os.environ.get(FILTERS_VARIABLE, "").split(",") if name.strip()]
     names = [entry["name"] for entry in filter_list]
-    for name in chosen:
-        if name not in names:
-            raise unknown(f"filter in {FILTERS_VARIABLE}", name, names)
+    check_names(f"filter in {FILTERS_VARIABLE}", chosen, names)
     return [entry for entry in filter_list if not chosen or entry["name"] in chosen]
 
 

@@ -163,16 +163,14 @@ def add_stock_tasks() -> None:
     """`hedge:TASK` wherever lmms-eval takes a task's name, and YAMLs with `hedge_ize`; its index stays as it is."""
     from lmms_eval.tasks import TaskManager
 
-    def through(name: str) -> Callable[..., Any]:
-        def addition(*args: Any, **options: Any) -> Any:
-            from hedge_tasks.lmms.stock import loading  # on first use: the room behind it is heavy
-
-            return getattr(loading, name)(*args, **options)
-
-        return addition
-
     for name in ("match_tasks", "load_task_or_group", "_load_individual_task_or_group"):
-        _wrap(TaskManager, name, through(name.removeprefix("_")))
+        _wrap(TaskManager, name, functools.partial(_load_stock, name.removeprefix("_")))
+
+
+def _load_stock(function: str, *args: Any, **options: Any) -> Any:
+    from hedge_tasks.lmms.stock import loading
+
+    return getattr(loading, function)(*args, **options)
 
 
 _ADDITIONS = (

@@ -82,8 +82,8 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     @property
     def reasoning_tags(self) -> Tags:
         """Tags around thoughts, which are taken out of every answer before it is judged; mostly none."""
-        options = {"cli_value": getattr(self._args, "reasoning_tags", None), "task_value": self.config.reasoning_tags}
-        return parse_reasoning_tags_config(**options) or ()
+        named = getattr(self._args, "reasoning_tags", None)
+        return parse_reasoning_tags_config(named, self.config.reasoning_tags) or ()
 
     @property
     def _predict_only(self) -> bool:
@@ -98,27 +98,14 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         responses = [(instance, read_response(instance.resps[0])) for instance in self._instances]
         failed = [(instance, r) for instance, r in responses if isinstance(r, FailedDocument)]
         self._note_sampling([r for _, r in failed])
-        own = [
-            (instance, without_reasoning(r, self.reasoning_tags))
-            for instance, r in responses
-            if isinstance(r, AnswerSet)
-        ]
-        instances = [instance for instance, _ in own]
-        answer_sets = without_placeholders([a for _, a in own], gather([a for _, a in own]))
-        labelled = self._read(instances, self._adjudicate(instances, answer_sets))
+        answered = [(instance, r) for instance, r in responses if isinstance(r, AnswerSet)]
+        instances = [instance for instance, _ in answered]
+        own = [without_reasoning(answers, self.reasoning_tags) for _, answers in answered]
+        labelled = self._read(instances, self._adjudicate(instances, without_placeholders(own, gather(own))))
         self._judge_claims(instances, labelled)
         for instance, answers in zip(instances, labelled, strict=True):
             instance.resps = [answers.to_json()]
-        pairs = zip(instances, labelled, strict=True)
-        everything = sorted(gather([(i.doc_id, a, self._verdicts[a.id]) for i, a in pairs]), key=lambda row: row[0])
-        run = Run(
-            task=self.config.task,
-            model=display_name(self._args) or "",
-            answer_sets=tuple(answers for _, answers, _ in everything),
-            verdicts={answers.id: verdict for _, answers, verdict in everything},
-            settings={},
-            created=now(),
-        )
+        run = self._run_of(instances, labelled)
         try:
             run = replace(run, columns=self._kept_columns(instances, labelled))
             run, claims = self._with_claims(labelled, run)
@@ -132,6 +119,19 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
             self._save(run)
+
+    def _run_of(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> Run:
+        """Return answers and verdicts of all processes, in the order of the documents."""
+        pairs = zip(instances, answer_sets, strict=True)
+        rows = sorted(gather([(i.doc_id, a, self._verdicts[a.id]) for i, a in pairs]), key=lambda row: row[0])
+        return Run(
+            task=self.config.task,
+            model=display_name(self._args) or "",
+            answer_sets=tuple(answers for _, answers, _ in rows),
+            verdicts={answers.id: verdict for _, answers, verdict in rows},
+            settings={},
+            created=now(),
+        )
 
     def _note_sampling(self, failed_here: list[FailedDocument]) -> None:
         """Record how the model behaved (decoding sent, probe, use of the picture), and the documents left out.
@@ -191,9 +191,8 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     def _images(self, doc_id: int) -> list[Any]:
         return self._settings.load_images(self._data.rows[doc_id])
 
-    def _document(self, instance: Instance) -> Mapping[str, Any]:
-        row: Mapping[str, Any] = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
-        return row
+    def _document(self, instance: Instance) -> Any:
+        return self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
 
     def _read(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> list[AnswerSet]:
         """Return every answer as the evaluation reads it."""
@@ -264,8 +263,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if not is_first():
             return
         task, folder = run.task, output_folder(self._args, FOLDER)
-        sampled = {key: self._outcome[key] for key in ("sampled", "failed") if key in self._outcome}
-        run = replace(run, settings=self._hedge_settings() | sampled)
+        run = replace(run, settings=self._hedge_settings())
         if folder is not None:
             kept = replace(run, path=save_run(run, folder))
             trust = " --trust-run" if self.config.dataset_path in FILE_KINDS else ""
@@ -318,6 +316,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
         data, options, circumstances = self._data, self.config.dataset_kwargs or {}, self.circumstances()
         optional = {
+            **{key: self._outcome.get(key) for key in ("sampled", "failed")},
             CLAIMS: self._claims.settings() if self._claims is not None else None,
             "evaluation": dict(circumstances),
             "read_by": None if self.answers_are_free else f"{type(self).__module__}:{type(self).__qualname__}",

@@ -7,7 +7,6 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
 from hedge_tasks.measures.standard_measures import FAILED_RATE, known_measures
@@ -34,14 +33,14 @@ def printed(results: Mapping[str, Any], column: str) -> dict[str, Any]:
         column: "results" or "groups".
     """
     settings = {task: (config or {}).get("hedge") for task, config in results.get("configs", {}).items()}
-    rows = {task: _printed(task, cells, settings.get(task)) for task, cells in results[column].items()}
+    rows = {task: _printed(cells, settings.get(task)) for task, cells in results[column].items()}
     return {**results, column: rows}
 
 
-def _printed(task: str, cells: Mapping[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
+def _printed(cells: Mapping[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
     if settings is None:
         return dict(cells)
-    filters, known = settings["filters"], measures_for(settings["documents"]["evaluation"], task)
+    filters, known = settings["filters"], measures_for(settings["documents"]["evaluation"])
     first = next(iter(filters), None)
 
     def is_printed(cell: str) -> bool:
@@ -92,14 +91,10 @@ class Aggregation:
         return self._estimated[1]
 
 
-def measures_for(evaluation: str | None, task: str) -> dict[str, Measure]:
+def measures_for(evaluation: str | None) -> dict[str, Measure]:
     """Return the measures that a task's YAML may list: those of every task, and of its evaluation.
 
     Raises:
-        ConfigError: there is no such evaluation; names the task.
+        ConfigError: there is no such evaluation; names the nearest one.
     """
-    try:
-        own = by_name(evaluation_measures(evaluation)) if evaluation is not None else {}
-    except ConfigError as error:
-        raise ConfigError(f"{task}: {error}") from None
-    return {**known_measures(), **own}
+    return {**known_measures(), **(by_name(evaluation_measures(evaluation)) if evaluation is not None else {})}

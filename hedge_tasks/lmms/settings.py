@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.records import Items, Name, Objects, Settings
 from hedge_tasks.perturb import Wording
-from hedge_tasks.runs.protocols import chosen_protocol, protocol_of
+from hedge_tasks.runs.protocols import chosen_protocol
 
 TEXT_NOISE = "neutral_wording"
 """Perturbation of tasks that show nothing: the same text behind another introduction."""
@@ -36,11 +36,6 @@ def refuse_stock_keys(config: Mapping[str, Any]) -> None:
             "prompt and judge (tasks/README.md). To score a task that is written in lmms-eval's way, leave out `class` "
             "and `hedge` and call it as hedge:TASK"
         )
-
-
-def _known_protocol(name: str | None) -> str | None:
-    protocol_of(name)
-    return name
 
 
 JudgeSettings = Annotated[
@@ -87,7 +82,7 @@ class DocumentSettings(Settings):
     distractor: str | None = None
     description: str | None = None
     evaluation: str | None = None
-    protocol: Annotated[str | None, AfterValidator(_known_protocol)] = None
+    protocol: str | None = None
     claims: Objects[Any] | None = None
 
     @classmethod

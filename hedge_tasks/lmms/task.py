@@ -64,15 +64,15 @@ class HedgeTask(TaskResults):
 
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
         settings = DocumentSettings.of_task(config)
+        protocol = protocol_of(settings.protocol)
         refuse_stock_keys(config)
         # Before the data is loaded: a slip of the pen should not cost that.
-        measures = measures_for(settings.evaluation, config["task"])
+        measures = measures_for(settings.evaluation)
         judge = self.judge_of(settings, config["task"])
         self._start(settings, measures=measures, judge=judge, prompt=load_prompt(settings.prompt))
         self._claims = TaskClaims.from_config(settings.claims, config["task"])
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
-        protocol = protocol_of(self._settings.protocol)
         own = framework.get("generation_kwargs") or {}
         # Where a task names none, lmms-eval would end answers at an empty line.
         framework["generation_kwargs"] = {"until": [], **protocol.sampling, **own}
@@ -129,10 +129,8 @@ class HedgeTask(TaskResults):
         if options.get("system_instruction") and not self.takes_system_instruction:
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         if is_first() and store_folder(self._args) is None:
-            text = (
-                "{}: nothing will be kept, so that no report, rescoring or second start can use it; give --output_path"
-            )
-            logger.warning(text, self.config.task)
+            lost = "nothing will be kept, so that no report, rescoring or second start can use it; give --output_path"
+            logger.warning("{}: {}", self.config.task, lost)
         self._prepare()
         super().build_all_requests(**options)
 

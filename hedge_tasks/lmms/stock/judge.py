@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names
 from hedge_tasks.judging.base import HALLUCINATED, SUPPORTED, Case, Verdict
 from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.lmms.stock.names import StockOptions
@@ -79,9 +79,6 @@ def _finite(value: Any) -> float | None:
 def find_rule(stock: Any, scoring: StockScoring, documents: Any, options: StockOptions, task: str) -> ReadingRule:
     """Return the rule that the options ask for, or the first that tells a task's references from nothing.
 
-    Known answers to a few documents are scored before anything is sampled: the reference, nothing, and what shows the
-    grades of a metric: half of the reference, and another one.
-
     Args:
         stock: lmms-eval's task.
         scoring: of that task.
@@ -92,40 +89,46 @@ def find_rule(stock: Any, scoring: StockScoring, documents: Any, options: StockO
         ConfigError: there is none, or the scoring connects somewhere; names the metrics with what they said, and what
             to do.
     """
-    documents = documents.select(spread(len(documents)))
-    targets = [target_text(stock, document) for document in documents]
-    halves = [target[: (len(target) + 1) // 2] for target in targets]
-    right, wrong, half, another = (
-        [outcome for _, outcome in scoring.score_all(documents, texts)[scoring.filters[0]]]
-        for texts in (targets, [""] * len(targets), halves, [*targets[1:], *targets[:1]])
-    )
-    known = [*right, *wrong, *half, *another]
+    right, wrong, between = _known_outcomes(stock, scoring, documents.select(spread(len(documents))))
+    known = [*right, *wrong, *between]
+    sound = [outcome for outcome in known if outcome.fault is None]
     if connects := next((outcome.connects for outcome in known if outcome.connects), None):
         raise ConfigError(
             f"{task}: its scoring connects to {connects}, perhaps to ask a language model. HEDGE_JUDGE names a judge "
             f"of this package in its place; {task}:judge=none samples without labels"
         )
-    sound = [outcome for outcome in known if outcome.fault is None]
     if not sound:
         fault = right[0].fault if right else "it has no documents"
         raise ConfigError(f"{task}: its scoring says nothing of its own references: {fault}")
     aggregations: Mapping[str, Any] = stock.aggregation()
-    if options.judge is not None and options.judge not in aggregations:
-        raise unknown(f"metric of {task}", options.judge, aggregations)
-    numbers_by_rule: dict[str, list[float]] = {}
+    if options.judge is not None:
+        check_names(f"metric of {task}", [options.judge], aggregations)
+    listing = []
     for rule in _rules(sound, aggregations, stock.higher_is_better(), options):
-        numbers = sorted({number for outcome in sound if (number := rule.number(outcome)) is not None})
-        numbers_by_rule[str(rule)] = numbers
+        numbers = sorted({number for number in map(rule.number, sound) if number is not None})
+        listing.append(f"{rule}: {', '.join(f'{number:g}' for number in numbers[:6])}")
         tells = sum(map(rule.is_right, right)) > sum(map(rule.is_right, wrong))
         if None not in map(rule.label, numbers) and (tells or options.judge is not None):
             return rule
-    listing = "; ".join(f"{name}: {', '.join(f'{n:g}' for n in ns[:6])}" for name, ns in numbers_by_rule.items())
     raise ConfigError(
         f"{task}: no metric is 1 for its own references, 0 for nothing, and nothing in between. Of known answers they "
-        f"say: {listing or 'nothing that is a number'}. Name the one that judges: {task}:judge="
+        f"say: {'; '.join(listing) or 'nothing that is a number'}. Name the one that judges: {task}:judge="
         f"{options.judge or next(iter(aggregations), 'METRIC')}, with :threshold=0.5 where it is graded and :field=KEY "
         "for a key of its record; or judge=none; or HEDGE_JUDGE names a judge of this package"
     )
+
+
+def _known_outcomes(stock: Any, scoring: StockScoring, documents: Any) -> Iterator[list[StockOutcome]]:
+    """Yield what a task says, before anything is sampled, of its references, of nothing, and of what shows the grades
+    of a metric: halves of references, and other documents' ones."""
+    targets = [target_text(stock, document) for document in documents]
+    halves = [target[: (len(target) + 1) // 2] for target in targets]
+    others = [*targets[1:], *targets[:1]]
+
+    def outcomes(texts: Sequence[str]) -> list[StockOutcome]:
+        return [outcome for _, outcome in scoring.score_all(documents, texts)[scoring.filters[0]]]
+
+    yield from (outcomes(targets), outcomes([""] * len(targets)), outcomes(halves) + outcomes(others))
 
 
 def _rules(
@@ -171,21 +174,18 @@ class StockJudge:
 
     def _of_case(self, case: Case) -> Verdict:
         """Judge a case: what is no answer has no label, whatever the metric says, unless declining is right."""
-        why = unanswered(case.answer)
-        if why is None or (why in DECLINING and case.reference.strip() and unanswered(case.reference)):
-            return self._verdict(self.outcomes.get(case.id, StockOutcome(fault="it was not scored")))
-        return of_unanswered(why, self.name, self.version)
-
-    def _verdict(self, outcome: StockOutcome) -> Verdict:
-        if outcome.fault:
-            return Verdict(None, outcome.fault, self.name, self.version)
-        number = self.rule.number(outcome)
+        why, outcome = unanswered(case.answer), self.outcomes[case.id]
+        if why and not (why in DECLINING and case.reference.strip() and unanswered(case.reference)):
+            return of_unanswered(why, self.name, self.version)
+        number = None if outcome.fault else self.rule.number(outcome)
+        label = None if number is None else self.rule.label(number)
         if number is None:
             names = ", ".join(outcome.metrics) or "nothing"
-            return Verdict(None, f"process_results has no number for {self.rule}, but {names}", self.name, self.version)
-        label = self.rule.label(number)
-        neither = "" if label is not None else ", which is neither 0 nor 1; threshold= says what is right"
-        return Verdict(label, f"{self.rule}: {number:g}{neither}", self.name, self.version)
+            reason = outcome.fault or f"process_results has no number for {self.rule}, but {names}"
+        else:
+            neither = "" if label is not None else ", which is neither 0 nor 1; threshold= says what is right"
+            reason = f"{self.rule}: {number:g}{neither}"
+        return Verdict(label, reason, self.name, self.version)
 
     def settings(self) -> dict[str, Any]:
         rule = {"metric": self.rule.metric or "each document's own", "read": self.rule.how, "filter": self._filter}

@@ -15,7 +15,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.errors import ConfigError, HedgeError, lookup, unknown
 from hedge_tasks.lmms.stock.names import PREFIX, StockName, StockOptions, is_ours
 
 _Tasks = dict[Any, Any]
@@ -33,10 +33,9 @@ def match_tasks(original: Any, manager: Any, task_list: str | Sequence[str]) -> 
     others = [name for name in names if not is_ours(name)]
     matched = list(original(manager, others)) if others else []
     for stock in (StockName.parse(name) for name in names if is_ours(name)):
-        fitting = fnmatch.filter(manager.all_subtasks, stock.task) if stock.is_pattern else [stock.task]
+        known = stock.task in manager.task_index
+        fitting = [stock.task] if known else fnmatch.filter(manager.all_subtasks, stock.task)
         if not fitting:
-            raise ConfigError(f"{stock.title}: no task of lmms-eval has such a name")
-        if not stock.is_pattern and stock.task not in manager.task_index:
             raise unknown("task of lmms-eval", stock.task, manager.all_tasks)
         matched += map(stock.for_task, fitting)
     return list(dict.fromkeys(matched))
@@ -84,9 +83,7 @@ def load_individual_task_or_group(
         others: _Tasks = original(manager, name_or_config, task_type, parent_name, update_config)
         return others
     stock, changes = StockName.parse(name), {**own, **(update_config or {})}
-    entry = manager.task_index.get(stock.task)
-    if entry is None:
-        raise unknown("task of lmms-eval", stock.task, manager.all_tasks)
+    entry = lookup("task of lmms-eval", stock.task, manager.task_index)
     load = partial(manager._load_individual_task_or_group, task_type=task_type)
     if entry["type"] == "tag":
         loaded = [load(stock.for_task(task), update_config=changes or None) for task in entry["task"]]

@@ -15,7 +15,6 @@ from hedge_tasks.io.records import Name, Settings
 PREFIX = "hedge:"
 NONE = "none"
 
-_WILD = "*?["
 _written = BeforeValidator(lambda value: yaml.safe_load(value) if isinstance(value, str) else value)
 
 
@@ -56,10 +55,6 @@ class StockName:
     def title(self) -> str:
         """Return what the task is called in tables and files."""
         return PREFIX + self.task
-
-    @property
-    def is_pattern(self) -> bool:
-        return any(character in self.task for character in _WILD)
 
 
 def is_ours(name: object) -> bool:

@@ -16,7 +16,7 @@ from loguru import logger
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names
 from hedge_tasks.evaluation import TEMPLATE_FILE, own_folder
 from hedge_tasks.judging import Case, Judge, Verdict, configured_judge
 from hedge_tasks.judging.config import ENVIRONMENT
@@ -62,7 +62,6 @@ class StockTask(HedgeTask):
             kind = f"is of type {output}" if "class" not in config else "has a class of its own"
             raise ConfigError(f"{name}: {config.get('task')} {kind}; hedge: samples answers (generate_until)")
         self._options = options
-        self._source = (str(config.get("dataset_path")), config.get("dataset_name"))
         kind = ConfigurableMessagesTask if chat else ConfigurableTask
         # A copy: lmms-eval changes what it gets.
         self._stock = kind(config=copied(config), model_name=options.model or model_name)
@@ -72,10 +71,8 @@ class StockTask(HedgeTask):
         kinds = {self._present(self._documents[row]).kind for row in spread(len(self._documents))}
         self._kind = next(kind for kind in KINDS if kind in {*kinds, "text"})
         self._scoring = StockScoring(self._stock)
-        columns = {"group": options.group, "question_type": options.question_type}
-        for column in filter(None, columns.values()):
-            if column not in self._documents.column_names:
-                raise unknown(f"column of {name}", column, self._documents.column_names)
+        columns: dict[str, Any] = {"group": options.group, "question_type": options.question_type}
+        check_names(f"column of {name}", filter(None, columns.values()), self._documents.column_names)
         self._stock_answers: dict[tuple[str, int], StockAnswer] = {}
         self._rows_by_key: dict[str, int] = {}
         self._start(
@@ -107,22 +104,19 @@ class StockTask(HedgeTask):
         template = load_yaml_config(str(own_folder(TEMPLATE_FILE)))
         del template["class"]
         sampling = {**template["generation_kwargs"], **_limits(stock.generation_kwargs, name)}
-        metrics = template["metric_list"]
         if self._kind == "text":
             sampling["perturbation"] = TEXT_NOISE
         if self._kind == "other":
-            logger.warning("{}: there is no noise for video and sound: n_noisy is 0, and VASE is left out", name)
+            logger.warning("{}: there is no noise for video and sound: n_noisy is 0, and VASE has no number", name)
             sampling["n_noisy"] = 0
-            metrics = [entry for entry in metrics if entry["metric"] != "vase_auroc"]
         return {
             **template,
             "task": name,
-            "dataset_path": self._source[0],
-            "dataset_name": self._source[1],
+            "dataset_path": stock.dataset_path,
+            "dataset_name": stock.dataset_name,
             "test_split": self._split,
             "num_fewshot": stock.num_fewshot,
             "generation_kwargs": sampling,
-            "metric_list": metrics,
             "filter_list": chosen_filters(template["filter_list"]),
             "reasoning_tags": stock.reasoning_tags,
             "cluster_key": stock.cluster_key,
@@ -144,7 +138,8 @@ class StockTask(HedgeTask):
     def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
         """Take the data of the stock task."""
         self.dataset, self.dataset_no_image = self._stock.dataset, self._stock.dataset_no_image
-        source = Data(*self._source, self._split, splits.loaded_revision(self._documents))
+        stock = self._stock.config
+        source = Data(stock.dataset_path, stock.dataset_name, self._split, splits.loaded_revision(self._documents))
         texts = self._stock.dataset_no_image[self._split]
         # Image keys are added for the documents asked for; pictures are read as the stock task reads them.
         self._data = Documents(self._documents, texts, source)
