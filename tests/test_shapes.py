@@ -406,7 +406,8 @@ def test_documents_with_lists_of_pictures(pictures: Path) -> None:
     settings = DocumentSettings(prompt="plain/question", images=("images",))
     options = {"data_files": {"test": str(file)}}
     found = documents.load_documents("mine", Data("parquet", None, "test"), settings, options=options)
-    assert [[picture.width - 8 for picture in found.images(row)] for row in range(3)] == [[0], [1, 0], [0]]
+    shown = [settings.load_images(found.rows[row]) for row in range(3)]
+    assert [[picture.width - 8 for picture in row] for row in shown] == [[0], [1, 0], [0]]
     assert found.grouping.groups[0] == found.grouping.groups[2] != found.grouping.groups[1]
     assert found.image_faults == {3: "an unreadable image"}
 

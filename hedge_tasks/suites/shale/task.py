@@ -71,7 +71,7 @@ class ShaleTask(HedgeTask):
     """Fields that all have in common."""
 
     kept = ("task", "scenario", "aspect", "pair")
-    """What `hedge paper shale` lays its tables out by."""
+    """`hedge paper shale` lays its tables out by them."""
 
 
 class ShaleDiscriminativeTask(ShaleTask):
