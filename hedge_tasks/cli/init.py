@@ -105,7 +105,7 @@ def init(
         findings = write_data(table, roles, files, building / DATA)
         left_out = _left_out(findings, table, drop=drop)
         facts += _counts(roles, findings)
-        own = OwnTask(task, roles, prompt, (f"made of {table.name}", *facts))
+        own = OwnTask(task, roles, prompt, (table.name, *facts))
         write_yaml(building, own)
         previews = previewed(building, own)
         shutil.move(building, folder)
