@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter, chosen_detectors, chosen_filters
-from hedge_tasks.lmms.requests import check_models
-from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.lmms.filters import HedgeFilter, check_models, chosen_detectors, chosen_filters
 
 PIPELINES: list[dict[str, Any]] = [{"name": name} for name in ("nli", "embed", "embed_qa")]
 
@@ -27,10 +24,9 @@ def test_all_filters_run_unless_some_are_asked_for(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_missing_model_names_the_filters_that_can_run(tmp_path: Any) -> None:
-    missing = SimpleNamespace(name="nli", filters=[ClusterFilter("nli", model=str(tmp_path / "none"), device="cpu")])
-    there = SimpleNamespace(name="exact", filters=[ClusterFilter("exact")])
+    missing = HedgeFilter("nli", model=str(tmp_path / "none"), device="cpu")
     with pytest.raises(Exception, match="HEDGE_FILTERS=exact"):
-        check_models([missing, there])
+        check_models({"nli": missing, "exact": HedgeFilter("exact")})
 
 
 def test_all_detectors_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,13 +34,3 @@ def test_all_detectors_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert {*chosen_detectors()} == {*(n for n in names() if not get(n).experimental), "p_true"}
     monkeypatch.setenv("HEDGE_DETECTORS", " ,")
     assert chosen_detectors() == []
-
-
-def test_a_score_step_has_the_clustering_that_comes_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HEDGE_DETECTORS", raising=False)
-    clusters = [ClusterFilter(backend) for backend in ("exact", "embed")]
-    scores = [ScoreFilter() for _ in range(3)]
-    steps = [scores[0], clusters[0], scores[1], clusters[1], scores[2]]
-    task: Any = SimpleNamespace(_measures={}, _filters=[SimpleNamespace(name="two", filters=steps)])
-    HedgeTask._configure_filters(task)
-    assert [step._backend for step in scores] == [None, clusters[0].scorer.backend, clusters[1].scorer.backend]

@@ -141,8 +141,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
             "dataset_kwargs: {data_files: {test: reports.jsonl}}\ntest_split: test\n"
             f"hedge: {{prompt: plain/question, images: [], id: id, claims: {{unit: sentence, support: {support}}}}}\n"
             f"generation_kwargs: {{n: {N}, n_noisy: 0, probe: false, until: []}}\n"
-            "filter_list:\n- name: exact\n  filter:\n  - {function: hedge_cluster, backend: exact}\n"
-            "  - {function: hedge_score}\n"
+            "filter_list:\n- name: exact\n  filter:\n  - {function: hedge_score, backend: exact}\n"
             "metric_list: [" + ", ".join(f"{{metric: {name}}}" for name in listed) + "]\n",
             "utf-8",
         )

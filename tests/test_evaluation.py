@@ -143,7 +143,7 @@ def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -
         (
             {
                 "filter_list": [
-                    {"name": "x", "filter": [{"function": "hedge_cluster", "backend": "embed", "treshold": 1}]}
+                    {"name": "x", "filter": [{"function": "hedge_score", "backend": "embed", "treshold": 1}]}
                 ]
             },
             ConfigError,

@@ -59,7 +59,6 @@ def test_installing_twice_changes_nothing(tasks: Any) -> None:
             tasks.TaskManager.initialize_tasks,
             lmms.generate_samples,
             evaluator_utils.stderr_for_metric,
-            FILTER_REGISTRY["hedge_cluster"],
             FILTER_REGISTRY["hedge_score"],
         )
 
@@ -68,7 +67,7 @@ def test_installing_twice_changes_nothing(tasks: Any) -> None:
     assert state() == before
 
 
-def test_the_table_has_the_main_rows_and_no_two_alike(tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_has_the_main_rows_and_no_two_alike(tasks: Any) -> None:
     from lmms_eval.__main__ import make_table  # what the command line prints with
 
     filters = {"nli": {}, "embed": {}, "nli_qa": {"with_question": True}}
@@ -99,8 +98,6 @@ def test_the_table_has_the_main_rows_and_no_two_alike(tasks: Any, monkeypatch: p
     ]
     assert [row[4] for row in short if row[1] == "b"] == ["acc"]
     assert cells["alias"] == "a"  # what is written stays as it is
-    monkeypatch.setenv("HEDGE_ROWS", "all")
-    assert len(rows()) == len([*rates, *areas, *free]) + 2
 
 
 def test_an_unknown_release_warns_and_goes_on(tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:

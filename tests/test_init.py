@@ -186,7 +186,7 @@ def test_pictures_and_groups_are_counted(here: Path) -> None:
 @pytest.mark.framework
 @pytest.mark.usefixtures("_stock_tasks")
 def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Non-ASCII everywhere, a row left out, ids and kinds; the YAML and README that were written are used."""
+    """Non-ASCII everywhere, a row left out, ids and kinds; the YAML that was written is used."""
     (here / "Bücher").mkdir()
     columns = rows(image=names(), qid=[f"ü{i}" for i in range(6)], category=["a", "b"] * 3, rest=["z"] * 6)
     columns["image"][5] = "bilder/none.png"
@@ -200,17 +200,15 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     assert "not used, and not seen by the model: column 'rest'" in said.err
     assert facts["first"][0] == {"text": "Is it größer als 0?", "pictures": "32 x 24", "reference": "no"}
     folder = here / "Bücher" / "neu"
-    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "data", "my-task.yaml"]
-    config = yaml.safe_load((folder / "my-task.yaml").read_text("utf-8"))
-    assert str(here) not in (folder / "my-task.yaml").read_text("utf-8")
+    assert sorted(path.name for path in folder.iterdir()) == ["data", "my-task.yaml"]
+    written = (folder / "my-task.yaml").read_text("utf-8")
+    config = yaml.safe_load(written)
+    assert str(here) not in written
     assert config["include"] == "hedge_tasks"
     assert config["hedge"]["images"] == ["image"]
     assert {"metric": "se_auroc_within"} in config["metric_list"]
-    readme = (folder / "README.md").read_text("utf-8")
-    assert readme.startswith("# my-task\n")
-    assert "- pictures: column 'image'" in readme
-    assert "- different pictures: 3" in readme
-    assert "--tasks my-task --include_path neu " in readme
+    assert "\n# pictures: column 'image'\n" in written
+    assert "\n# different pictures: 3\n" in written
     folder = folder.rename(here / "moved")  # it loads on any machine, from any folder
     from lmms_eval.tasks import TaskManager, get_task_dict
 

@@ -94,8 +94,7 @@ def test_its_evaluation_runs_with_its_judge_clustering_perturbation_and_model(ou
 
 
 def test_the_task_is_listed(outside: Outside) -> None:
-    tasks = {task["task"]: task["title"] for task in json.loads(outside.hedge("list", "--json"))}
-    assert tasks["colours"] == "Colours"
+    assert "colours" in [task["task"] for task in json.loads(outside.hedge("list", "--json"))]
 
 
 def test_its_run_is_scored_again(outside: Outside) -> None:

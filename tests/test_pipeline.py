@@ -16,7 +16,7 @@ from hedge_tasks.detectors.pipeline import prices_of, score_answers, summarise
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.lmms.filters import ClusterFilter
+from hedge_tasks.lmms.filters import HedgeFilter
 from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.sampling import Answer
 
@@ -104,7 +104,7 @@ def test_auroc_is_a_number_or_a_reason(rows: list[tuple[str, int]]) -> None:
 )
 def test_wrong_cluster_options(options: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        ClusterFilter(**options)
+        HedgeFilter(**options)
 
 
 def records(metric: str, *labels: int | None) -> list[dict]:

@@ -1,4 +1,4 @@
-"""Replies that the model reads itself: what is asked, what decides, and what is listed."""
+"""Replies that the model reads itself: what is asked, and what decides."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ def test_rules_are_the_second_opinion() -> None:
     cases = [Case(s.id, QUESTION, "(A) red", s.baseline.text) for s in sets]
     judged = [(verdict, {"kept": verdict.reason}) for verdict in judge.judge(cases)]
     found, counts = self_read(judge, cases, sets, judged)
-    assert counts == {
-        **{"asked": 7, "agree": 2, "decided": 1, "unsure": 2, "declined": 1, "differ": 1},
-        "unread": ["1"],
-    }
+    assert counts == {"agree": 2, "decided": 1, "unsure": 2, "declined": 1, "differ": 1}
     verdicts = [verdict for verdict, _ in found]
     assert [verdict.label for verdict in verdicts] == [0, None, 0, None, 1, 1, None, None, 0]
     assert verdicts[1].category == judge.unread

@@ -31,8 +31,7 @@ REFUSED = {
     "hedge:mmmu_test": "judge=submission.*judge=none",
     "hedge:docvqa_val": r"anls: 0.*1.*judge=anls, with :threshold=0\.5",
     "hedge:seedbench_ppl": "multiple_choice",
-    "hedge:asks_a_model": "connects to 127.0.0.1.*judge=METRIC.*right",
-    "hedge:asks_nobody": "does not call the reference itself right",
+    "hedge:asks_a_model": "connects to 127.0.0.1.*HEDGE_JUDGE.*judge=none",
     "hedge:hedge_demo": "has a class of its own",
 }
 LIMIT, OFFSET, N = 8, 2, 3
@@ -56,24 +55,15 @@ metadata: {{version: 1.0}}
 
 _ASKS = """
 import socket
-from loguru import logger
-
-left = {calls}
 
 def ask_gpt(answer, target):
-    global left
     try:
         socket.create_connection(("127.0.0.1", 9), timeout=0.1)
     except Exception:
-        pass  # nobody is there, which is not what counts
-    left -= 1
-    if left < 0:
-        {failing}
-        return ""
-    return "yes" if answer == target else "no"
+        return "yes"  # nobody is there, and it says so of everything
 
 def process_results(doc, results):
-    return {{"right": float(ask_gpt(results[0], str(doc["number"])) == "yes")}}
+    return {"right": float(ask_gpt(results[0], str(doc["number"])) == "yes")}
 """
 
 _RAISES = """
@@ -127,15 +117,9 @@ def _no_settings_from_outside() -> None:
 
 @pytest.fixture(scope="module")
 def own_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's own tasks: judged by a model that is there for one question, by none, with faults; and a group."""
+    """A user's own tasks: judged by a model, with faults; and a group."""
     folder = tmp_path_factory.mktemp("own")
-    sources = {
-        "asks_a_model": _ASKS.format(calls=99, failing="pass"),
-        "asks_nobody": _ASKS.format(calls=0, failing="pass"),  # says nothing of it
-        "asks_too_long": _ASKS.format(calls=1, failing="logger.error('server unreachable')"),
-        "raises": _RAISES,
-    }
-    for name, source in sources.items():
+    for name, source in {"asks_a_model": _ASKS, "raises": _RAISES}.items():
         (folder / f"{name}.yaml").write_text(_OWN_TASK.format(name=name))
         (folder / f"{name}_utils.py").write_text(source)
     (folder / "counts.yaml").write_text(_GROUP)
@@ -165,15 +149,14 @@ class Evaluated:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
     """One command: every task as it is and behind `hedge:`, with tasks that are refused in between."""
-    columns = {"pope": ":id=question_id:question_type=category"}
+    columns = {"pope": ":question_type=category"}
     hedged = [
         "hedge:mmmu",
         *(f"hedge:{name}{columns.get(name, '')}" for name in PLAIN),
         *(f"hedge:{n}:{rule}" for n, rule in RULES.items()),
     ]
-    refused = [name for name in REFUSED if name not in ("hedge:mmmu_test", "hedge:asks_nobody")]
-    more = ["hedge:asks_nobody:judge=right", "hedge:asks_too_long:judge=right", "hedge:raises"]
-    tasks = [*refused, *BESIDE, *hedged, *more]
+    refused = [name for name in REFUSED if name != "hedge:mmmu_test"]
+    tasks = [*refused, *BESIDE, *hedged, "hedge:raises"]
     return Evaluated(
         tmp_path_factory.mktemp("both"),
         *("--model", "scripted", "--tasks", ",".join(tasks), "--include_path", str(own_tasks)),
@@ -250,14 +233,13 @@ OFFSET_ID = str(OFFSET)
 def test_refused_tasks_take_no_other_down(both: Evaluated) -> None:
     for name in REFUSED:
         assert not any(key.startswith(name) and key != "hedge:mmmu" for key in both.run.results["results"]), name
-    assert set(both.files) == {*(f"hedge:{n}" for n in BESIDE), "hedge:asks_too_long", "hedge:raises"}
+    assert set(both.files) == {*(f"hedge:{n}" for n in BESIDE), "hedge:raises"}
 
 
 def test_why_a_task_is_refused(own_tasks: Path) -> None:
     for name, reason in REFUSED.items():
-        rule = ":judge=right" if name == "hedge:asks_nobody" else ""
         with pytest.raises(Exception, match=reason):
-            load(name + rule, own_tasks)
+            load(name, own_tasks)
     with pytest.raises(Exception, match=r"exact_match: 0.*judge=exact_match"):  # its references are solutions
         load("hedge:gsm8k_cot_zeroshot", own_tasks)
     with pytest.raises(Exception, match="did you mean 'pope'"):
@@ -266,8 +248,6 @@ def test_why_a_task_is_refused(own_tasks: Path) -> None:
         load("hedge:docvqa_val:judge=anl:threshold=1", own_tasks)
     with pytest.raises(Exception, match="did you mean 'category'"):
         load("hedge:mme:group=categori", own_tasks)
-    with pytest.raises(Exception, match="documents share values of 'question_id'"):
-        load("hedge:mme:id=question_id", own_tasks)
     with pytest.raises(Exception, match="hedge:mmmu_test: no metric"):
         manager(own_tasks).load_task_or_group(["hedge:mmmu_test", "hedge:seedbench_ppl"])
     with pytest.raises(Exception, match="asked for 2 times"):
@@ -287,16 +267,9 @@ def test_a_verdict_that_is_missing_is_no_label(both: Evaluated) -> None:
     assert both.values("hedge:raises")["unlabelled_rate,nli"] == pytest.approx(unlabelled)
 
 
-def test_a_judging_model_that_went_away_labels_nothing(both: Evaluated) -> None:
-    file = both.files["hedge:asks_too_long"]
-    assert {answers.label for answers in file.answer_sets} == {None}
-    assert all("could not be reached" in verdict["reason"] for verdict in file.verdicts.values())
-    assert str(both.values("hedge:asks_too_long")["hallucination_rate,nli"]).startswith("undefined")
-
-
 def test_what_cannot_be_perturbed_is_not(both: Evaluated) -> None:
     sound = both.values("hedge:vocalsound_test")
-    assert "vase_auroc,nli" not in sound
+    assert str(sound["vase_auroc,nli"]).startswith("undefined")
     assert "se_auroc,nli" in sound
     assert {len(answers.noisy) for answers in both.files["hedge:vocalsound_test"].answer_sets} == {0}
     assert {a.shown for a in both.asked if a.task == "hedge:vocalsound_test"} == {("dict",)}
@@ -316,7 +289,6 @@ def test_documents_keep_their_ids_types_and_groups(both: Evaluated) -> None:
 
     rows = [str(row) for row in range(OFFSET, OFFSET + LIMIT)]
     assert of("mme", "id") == rows
-    assert of("pope", "id")[:2] == ["2", "3"]  # its column question_id
     assert of("pope", "question_type")[:2] == ["random", "popular"]
     assert set(of("countbench", "question_type")) == {None}
     assert len(set(of("pope", "group"))) > 1

@@ -100,8 +100,10 @@ def test_a_picture_is_the_same_however_it_is_stored(tmp_path: Path) -> None:
         folder = tmp_path / kind
         folder.mkdir()
         found = documents(folder, kind)
+        settings = DocumentSettings(prompt="plain/question", images=("picture",))
         assert found.image_faults == {}, kind
-        assert [found.images(row)[0].convert("RGB").getpixel((0, 0)) for row in range(3)] == list(COLOURS), kind
+        shown = [settings.load_images(found.rows[row])[0] for row in range(3)]
+        assert [picture.convert("RGB").getpixel((0, 0)) for picture in shown] == list(COLOURS), kind
         assert found.image_keys[0] == found.image_keys[2] != found.image_keys[1], kind
         assert list(found.grouping.groups) == list(found.image_keys.values())
         assert found.source == Data(found.source.path, None, "test", None)
@@ -206,7 +208,7 @@ def test_an_evaluation_of_one_s_own_folder_from_any_other(
         "filter_list": [
             {
                 "name": "exact",
-                "filter": [{"function": "hedge_cluster", "backend": "exact"}, {"function": "hedge_score"}],
+                "filter": [{"function": "hedge_score", "backend": "exact"}],
             }
         ],
         "hedge": {"prompt": "plain/question", "images": ["picture"]},

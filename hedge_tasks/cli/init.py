@@ -77,7 +77,7 @@ def init(
     from hedge_tasks.data.picture_files import PictureFiles
     from hedge_tasks.data.roles import ColumnSettings, find_roles
     from hedge_tasks.data.tables import read_table
-    from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, previewed, prompt_of, write_files
+    from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, previewed, prompt_of, write_yaml
     from hedge_tasks.lmms.own_task.names import check_free
     from hedge_tasks.numbers import Table
     from hedge_tasks.sampling.prompts import load_prompt
@@ -105,12 +105,12 @@ def init(
         findings = write_data(table, roles, files, building / DATA)
         left_out = _left_out(findings, table, drop=drop)
         facts += [*([f"different pictures: {findings.pictures}"] if roles.images else []), f"groups: {findings.groups}"]
-        own = OwnTask(task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
-        write_files(building, own)
+        own = OwnTask(task, roles, prompt, (table.name, *facts))
+        write_yaml(building, own)
         previews = previewed(building, own)
         shutil.move(building, folder)
     return {
-        **{"task": task, "documents": own.n_documents, "roles": Details(roles), "facts": Details(facts)},
+        **{"task": task, "documents": table.n_rows - len(left_out), "roles": Details(roles), "facts": Details(facts)},
         "folder": folder,
         "left_out": [row + 1 for row in left_out],
         "first": Table.of(("text", "pictures", "reference"), previews, title="what a model is shown"),

@@ -19,7 +19,8 @@ from hedge_tasks.runs.trust import read_task
 
 CATALOGUE = "catalogue.json"
 PACKAGE = "package"
-"""Source of data that need no network."""
+HUB = "hub"
+"""Sources of data: those that need no network, and those that are downloaded."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,6 @@ class ListedTask:
 
     Attributes:
         task: its name.
-        title: of the evaluation, the first line of the folder's README.
         about: what sets it apart from the evaluation's other tasks.
         variant: whether it is a variant of another task.
         group: whether it is a group of tasks.
@@ -40,7 +40,6 @@ class ListedTask:
     """
 
     task: str
-    title: str
     about: str
     variant: bool
     group: bool
@@ -60,15 +59,14 @@ def task_folder() -> Path:
 def list_tasks() -> tuple[ListedTask, ...]:
     """Return every task and group, those of an evaluation together, its main ones first."""
     tasks = list(map(_listed, _files()))
-    places = {task.yaml: i for i, task in enumerate(tasks)}
-    first = {folder: places[task.yaml] for task in reversed(tasks) for folder in [Path(task.yaml).parent]}
-    return tuple(sorted(tasks, key=lambda task: (first[Path(task.yaml).parent], task.variant, not task.group)))
+    folders = list(dict.fromkeys(Path(task.yaml).parent for task in tasks))
+    return tuple(sorted(tasks, key=lambda task: (folders.index(Path(task.yaml).parent), task.variant, not task.group)))
 
 
-@cache
-def titles() -> dict[str, str]:
-    """Title of every task and group by its name."""
-    return {task.task: f"group: {task.title}" if task.group else task.title for task in list_tasks()}
+def how_built(task: str) -> str:
+    """Return how a user gets the data of a task that the hub does not have, as a sentence; empty where it has."""
+    data = next((listed.data for listed in list_tasks() if listed.task == task), None)
+    return "" if data in (None, PACKAGE, HUB) else f" It is not on the hub: `{data}` builds it (see the task's README)."
 
 
 @cache
@@ -80,17 +78,12 @@ def _files() -> dict[str, tuple[Path, dict[str, Any]]]:
 
 
 def _listed(name: str) -> ListedTask:
-    (path, config), tasks = _files()[name], _members(name)
-    entry = _entry(path.parent, name)
-    members = [_files().get(task, (Path(), {})) for task in tasks]
-    counts: list[Any] = [
-        _entry(file.parent, task).get("documents") for task, (file, _) in zip(tasks, members, strict=True)
-    ]
-    shown = members[0][1]
+    (path, config), members = _files()[name], _members(name)
+    entry, (_, shown) = _entry(name), _files().get(members[0], (Path(), {}))
+    counts: list[Any] = [_entry(member).get("documents") for member in members]
     prompt = (config.get("hedge_overrides") or {}).get("prompt")
     return ListedTask(
         name,
-        _title(path.parent),
         entry.get("about") or (f"prompt {prompt}" if prompt else ""),
         entry["variant"],
         "group" in config,
@@ -110,9 +103,10 @@ def _members(name: str) -> list[str]:
     return [task for member in config["task"] for task in _members(str(member))]
 
 
-def _entry(folder: Path, name: str) -> dict[str, Any]:
-    """Return what the catalogue of a folder says of a task, and whether it is a variant."""
-    catalogue = _catalogue(folder)
+def _entry(name: str) -> dict[str, Any]:
+    """Return what the catalogue of its folder says of a task, and whether it is a variant."""
+    path, _ = _files().get(name, (Path(), {}))
+    catalogue = _catalogue(path.parent)
     variants = catalogue.get("variants", {})
     shared = {key: catalogue.get(key) for key in ("licence", "data")}
     return {**shared, **{**catalogue.get("tasks", {}), **variants}.get(name, {}), "variant": name in variants}
@@ -123,8 +117,3 @@ def _catalogue(folder: Path) -> dict[str, Any]:
     path = folder / CATALOGUE
     catalogue: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     return catalogue
-
-
-def _title(folder: Path) -> str:
-    readme = folder / "README.md"
-    return readme.read_text("utf-8").lstrip().splitlines()[0].lstrip("# ") if readme.is_file() else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data import splits
@@ -12,8 +11,8 @@ from hedge_tasks.data.groups import Grouping, find_groups, rotated_items
 from hedge_tasks.data.manifests import Data, text_digest
 from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DataError
+from hedge_tasks.lmms.catalogue import how_built
 from hedge_tasks.lmms.settings import DocumentSettings
-from hedge_tasks.perturb import Wording
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -26,7 +25,6 @@ class Documents:
     """The rows of a split, and what is known of each.
 
     Attributes:
-        settings: which column is what.
         rows, texts: all columns, and those without images.
         source: where they come from; a local copy has no revision, whatever the YAML asks the hub for.
         keys: by row, what seeds and stored answers hang on.
@@ -35,7 +33,6 @@ class Documents:
         image_faults: of the rows whose images cannot be shown, why.
     """
 
-    settings: DocumentSettings
     rows: Dataset
     texts: Dataset
     source: Data
@@ -43,37 +40,6 @@ class Documents:
     grouping: Grouping = field(default_factory=lambda: Grouping(()))
     image_keys: dict[int, str] = field(default_factory=dict)
     image_faults: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def revision(self) -> str | None:
-        """Revision that was loaded, else the one asked for."""
-        return self.source.revision or self.settings.revision
-
-    def wording(self, doc: Mapping[str, Any]) -> Wording:
-        columns = (self.settings.question, self.settings.context, self.settings.distractor)
-        return Wording(*(str(doc[column] or "") if column else "" for column in columns))
-
-    def reference(self, doc: Mapping[str, Any]) -> str:
-        return str(doc[self.settings.answer]) if self.settings.answer else ""
-
-    def id(self, doc_id: int, doc: Mapping[str, Any]) -> str:
-        return str(doc[self.settings.id]) if self.settings.id else str(doc_id)
-
-    def question_type(self, doc: Mapping[str, Any]) -> str | None:
-        return str(doc[self.settings.question_type]) if self.settings.question_type else None
-
-    def description(self, doc: Mapping[str, Any]) -> str | None:
-        column = self.settings.description
-        return (str(doc[column] or "") or None) if column else None
-
-    def images(self, doc_id: int) -> list[Any]:
-        return self.settings.load_images(self.rows[doc_id])
-
-    def loader(self, doc_id: int) -> Callable[[Mapping[str, Any]], list[Any]]:
-        """Return what loads the pictures of a document, or says why there are none."""
-        if doc_id not in self.image_faults:
-            return self.settings.load_images
-        return partial(_no_picture, f"the document has {self.image_faults[doc_id]}")
 
 
 def load_documents(
@@ -83,7 +49,6 @@ def load_documents(
     *,
     process: Callable[..., Dataset] | None = None,
     options: Mapping[str, Any] | None = None,
-    not_on_hub: Mapping[str, str] | None = None,
 ) -> Documents:
     """Load a split and look into its images.
 
@@ -94,14 +59,18 @@ def load_documents(
         process: `process_docs` of the YAML.
         options: `dataset_kwargs` of the YAML: `data_files` where the data set is in files, and keyword arguments of
             `process`.
-        not_on_hub: data set that lmms-eval cannot load from the hub -> how a user gets it, for the error.
 
     Raises:
         DataError: the data cannot be had, lacks a column, or is empty.
     """
     options = dict(options or {})
     files = options.pop(DATA_FILES, None)
-    dataset = _load_split(source, settings.revision, files, not_on_hub or {})
+    try:
+        dataset = splits.load_split(
+            source.path, source.name, str(source.split), revision=settings.revision, files=files
+        )
+    except DataError as error:
+        raise DataError(f"{error}{how_built(task)}") from error
     source = replace(source, revision=splits.loaded_revision(dataset))
     if process is not None:
         dataset = process(dataset, **options)
@@ -115,7 +84,6 @@ def load_documents(
     dataset = splits.fetch_images(dataset, settings.images, source.path, source.revision or settings.revision, files)
     image_keys = splits.image_keys(dataset, settings.images)
     return Documents(
-        settings,
         dataset,
         dataset.remove_columns(list(settings.images)),
         source,
@@ -132,27 +100,11 @@ def _check_texts(dataset: Dataset, settings: DocumentSettings, what: str) -> Non
     Raises:
         DataError: names the column and the first rows.
     """
-    needed = [column for column in (settings.question, settings.answer) if column]
     for column in settings.text_columns():
-        values = dataset[column][:]
-        for fault, rows in (
-            ("null", [i for i, value in enumerate(values) if value is None and column in needed]),
-            ("no text", [i for i, value in enumerate(values) if isinstance(value, (list, dict))]),
-        ):
-            if rows:
-                first = ", ".join(map(str, rows[:_SHOWN])) + (", ..." if len(rows) > _SHOWN else "")
-                raise DataError(f"{what}: the column {column!r} is {fault} in {len(rows)} rows ({first})")
-
-
-def _load_split(
-    source: Data, revision: str | None, files: splits.DataFiles | None, not_on_hub: Mapping[str, str]
-) -> Dataset:
-    try:
-        return splits.load_split(source.path, source.name, str(source.split), revision=revision, files=files)
-    except DataError as error:
-        if source.path not in not_on_hub:
-            raise
-        raise DataError(f"{error} {not_on_hub[source.path]}") from error
+        faulty = (list, dict, type(None)) if column in (settings.question, settings.answer) else (list, dict)
+        if rows := [i for i, value in enumerate(dataset[column][:]) if isinstance(value, faulty)]:
+            first = ", ".join(map(str, rows[:_SHOWN])) + (", ..." if len(rows) > _SHOWN else "")
+            raise DataError(f"{what}: the column {column!r} is null or no text in {len(rows)} rows ({first})")
 
 
 def _grouping(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence[str]) -> Grouping:
@@ -168,7 +120,3 @@ def _grouping(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence
     ids = [str(id) for id in dataset[settings.id]] if settings.id else []
     rotated = [rotated_items(ids, [str(question) for question in dataset[settings.question]])] if ids else []
     return find_groups(declared, contents, *rotated)
-
-
-def _no_picture(reason: str, document: Mapping[str, Any]) -> list[Any]:
-    raise ValueError(reason)

@@ -30,11 +30,11 @@ class Findings:
         """
         from hedge_tasks.measures.headline import headline  # the plug-in loads this module for every evaluation
 
+        self._headlines.pop(run.task, None)
         try:
             finding = self._headlines[run.task] = headline(run)
             self._lines += [run.task, *finding.lines(), ""]
         except Exception as error:  # the table and the run file are there without it
-            self._headlines.pop(run.task, None)
             self._lines += [f"{run.task}: no finding ({error})", ""]
         self._next[next_step] = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging import (
@@ -25,9 +25,12 @@ class TaskHooks:
 
     Attributes:
         judge: says which baseline answers are hallucinated.
+        kept: columns of texts that the run file keeps of every document, for tables of finished runs, beside those that
+            the suite's own numbers need.
     """
 
     judge: Judge
+    kept: ClassVar[tuple[str, ...]] = ()
 
     def judge_of(self, settings: DocumentSettings, task: str) -> Judge:
         """The judge of the task; called first of all, before data is loaded. Default: as YAML and environment say.
@@ -83,13 +86,6 @@ class TaskHooks:
 
     def circumstances(self) -> Mapping[str, Any]:
         """Return what else the metrics rest on, such as models that they load, for the record. Default: nothing."""
-        return {}
-
-    def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what the run file keeps of a document, for tables of finished runs; ready for JSON. Default: nothing.
-
-        It stands among the document's `columns`, beside those that the suite's own numbers need, whoever judges.
-        """
         return {}
 
     @property

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.clustering.chosen import VARIABLES
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError, check_names
 from hedge_tasks.judging.config import ENVIRONMENT
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS_VARIABLE
@@ -39,9 +39,7 @@ def load_task(task: str) -> HedgeTask:
         ConfigError: there is no such task of ours; names the nearest one.
         DataError: its data cannot be had.
     """
-    names = [listed.task for listed in list_tasks() if not listed.group]
-    if task not in names:
-        raise unknown("task", task, names)
+    check_names("task", [task], [listed.task for listed in list_tasks() if not listed.group])
     from lmms_eval.tasks import TaskManager, get_task_dict
 
     from hedge_tasks.lmms.plugin import entry_point

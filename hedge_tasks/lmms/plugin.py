@@ -1,7 +1,7 @@
 """The plug-in that lmms-eval loads: the entry point of group `lmms_eval.models`.
 
 It names our model adapters and, as it runs, adds to lmms-eval what a task of this package needs: the task folder, the
-request type `generate_samples`, two filters, standard errors that an aggregation brings itself, and `hedge:TASK`. Every
+request type `generate_samples`, a filter, standard errors that an aggregation brings itself, and `hedge:TASK`. Every
 evaluation loads it, also those that use nothing of ours, so it imports no model library and never raises.
 """
 
@@ -60,15 +60,14 @@ def _wrap(owner: Any, name: str, addition: Callable[..., Any]) -> None:
         addition: called with the original function in front of its arguments.
     """
     original = getattr(owner, name)
-    additions = getattr(original, "hedge_tasks", ())
-    if addition.__qualname__ in additions:
+    if hasattr(original, "hedge_tasks"):
         return
 
     @functools.wraps(original)
     def wrapped(*args: Any, **options: Any) -> Any:
         return addition(original, *args, **options)
 
-    wrapped.hedge_tasks = (*additions, addition.__qualname__)  # type: ignore[attr-defined]
+    wrapped.hedge_tasks = True  # type: ignore[attr-defined]
     setattr(owner, name, wrapped)
 
 
@@ -135,18 +134,17 @@ def add_request_type() -> None:
         lmms.generate_samples = generate_samples
 
 
-def add_filters() -> None:
-    """The filters of our YAMLs under their names, imported on first use: clustering libraries are heavy."""
+def add_filter() -> None:
+    """The filter of our YAMLs under its name, imported on first use: clustering libraries are heavy."""
     from lmms_eval.filters import FILTER_REGISTRY
 
-    for name in ("hedge_cluster", "hedge_score"):
-        FILTER_REGISTRY.setdefault(name, functools.partial(_build_filter, name))
+    FILTER_REGISTRY.setdefault("hedge_score", _hedge_score)
 
 
-def _build_filter(name: str, **options: Any) -> Any:
-    from hedge_tasks.lmms.filters import FILTERS
+def _hedge_score(**options: Any) -> Any:
+    from hedge_tasks.lmms.filters import HedgeFilter
 
-    return FILTERS[name](**options)
+    return HedgeFilter(**options)
 
 
 def add_standard_errors() -> None:
@@ -165,25 +163,14 @@ def add_stock_tasks() -> None:
     """`hedge:TASK` wherever lmms-eval takes a task's name, and YAMLs with `hedge_ize`; its index stays as it is."""
     from lmms_eval.tasks import TaskManager
 
-    def match_tasks(original: Any, self: Any, task_list: Any) -> Any:
-        from hedge_tasks.lmms.stock import loading  # on first use: the room behind it is heavy
+    for name in ("match_tasks", "load_task_or_group", "_load_individual_task_or_group"):
+        _wrap(TaskManager, name, functools.partial(_load_stock, name.removeprefix("_")))
 
-        return loading.match(self, task_list, original)
 
-    def load_task_or_group(original: Any, self: Any, task_list: Any = None, *args: Any, **options: Any) -> Any:
-        from hedge_tasks.lmms.stock import loading
+def _load_stock(function: str, *args: Any, **options: Any) -> Any:
+    from hedge_tasks.lmms.stock import loading
 
-        return loading.load_all(self, task_list, lambda: original(self, task_list, *args, **options))
-
-    def load_individual(original: Any, self: Any, name_or_config: Any = None, **options: Any) -> Any:
-        from hedge_tasks.lmms.stock import loading
-
-        ours = loading.load_one(self, name_or_config, **options)
-        return original(self, name_or_config, **options) if ours is None else ours
-
-    _wrap(TaskManager, "match_tasks", match_tasks)
-    _wrap(TaskManager, "load_task_or_group", load_task_or_group)
-    _wrap(TaskManager, "_load_individual_task_or_group", load_individual)
+    return getattr(loading, function)(*args, **options)
 
 
 _ADDITIONS = (
@@ -192,7 +179,7 @@ _ADDITIONS = (
     add_short_table,
     add_findings_to_results,
     add_request_type,
-    add_filters,
+    add_filter,
     add_standard_errors,
     add_stock_tasks,
 )

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from lmms_eval.api.reasoning import parse_reasoning_tags_config, strip_reasoning_tags
+from lmms_eval.api.reasoning import strip_reasoning_tags
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.replies import spoken_text
 
 Tags = Sequence[Sequence[str]]
 """Pairs of an opening and a closing tag, such as <think> and </think>."""
-
-
-def reasoning_tags(args: Any, task_value: object) -> Tags:
-    """Return the pairs that the task's YAML names, or else the command line; none where both say nothing."""
-    return parse_reasoning_tags_config(cli_value=getattr(args, "reasoning_tags", None), task_value=task_value) or ()
 
 
 def without_reasoning(answers: AnswerSet, tags: Tags) -> AnswerSet:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedge_tasks.errors import ConfigError
+from scipy.special import ndtri
+
 from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
 from hedge_tasks.measures.standard_measures import FAILED_RATE, known_measures
 from hedge_tasks.numbers import Number
-from hedge_tasks.statistics.base import quantile_of
 
 NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
 """Why rows are left out of a table."""
@@ -19,9 +18,6 @@ NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
 NOT_AVAILABLE = "N/A"
 """Cell of lmms-eval's table that has no number."""
 
-
-ROWS_VARIABLE = "HEDGE_ROWS"
-"""Environment variable: `all` prints every row of our tasks, not only those of `ROWS` and what leads an evaluation."""
 
 ROWS = ("hallucination_rate", "se_auroc", "radflag_auroc", "vase_auroc", "baseline_nll_auroc", FAILED_RATE.name)
 """Metrics that are printed of every task: the rate, three detectors that sample, and one that is free."""
@@ -36,17 +32,15 @@ def printed(results: Mapping[str, Any], column: str) -> dict[str, Any]:
     Args:
         column: "results" or "groups".
     """
-    if os.environ.get(ROWS_VARIABLE) == "all":
-        return dict(results)
     settings = {task: (config or {}).get("hedge") for task, config in results.get("configs", {}).items()}
-    rows = {task: _printed(task, cells, settings.get(task)) for task, cells in results[column].items()}
+    rows = {task: _printed(cells, settings.get(task)) for task, cells in results[column].items()}
     return {**results, column: rows}
 
 
-def _printed(task: str, cells: Mapping[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
+def _printed(cells: Mapping[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
     if settings is None:
         return dict(cells)
-    filters, known = settings["filters"], measures_for(settings["documents"]["evaluation"], task)
+    filters, known = settings["filters"], measures_for(settings["documents"]["evaluation"])
     first = next(iter(filters), None)
 
     def is_printed(cell: str) -> bool:
@@ -87,7 +81,7 @@ class Aggregation:
         number = self._estimate(records)
         if number.stderr == 0 and number.interval is not None:
             low, high = number.interval
-            return (high - low) / (2 * quantile_of(0.95))
+            return (high - low) / (2 * float(ndtri(0.975)))
         return NOT_AVAILABLE if number.stderr is None else number.stderr
 
     def _estimate(self, records: Sequence[Record]) -> Number:
@@ -97,14 +91,10 @@ class Aggregation:
         return self._estimated[1]
 
 
-def measures_for(evaluation: str | None, task: str) -> dict[str, Measure]:
+def measures_for(evaluation: str | None) -> dict[str, Measure]:
     """Return the measures that a task's YAML may list: those of every task, and of its evaluation.
 
     Raises:
-        ConfigError: there is no such evaluation; names the task.
+        ConfigError: there is no such evaluation; names the nearest one.
     """
-    try:
-        own = by_name(evaluation_measures(evaluation)) if evaluation is not None else {}
-    except ConfigError as error:
-        raise ConfigError(f"{task}: {error}") from None
-    return {**known_measures(), **own}
+    return {**known_measures(), **(by_name(evaluation_measures(evaluation)) if evaluation is not None else {})}

@@ -3,12 +3,13 @@
 Off unless `--gen_kwargs self_reading=true`. The reply stands as the assistant's turn, the options are asked for, and
 each is scored by a forced pass (`hedge_tasks.sampling.forced`), so that no judge is asked and nothing is parsed. The
 rules are the second opinion: where both read the same, the rules' verdict stays; where the rules read nothing for sure,
-the model's own reading counts if it is sure of it (`SURE`); where the two differ, the reply is unread, and listed.
+the model's own reading counts if it is sure of it (`SURE`); where the two differ, the reply is unread.
 Replies that hold no answer (refusals, cut ones, empty ones) stay what they are.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,9 +27,6 @@ SURE = 0.8
 
 Below it the model leaves its reply open; to put a reading of the rules in doubt, another likeliest option is enough.
 """
-
-_LISTED = 50
-"""Documents that are named where the two readings differ."""
 
 Judged = list[tuple[Verdict, Mapping[str, Any]]]
 """Verdicts, each with what else its record holds."""
@@ -52,7 +50,7 @@ def check_self_reading(task: str, judge: Judge, *, offers: bool) -> None:
 
 def self_read(
     judge: ReplyJudge, cases: Sequence[Case], answer_sets: Sequence[AnswerSet], judged: Judged
-) -> tuple[Judged, dict[str, Any]]:
+) -> tuple[Judged, Counter[str]]:
     """Verdicts with the model's own readings.
 
     Args:
@@ -60,22 +58,18 @@ def self_read(
         judged: what it says of them.
 
     Returns:
-        The verdicts, and counts for the run's record: documents `asked`, those in which both `agree`, those that were
-        `decided` by the model, those of which it was `unsure`, and ids of those that are `unread` because the two
-        differ.
+        The verdicts, and how many documents both `agree` on, the model `decided`, was `unsure` of, hold no answer
+        (`declined`), and are unread because the two `differ`.
     """
     likeliest = [_likeliest(answers) for answers in answer_sets]
     with_reading = [(case, option) for case, option in zip(cases, likeliest, strict=True) if option is not None]
     own = iter(judge.judge([replace(case, answer=option[0], cut=False) for case, option in with_reading]))
     verdicts: Judged = []
-    outcomes = dict.fromkeys(("agree", "decided", "unsure", "declined", "differ"), 0)
-    counts: dict[str, Any] = {"asked": len(with_reading), **outcomes, "unread": []}
+    counts = Counter(dict.fromkeys(("agree", "decided", "unsure", "declined", "differ"), 0))
     for case, option, (verdict, facts) in zip(cases, likeliest, judged, strict=True):
         if option is not None:
             outcome, verdict = _second_opinion(judge, case, verdict, replace(next(own), raw=verdict.raw), *option)
             counts[outcome] += 1
-            if outcome == "differ" and len(counts["unread"]) < _LISTED:
-                counts["unread"].append(case.id)
         verdicts.append((verdict, facts))
     return verdicts, counts
 

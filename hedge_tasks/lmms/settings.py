@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.records import Items, Name, Objects, Settings
-from hedge_tasks.runs.protocols import chosen_protocol, protocol_of
+from hedge_tasks.perturb import Wording
+from hedge_tasks.runs.protocols import chosen_protocol
 
 TEXT_NOISE = "neutral_wording"
 """Perturbation of tasks that show nothing: the same text behind another introduction."""
@@ -35,11 +36,6 @@ def refuse_stock_keys(config: Mapping[str, Any]) -> None:
             "prompt and judge (tasks/README.md). To score a task that is written in lmms-eval's way, leave out `class` "
             "and `hedge` and call it as hedge:TASK"
         )
-
-
-def _known_protocol(name: str | None) -> str | None:
-    protocol_of(name)
-    return name
 
 
 JudgeSettings = Annotated[
@@ -86,7 +82,7 @@ class DocumentSettings(Settings):
     distractor: str | None = None
     description: str | None = None
     evaluation: str | None = None
-    protocol: Annotated[str | None, AfterValidator(_known_protocol)] = None
+    protocol: str | None = None
     claims: Objects[Any] | None = None
 
     @classmethod
@@ -109,15 +105,17 @@ class DocumentSettings(Settings):
         return cls.read({**merged, "protocol": chosen_protocol(merged.get("protocol"))}, f"{task}: hedge")
 
     def columns(self) -> set[str]:
-        return {
-            c
-            for c in (*self.text_columns(), self.id, self.group, self.question_type, self.description, *self.images)
-            if c
-        }
+        """Return every column that is named."""
+        others = (self.id, self.group, self.question_type, self.description, *self.images)
+        return {column for column in (*self.text_columns(), *others) if column}
 
     def text_columns(self) -> list[str]:
         """Return the columns whose text shapes what is asked or how it is judged."""
         return [c for c in (self.question, self.answer, self.context, self.distractor) if c]
+
+    def wording(self, document: Mapping[str, Any]) -> Wording:
+        columns = (self.question, self.context, self.distractor)
+        return Wording(*(str(document[column] or "") if column else "" for column in columns))
 
     def load_images(self, document: Mapping[str, Any]) -> list[Any]:
         return [picture for column in self.images for picture in _pictures(document, column)]

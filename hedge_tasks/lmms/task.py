@@ -1,6 +1,6 @@
 """HedgeTask: a document becomes one request that carries a sampling plan, and its answers become scores.
 
-Its hooks are in `hedge_tasks.lmms.hooks`, what becomes of the answers in `hedge_tasks.lmms.task_results`. This room is
+Its hooks are in `hedge_tasks.lmms.hooks`, what becomes of the answers in `hedge_tasks.lmms.results`. This room is
 the only one that knows lmms-eval's internals. Each assumption about them has a test in
 `tests/test_framework_assumptions.py`.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from lmms_eval.api.instance import Instance
@@ -17,28 +18,18 @@ from loguru import logger
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import parts_of
 from hedge_tasks.data.manifests import Data
+from hedge_tasks.data.splits import describe_faults
 from hedge_tasks.detectors.registry import get
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.judging import (
-    Judge,
-    check_judge,
-)
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.judging import Judge, check_judge
 from hedge_tasks.lmms.documents import load_documents
-from hedge_tasks.lmms.filters import (
-    ClusterFilter,
-    ScoreFilter,
-    chosen_detectors,
-    chosen_filters,
-)
+from hedge_tasks.lmms.filters import check_models, chosen_detectors, chosen_filters, filters_of
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import model_identity, store_folder
-from hedge_tasks.lmms.reasoning import Tags, reasoning_tags
-from hedge_tasks.lmms.requests import check_images, check_models, check_noise
-from hedge_tasks.lmms.results import Results
+from hedge_tasks.lmms.results import TaskResults
 from hedge_tasks.lmms.rows import NO_SAMPLES, measures_for
 from hedge_tasks.lmms.self_reading import check_self_reading
 from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
-from hedge_tasks.lmms.task_results import TaskResults
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.standard_measures import detectors_of, looks_at_samples
 from hedge_tasks.runs.processes import is_first
@@ -56,34 +47,32 @@ class HedgeTask(TaskResults):
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
 
     An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
-    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `kept`, `read_answer`, `circumstances`, `facts`.
+    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `circumstances`, `facts`.
     EXTENDING.md shows each.
     Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
 
     Attributes:
         judge: says which baseline answers are hallucinated.
         plan: what is sampled for every document; known when the requests are built.
-        not_on_hub: data set that lmms-eval cannot load from the hub -> how a user gets it, for the error.
     """
 
     judge: Judge
     plan: SamplingPlan
-    not_on_hub: ClassVar[Mapping[str, str]] = {}
     takes_system_instruction: ClassVar[bool] = False
 
     # --- building -----------------------------------------------------------------------------------------------------
 
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
         settings = DocumentSettings.of_task(config)
+        protocol = protocol_of(settings.protocol)
         refuse_stock_keys(config)
         # Before the data is loaded: a slip of the pen should not cost that.
-        measures = measures_for(settings.evaluation, config["task"])
+        measures = measures_for(settings.evaluation)
         judge = self.judge_of(settings, config["task"])
         self._start(settings, measures=measures, judge=judge, prompt=load_prompt(settings.prompt))
         self._claims = TaskClaims.from_config(settings.claims, config["task"])
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
-        protocol = protocol_of(self._settings.protocol)
         own = framework.get("generation_kwargs") or {}
         # Where a task names none, lmms-eval would end answers at an empty line.
         framework["generation_kwargs"] = {"until": [], **protocol.sampling, **own}
@@ -97,30 +86,16 @@ class HedgeTask(TaskResults):
     ) -> None:
         """Set what a task knows before lmms-eval's part of it is built."""
         self._settings, self._known, self.judge, self._prompt = settings, measures, judge, prompt
-        self._results = Results()
+        self._verdicts, self._outcome = {}, {}
 
     def _configure_filters(self) -> None:
-        """Tell each pipeline which detectors score: those of the table's rows, and those that the environment names."""
+        """Tell each filter which detectors score: those of the table's rows, and those that the environment names."""
         detectors = [*detectors_of(self._measures.values()), *chosen_detectors()]
         of_measures = [need for measure in self._measures.values() for need in measure.passes]
         self._inside = frozenset[str]().union(*(get(name).parts for name in detectors))
         self._forced = passes_needed([*of_measures, *(need for name in detectors for need in get(name).needs)])
-        for ensemble in self._filters:
-            backend = None
-            for step in ensemble.filters:
-                if isinstance(step, ClusterFilter):
-                    backend = step.scorer.backend
-                elif isinstance(step, ScoreFilter):
-                    step.serve(detectors, backend)
-
-    @property
-    def reasoning_tags(self) -> Tags:
-        """Tags around thoughts, which are taken out of every answer before it is judged; mostly none."""
-        return reasoning_tags(self._args, self.config.reasoning_tags)
-
-    @property
-    def _args(self) -> Any:
-        return getattr(self, "args", None)  # set by lmms-eval when the task is built; a notebook has none
+        for step in filters_of(self._filters).values():
+            step.scorer = step.scorer.with_detectors(detectors)
 
     # --- data ---------------------------------------------------------------------------------------------------------
 
@@ -135,16 +110,15 @@ class HedgeTask(TaskResults):
             self._settings,
             process=config.process_docs,
             options=dataset_kwargs,
-            not_on_hub=self.not_on_hub,
         )
         self.dataset = DatasetDict({split: self._data.rows})
         self.dataset_no_image = DatasetDict({split: self._data.texts})
 
     def doc_to_text(self, doc: Mapping[str, Any]) -> str:
-        return self._prompt.text(self._data.wording(doc))
+        return self._prompt.text(self._settings.wording(doc))
 
     def doc_to_target(self, doc: Mapping[str, Any]) -> str:
-        return self._data.reference(doc)
+        return str(doc[self._settings.answer]) if self._settings.answer else ""
 
     def doc_to_visual(self, doc: Mapping[str, Any]) -> list[Any]:
         return self._settings.load_images(doc)
@@ -155,15 +129,17 @@ class HedgeTask(TaskResults):
         if options.get("system_instruction") and not self.takes_system_instruction:
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         if is_first() and store_folder(self._args) is None:
-            text = (
-                "{}: nothing will be kept, so that no report, rescoring or second start can use it; give --output_path"
-            )
-            logger.warning(text, self.config.task)
+            lost = "nothing will be kept, so that no report, rescoring or second start can use it; give --output_path"
+            logger.warning("{}: {}", self.config.task, lost)
         self._prepare()
         super().build_all_requests(**options)
 
     def _prepare(self) -> None:
-        """Read the plan, and check whatever can be checked before the first draw."""
+        """Read the plan, and check whatever can be checked before the first draw: a run fails then, not hours later.
+
+        Raises:
+            HedgeError: what is missing, or makes no sense.
+        """
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
         if missing := self._inside - parts_of(plan.inside):
@@ -171,19 +147,27 @@ class HedgeTask(TaskResults):
             # The record of the run is made of the configuration.
             self.config.generation_kwargs = {**self.config.generation_kwargs, "inside": plan.inside}
         self.plan = plan
-        if not self.plan.n:
+        if not plan.n:
             self._leave_out_samples()
-        if self.plan.self_reading:
-            offers = type(self).choices is not TaskHooks.choices
-            check_self_reading(self.config.task, self.judge, offers=offers)
-        check_images(self.config.task, self._data, self.plan)
+        if plan.self_reading:
+            check_self_reading(self.config.task, self.judge, offers=type(self).choices is not TaskHooks.choices)
+        self._check_images()
         self._second_stage = self.second_stage()
         if not self._predict_only:
-            if self.plan.n:
-                check_models(self._filters)
+            if plan.n:
+                check_models(filters_of(self._filters))
             check_judge(self.judge, bool(self._settings.images))
             if self._claims is not None:
                 self._claims.check(bool(self._settings.images))
+
+    def _check_images(self) -> None:
+        """Leave out documents without a picture that can be shown, as far as the plan allows."""
+        faults, n_documents, source = self._data.image_faults, len(self._data.keys), self._data.source
+        what = f"{self.config.task} ({source.path}, {source.split}): {describe_faults(faults, n_documents)}"
+        if len(faults) > self.plan.allowed_failures(n_documents):
+            raise DataError(f"{what}; max_failed leaves out as many as it says")
+        if faults:
+            logger.warning("{}; they are left out", what)
 
     def _leave_out_samples(self) -> None:
         """Leave out filters and rows that are about samples, where none are drawn."""
@@ -194,16 +178,17 @@ class HedgeTask(TaskResults):
             del self._metric_fn_list[name], self._measures[name]
         if not any(measure.unit_detectors for measure in self._measures.values()):
             self._claims = None
-        if gone:
-            self._results.outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}
-            if is_first():
-                logger.info("{}: without {}: {}", self.config.task, ", ".join(gone), NO_SAMPLES)
+        if gone and is_first():
+            logger.info("{}: without {}: {}", self.config.task, ", ".join(gone), NO_SAMPLES)
 
     def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Instance:
         split = kwargs["metadata"]["split"]
         request = self._request(split, doc_id, ctx)
         if self.plan.noisy_count:
-            check_noise(self.config.task, self.plan, request)
+            try:
+                self.plan.noise.check(request.wording)
+            except ConfigError as error:
+                raise ConfigError(f"{self.config.task}, document {request.id}: {error}") from None
         # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
@@ -245,40 +230,39 @@ class HedgeTask(TaskResults):
             ctx: the text that lmms-eval would ask with.
         """
         doc = self.dataset_no_image[split][doc_id]
-        data, wording = self._data, self._data.wording(doc)
+        data, settings, wording = self._data, self._settings, self._settings.wording(doc)
+        fault = data.image_faults.get(doc_id)
         return self._sample_request(
             doc,
-            id=data.id(doc_id, doc),
+            id=str(doc[settings.id]) if settings.id else str(doc_id),
             key=data.keys[doc_id],
             question=wording.question,
             context=wording.context,
             distractor=wording.distractor,
-            load_images=data.loader(doc_id),
+            load_images=partial(_no_picture, fault) if fault else settings.load_images,
             reference=self.doc_to_target(doc),
             group=data.grouping.groups[doc_id],
         )
 
     def _sample_request(self, doc: Mapping[str, Any], **of_document: Any) -> SampleRequest:
         """Return a request with what all documents of the task share."""
+        plan, kind = self.plan, self._settings.question_type
+        texts = self.choices(doc) if plan.guided or plan.self_reading or OPTIONS in self._forced else ()
+        if plan.guided and texts is None:
+            raise ConfigError(f"{self.config.task}: guided: its answers are free, there is nothing to choose")
         return SampleRequest(
-            question_type=self._data.question_type(doc),
-            choices=self._choices(doc),
-            options=self._offered(doc),
+            question_type=str(doc[kind]) if kind else None,
+            choices=tuple(texts or ()) if plan.guided else (),
+            options=tuple(texts or ()) if plan.self_reading or OPTIONS in self._forced else (),
             prompt=self._prompt,
-            plan=self.plan,
+            plan=plan,
             model=model_identity(self._args),
             store=store_folder(self._args),
             second_stage=self._second_stage,
-            forced=(*self._forced, *((SELF_READING,) if self.plan.self_reading else ())),
+            forced=(*self._forced, *((SELF_READING,) if plan.self_reading else ())),
             **of_document,
         )
 
-    def _choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        choices = self.choices(document) if self.plan.guided else ()
-        if choices is None:
-            raise ConfigError(f"{self.config.task}: guided: its answers are free, there is nothing to choose")
-        return tuple(choices)
 
-    def _offered(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        needed = OPTIONS in self._forced or self.plan.self_reading
-        return tuple(self.choices(document) or ()) if needed else ()
+def _no_picture(fault: str, document: Mapping[str, Any]) -> list[Any]:
+    raise ValueError(f"the document has {fault}")

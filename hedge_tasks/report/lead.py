@@ -8,7 +8,6 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.judging.outcomes import readings_line
-from hedge_tasks.lmms.catalogue import titles
 from hedge_tasks.measures.headline import judge_in_words
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.seed_spread import COVERED
@@ -71,12 +70,11 @@ def setup_of(analysis: Analysis) -> list[tuple[str, str]]:
     run = analysis.run
     n = analysis.n
     noisy = min((len(a.noisy) for a in run.answer_sets), default=0)
-    title = titles().get(run.task)
     documents = run.settings.get("documents")
     health = health_of(run)
     weights = sorted({s.weighting for scores in analysis.scores.values() for s in scores})
     rows = [
-        ("Task", f"{run.task}" + (f": {title}" if title else "")),
+        ("Task", run.task),
         ("Model", run.model or "unknown"),
         ("Questions", f"{len(run.answer_sets)}, each with 1 baseline + {n} clean + {noisy} noisy answers"),
         ("Prompt", str(documents.get("prompt") or "") if isinstance(documents, Mapping) else ""),

@@ -210,9 +210,6 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
     yield "tokens generated", f"{sum(counted):,}{partly}" if counted else "not told by the model"
     if passes := sum(answer_set.n_forced for answer_set in run.answer_sets):
         yield "forced passes", f"{passes:,}"
-    for key, value in (run.settings.get("outcome") or {}).items():
-        if not isinstance(value, (Mapping, list)):  # health, the probe's findings and failed documents stand above
-            yield str(key).replace("_", " "), str(value)
     for file in results:
         if run.task in file.configs and file.seconds is not None:
             yield "time of lmms-eval's whole evaluation", f"{WHOLE(file.seconds)} s ({file.path.name})"

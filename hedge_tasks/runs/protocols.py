@@ -15,8 +15,8 @@ from hedge_tasks.errors import lookup
 VARIABLE = "HEDGE_PROTOCOL"
 """Environment variable that takes the place of the YAML's protocol."""
 
-CLUSTER = "hedge_cluster"
-"""Step of a filter that clusters."""
+CLUSTER = "hedge_score"
+"""Step of a filter that clusters and scores."""
 
 _OPTUNA = {"search": "optuna", "trials": 20, "low": 0.8, "high": 0.99, "target": "se", "per_class": 1}
 

@@ -1,13 +1,11 @@
-"""The files of a task of one's own: YAML, README and the data."""
+"""The files of a task of one's own: YAML and data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import yaml
@@ -25,25 +23,14 @@ from hedge_tasks.measures.forced_options import FORCED_ROWS
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.prompts import load_prompt
 
-
-class _Function(str):
-    """The dotted name of something that lmms-eval looks up."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes `_Function` as lmms-eval reads it."""
-
-
-_Dumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
-
 DATA = "data/test.parquet"
 SPLIT = "test"
 
-_TEMPLATES = Path(__file__).parent / "templates"
+_MADE = "Made by `hedge init`. `include: hedge_tasks` brings sampling, metrics and filters; what is here comes first."
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _WITHIN = ("se_auroc_within", "radflag_auroc_within", "vase_auroc_within")
 _METRICS = ("se_auroc", "radflag_auroc", "vase_auroc", "baseline_nll_auroc")
-_OPTIONS_CLASS = _Function("hedge_tasks.lmms.own_task.task.OptionTask")
+_OPTIONS_CLASS = "class: !function hedge_tasks.lmms.own_task.task.OptionTask\n"
 _COUNTS = ("hallucination_rate", "unlabelled_rate", "auroc_documents")
 
 
@@ -53,18 +40,14 @@ class OwnTask:
 
     Attributes:
         name: of the task.
-        source: name of the table it was made of.
         prompt: `file/variant`.
         facts: lines on what was taken for what.
-        n_documents: rows that are asked.
     """
 
     name: str
-    source: str
     roles: Roles
     prompt: str
     facts: tuple[str, ...]
-    n_documents: int
 
 
 def check_name(name: str) -> None:
@@ -87,7 +70,6 @@ def yaml_of(task: OwnTask) -> dict[str, Any]:
     metrics = _metrics(roles)
     return {
         "include": TEMPLATE,
-        **({"class": _OPTIONS_CLASS} if roles.choices and roles.answer else {}),
         "task": task.name,
         "dataset_path": "parquet",
         "dataset_kwargs": {"data_files": {SPLIT: DATA}},
@@ -127,19 +109,12 @@ def _metrics(roles: Roles) -> tuple[str, ...]:
     return (*_METRICS, *within, *_COUNTS, *forced) if within or forced else ()
 
 
-def write_files(folder: Path, task: OwnTask) -> None:
-    """Write YAML and README into a folder that is there."""
-    values = {
-        "name": task.name,
-        "source": task.source,
-        "folder": folder.name,
-        "facts": "\n".join(f"- {fact}" for fact in task.facts),
-        "n_documents": task.n_documents,
-        "commands": "\n".join(commands(task.name, folder.name)),
-    }
-    text = yaml.dump(yaml_of(task), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
-    write_whole(folder / f"{task.name}.yaml", _filled("task.yaml.txt", values) + text)
-    write_whole(folder / "README.md", _filled("README.md.txt", values))
+def write_yaml(folder: Path, task: OwnTask) -> None:
+    """Write the YAML into a folder that is there, with what was taken for what as comments."""
+    comments = "".join(f"# {' '.join(line.split())}\n" for line in (_MADE, *task.facts))
+    settings = yaml.safe_dump(yaml_of(task), sort_keys=False, allow_unicode=True, width=120)
+    reads_options = _OPTIONS_CLASS if task.roles.choices and task.roles.answer else ""
+    write_whole(folder / f"{task.name}.yaml", comments + settings + reads_options)
 
 
 def previewed(folder: Path, task: OwnTask, n: int = 3) -> list[tuple[str, str, str]]:
@@ -165,7 +140,3 @@ def commands(name: str, folder: str) -> list[str]:
         f"    --tasks {name} --include_path {folder} --output_path results --log_samples",
         "hedge report results --trust-run --out report.html",
     ]
-
-
-def _filled(template: str, values: Mapping[str, object]) -> str:
-    return Template((_TEMPLATES / template).read_text("utf-8")).substitute(values)

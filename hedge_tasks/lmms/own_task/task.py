@@ -37,7 +37,7 @@ class OptionTask(HedgeTask):
         return required_judge(settings.judge, OptionJudge, task)
 
     def choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(options_of(self._data.wording(document).question))
+        return tuple(options_of(self._settings.wording(document).question))
 
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
         read = read_reply(self.judge.parsing, answer.text, wording.question, cut=answer.finish == "length")

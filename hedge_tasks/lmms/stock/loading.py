@@ -9,20 +9,19 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections import ChainMap, Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.errors import ConfigError, HedgeError, lookup, unknown
 from hedge_tasks.lmms.stock.names import PREFIX, StockName, StockOptions, is_ours
-from hedge_tasks.lmms.stock.scoring import cause_of
 
 _Tasks = dict[Any, Any]
 
 
-def match(manager: Any, task_list: str | Sequence[str], original: Callable[[Any, Any], list[str]]) -> list[str]:
+def match_tasks(original: Any, manager: Any, task_list: str | Sequence[str]) -> list[str]:
     """`TaskManager.match_tasks`: which tasks the command line means.
 
     A name comes back as it was, or the command line takes it for unknown; a pattern as the tasks that it fits.
@@ -33,21 +32,16 @@ def match(manager: Any, task_list: str | Sequence[str], original: Callable[[Any,
     names = [task_list] if isinstance(task_list, str) else list(task_list)
     others = [name for name in names if not is_ours(name)]
     matched = list(original(manager, others)) if others else []
-    stock_names = [StockName.parse(name) for name in names if is_ours(name)]
-    singly = {stock.task for stock in stock_names}
-    for stock in stock_names:
-        fitting = [stock.task]
-        if stock.is_pattern:
-            fitting = [name for name in fnmatch.filter(manager.all_subtasks, stock.task) if name not in singly]
-            if not fitting:
-                raise ConfigError(f"{stock.title}: no task of lmms-eval has such a name")
-        elif stock.task not in manager.task_index:
+    for stock in (StockName.parse(name) for name in names if is_ours(name)):
+        known = stock.task in manager.task_index
+        fitting = [stock.task] if known else fnmatch.filter(manager.all_subtasks, stock.task)
+        if not fitting:
             raise unknown("task of lmms-eval", stock.task, manager.all_tasks)
         matched += map(stock.for_task, fitting)
     return list(dict.fromkeys(matched))
 
 
-def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
+def load_task_or_group(original: Any, manager: Any, task_list: Any = None, *args: Any, **options: Any) -> _Tasks:
     """`TaskManager.load_task_or_group`: what a command asks for, less what is refused.
 
     A refused task is left out with an error in the log, and the others of the command run. Where several processes
@@ -57,13 +51,14 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
         ConfigError: a task is asked for twice.
         HedgeError: nothing is left.
     """
-    titles = Counter(StockName.parse(n).title for n in ([names] if isinstance(names, str) else names) if is_ours(n))
+    names = [task_list] if isinstance(task_list, str) else task_list
+    titles = Counter(StockName.parse(name).title for name in names if is_ours(name))
     for title, count in titles.items():
         if count > 1:
             raise ConfigError(f"{title} is asked for {count} times; one command has one set of options for it")
     refused: dict[str, HedgeError] = {}
     manager.hedge_refused = refused
-    loaded = load()
+    loaded: _Tasks = original(manager, task_list, *args, **options)
     if not refused:
         return loaded
     loaded = _without_empty_groups(loaded)
@@ -74,21 +69,21 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
     return loaded
 
 
-def load_one(
+def load_individual_task_or_group(
+    original: Any,
     manager: Any,
-    name_or_config: Any,
+    name_or_config: Any = None,
     task_type: str = "simple",
     parent_name: Any = None,
     update_config: Mapping[str, Any] | None = None,
-) -> _Tasks | None:
-    """`TaskManager._load_individual_task_or_group`: the task, or all of a group or tag; None for what is not ours."""
+) -> _Tasks:
+    """`TaskManager._load_individual_task_or_group`: the task, or all of a group or tag."""
     own = dict(name_or_config) if isinstance(name_or_config, Mapping) else {"task": name_or_config}
     if not is_ours(name := own.pop("task", None)):
-        return None
+        others: _Tasks = original(manager, name_or_config, task_type, parent_name, update_config)
+        return others
     stock, changes = StockName.parse(name), {**own, **(update_config or {})}
-    entry = manager.task_index.get(stock.task)
-    if entry is None:
-        raise unknown("task of lmms-eval", stock.task, manager.all_tasks)
+    entry = lookup("task of lmms-eval", stock.task, manager.task_index)
     load = partial(manager._load_individual_task_or_group, task_type=task_type)
     if entry["type"] == "tag":
         loaded = [load(stock.for_task(task), update_config=changes or None) for task in entry["task"]]
@@ -119,10 +114,11 @@ def _built(manager: Any, stock: StockName, changes: Mapping[str, Any], task_type
         options, chat = StockOptions.of(stock), task_type == "chat"
         return {stock.title: StockTask(stock.title, config, options, chat=chat, model_name=manager.model_name)}
     except Exception as error:  # task code and data sets of all kinds: the other tasks of the command must go on
-        cause = cause_of(error)
-        refusal = (
-            error if isinstance(error, HedgeError) else ConfigError(f"{stock.title}: {type(cause).__name__}: {cause}")
-        )
+        # tenacity's `RetryError` says nothing by itself, and holds what went wrong.
+        attempt = getattr(error, "last_attempt", None)
+        cause = (attempt.exception() if attempt is not None else None) or error
+        said = f"{stock.title}: {type(cause).__name__}: {cause}"
+        refusal = error if isinstance(error, HedgeError) else ConfigError(said)
         if not hasattr(manager, "hedge_refused") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise refusal from cause
         logger.opt(exception=error).debug("where it came from")

@@ -15,7 +15,6 @@ from hedge_tasks.io.records import Name, Settings
 PREFIX = "hedge:"
 NONE = "none"
 
-_WILD = "*?["
 _written = BeforeValidator(lambda value: yaml.safe_load(value) if isinstance(value, str) else value)
 
 
@@ -57,10 +56,6 @@ class StockName:
         """Return what the task is called in tables and files."""
         return PREFIX + self.task
 
-    @property
-    def is_pattern(self) -> bool:
-        return any(character in self.task for character in _WILD)
-
 
 def is_ours(name: object) -> bool:
     return isinstance(name, str) and name.startswith(PREFIX)
@@ -71,12 +66,11 @@ class StockOptions(Settings):
 
     Attributes:
         judge: metric of the task that says which answers are right; None takes the first that tells right from wrong;
-            "none" labels nothing. A metric that is named may ask a language model, or whatever else it connects to.
+            "none" labels nothing.
         record_key: key of that metric's records that holds the number (`field=`); None tries them all.
         threshold: from where on a graded metric means right; up to where, for one of which lower is better.
         question_type: column with the kind of question; None for none.
         group: column that says which documents belong together; None takes their pictures.
-        id: column with the document's id; None takes the row.
         model: name by which the task's model-specific prompts and limits are looked up (`as=`); None takes `--model`.
     """
 
@@ -87,7 +81,6 @@ class StockOptions(Settings):
     threshold: Annotated[float, _written] | None = None
     question_type: Name | None = None
     group: Name | None = None
-    id: Name | None = None
     model: Name | None = Field(default=None, alias="as")
 
     @classmethod

@@ -1,7 +1,6 @@
 """A stock task's own scoring of answers: its filters, then its `process_results`, a document at a time.
 
-Whether it asks a language model is watched, not forecast: unless the user has named the metric, a connection that it
-begins ends the scoring of that answer.
+Whether it asks a language model is watched, not forecast: a connection that it begins ends the scoring of that answer.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from typing import Any
 from lmms_eval.api.instance import Instance
 from loguru import logger
 
-from hedge_tasks.sampling.prefetch import ordered
-
 _LONGEST_FAULT = 300
 
 _barred = threading.local()
@@ -39,7 +36,7 @@ class StockOutcome:
     Attributes:
         metrics: by name, as lmms-eval aggregates them.
         fault: why there are none or they cannot be believed; None where nothing went wrong.
-        connects: where it began to connect to, if that is what went wrong.
+        connects: where it began to connect to, if that is what went wrong; None otherwise.
     """
 
     metrics: Mapping[str, Any] = field(default_factory=dict)
@@ -67,25 +64,19 @@ class StockScoring:
 
     Attributes:
         filters: their names; answers are judged after the first.
-        may_connect: whether its scoring may connect. Its failures are then tried again as lmms-eval does, and errors
-            that it logs and swallows count as faults: a server that is not there says "wrong" otherwise.
     """
 
     def __init__(self, stock: Any) -> None:
         self._stock = stock
-        self.may_connect = False
         self.filters = list(dict.fromkeys(ensemble.name for ensemble in stock._filters))
 
-    def score_all(
-        self, documents: Any, texts: Sequence[str], *, workers: int = 1
-    ) -> dict[str, list[tuple[Any, StockOutcome]]]:
+    def score_all(self, documents: Any, texts: Sequence[str]) -> dict[str, list[tuple[Any, StockOutcome]]]:
         """Return, by filter, each text as the filter leaves it and what the metrics say of that.
 
         Args:
-            documents: rows in the order of the texts, read one after the other in this thread. lmms-eval itself hands
-                its filters the first rows of the split, whichever rows were asked.
+            documents: rows in the order of the texts. lmms-eval itself hands its filters the first rows of the split,
+                whichever rows were asked.
             texts: one answer a document.
-            workers: threads, as lmms-eval's `--process_docs_parallel`; with 1 everything stays in this thread.
         """
         # lmms-eval's filters read `resps` and write `filtered_resps`.
         metadata = {"task": self._stock.config.task, "repeats": 1}
@@ -96,33 +87,29 @@ class StockScoring:
         except Exception as error:  # a filter of the task's own, with whatever it cannot bear
             fault = StockOutcome(fault=f"its filters raised {type(error).__name__}: {error}"[:_LONGEST_FAULT])
             return {name: [(text, fault) for text in texts] for name in self.filters}
-        columns = [[instance.filtered_resps[name] for name in self.filters] for instance in instances]
-
-        def score(item: tuple[Mapping[str, Any], Sequence[Any]]) -> list[tuple[Any, StockOutcome]]:
-            return [(filtered, self.score(item[0], filtered)) for filtered in item[1]]
-
-        pairs = zip(documents, columns, strict=True)
-        rows = list(map(score, pairs) if workers == 1 else ordered(pairs, score, workers=workers, ahead=2 * workers))
-        return {name: [row[i] for row in rows] for i, name in enumerate(self.filters)}
+        scored: dict[str, list[tuple[Any, StockOutcome]]] = {name: [] for name in self.filters}
+        for document, instance in zip(documents, instances, strict=True):
+            for name in self.filters:
+                filtered = instance.filtered_resps[name]
+                scored[name].append((filtered, self.score(document, filtered)))
+        return scored
 
     def score(self, document: Mapping[str, Any], filtered: Any) -> StockOutcome:
         """Return what the metrics say of a filtered answer. Never raises: what goes wrong is the outcome's fault."""
         method = type(self._stock).process_results
-        if not self.may_connect:
-            # lmms-eval tries again whatever goes wrong, five times, two seconds apart, for the sake of servers.
-            method = getattr(method, "__wrapped__", method)
-        with _logged_errors() if self.may_connect else barred() as errors:
-            try:
+        # lmms-eval tries again whatever goes wrong, five times, two seconds apart, for the sake of servers.
+        method = getattr(method, "__wrapped__", method)
+        try:
+            with barred():
                 # A copy: task code changes the documents that it gets.
                 metrics = method(self._stock, copied(document), [filtered])
-            except Connects as error:
-                return StockOutcome(fault=f"process_results connects to {error}", connects=str(error))
-            except Exception as error:  # task code of all kinds; a document without a verdict is better than no run
-                cause = cause_of(error)
-                return StockOutcome(fault=f"process_results raised {type(cause).__name__}: {cause}"[:_LONGEST_FAULT])
+        except Connects as error:
+            return StockOutcome(fault=f"process_results connects to {error}", connects=str(error))
+        except Exception as error:  # task code of all kinds; a document without a verdict is better than no run
+            return StockOutcome(fault=f"process_results raised {type(error).__name__}: {error}"[:_LONGEST_FAULT])
         if not isinstance(metrics, Mapping):
             return StockOutcome(fault=f"process_results returned {type(metrics).__name__} instead of metrics")
-        return StockOutcome(metrics, f"its judge reported: {errors[0]}"[:_LONGEST_FAULT] if errors else None)
+        return StockOutcome(metrics)
 
     def guarded(self, aggregation: Callable[..., Any], what: str) -> Callable[..., Any]:
         """Return an aggregation of the task, but NaN and a warning where it fails: everything is sampled by then.
@@ -137,7 +124,7 @@ class StockScoring:
         @functools.wraps(aggregation)
         def aggregate(*items: Any, **options: Any) -> Any:
             try:
-                with contextlib.nullcontext() if self.may_connect else barred():
+                with barred():
                     return aggregation(*items, **options)
             except (Exception, Connects) as error:  # task code of all kinds
                 logger.warning("{}: its aggregation raised {}: {}", what, type(error).__name__, error)
@@ -158,13 +145,13 @@ def alone(aggregation: Any, value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def barred(*, writing: bool = False) -> Iterator[list[str]]:
+def barred(*, writing: bool = False) -> Iterator[None]:
     """Let this thread connect nowhere meanwhile, and open no file to write where that is asked for."""
     _watch()
     before = getattr(_barred, "events", ())
     _barred.events = ("socket.getaddrinfo", "socket.connect", *(("open",) if writing else ()))
     try:
-        yield []
+        yield
     finally:
         _barred.events = before
 
@@ -192,26 +179,3 @@ def copied(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: copied(item) for key, item in value.items()}
     return [copied(item) for item in value] if isinstance(value, list) else value
-
-
-def cause_of(error: Exception) -> BaseException:
-    """Return what went wrong; tenacity's `RetryError` says nothing by itself, and holds it."""
-    attempt = getattr(error, "last_attempt", None)
-    return (attempt.exception() if attempt is not None else None) or error
-
-
-@contextlib.contextmanager
-def _logged_errors() -> Iterator[list[str]]:
-    """Errors that are logged in this thread meanwhile."""
-    errors: list[str] = []
-    me = threading.get_ident()
-
-    def keep(message: Any) -> None:
-        errors.append(message.record["message"])
-
-    sink = logger.add(keep, level="ERROR", filter=lambda record: record["thread"].id == me)
-    try:
-        yield errors
-    finally:
-        with contextlib.suppress(ValueError):  # task code has removed all sinks
-            logger.remove(sink)

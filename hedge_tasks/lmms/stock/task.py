@@ -16,7 +16,7 @@ from loguru import logger
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names
 from hedge_tasks.evaluation import TEMPLATE_FILE, own_folder
 from hedge_tasks.judging import Case, Judge, Verdict, configured_judge
 from hedge_tasks.judging.config import ENVIRONMENT
@@ -24,7 +24,7 @@ from hedge_tasks.judging.references import NoJudge
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import chosen_filters
 from hedge_tasks.lmms.settings import TEXT_NOISE, DocumentSettings
-from hedge_tasks.lmms.stock.judge import Probes, StockJudge, spread, target_text
+from hedge_tasks.lmms.stock.judge import StockJudge, find_rule, spread, target_text
 from hedge_tasks.lmms.stock.names import NONE, StockOptions
 from hedge_tasks.lmms.stock.presentation import KINDS, present
 from hedge_tasks.lmms.stock.scoring import StockAnswer, StockScoring, copied
@@ -36,8 +36,6 @@ from hedge_tasks.sampling.requests import SampleRequest
 _LENGTHS = ("max_new_tokens", "max_gen_toks", "max_tokens")
 _SAMPLING = ("temperature", "do_sample", "num_beams", "top_p", "top_k")
 """Settings of a stock task that a sampling plan has its own of."""
-
-_WORKERS = 4
 
 
 class StockTask(HedgeTask):
@@ -57,20 +55,13 @@ class StockTask(HedgeTask):
     takes_system_instruction = True
 
     def __init__(
-        self,
-        name: str,
-        config: Mapping[str, Any],
-        options: StockOptions,
-        *,
-        chat: bool,
-        model_name: str | None = None,
+        self, name: str, config: Mapping[str, Any], options: StockOptions, *, chat: bool, model_name: str | None = None
     ) -> None:
         output = config.get("output_type", "generate_until")
         if "class" in config or output != "generate_until":
             kind = f"is of type {output}" if "class" not in config else "has a class of its own"
             raise ConfigError(f"{name}: {config.get('task')} {kind}; hedge: samples answers (generate_until)")
         self._options = options
-        self._source = (str(config.get("dataset_path")), config.get("dataset_name"))
         kind = ConfigurableMessagesTask if chat else ConfigurableTask
         # A copy: lmms-eval changes what it gets.
         self._stock = kind(config=copied(config), model_name=options.model or model_name)
@@ -80,20 +71,12 @@ class StockTask(HedgeTask):
         kinds = {self._present(self._documents[row]).kind for row in spread(len(self._documents))}
         self._kind = next(kind for kind in KINDS if kind in {*kinds, "text"})
         self._scoring = StockScoring(self._stock)
-        self._check_columns(name)
+        columns: dict[str, Any] = {"group": options.group, "question_type": options.question_type}
+        check_names(f"column of {name}", filter(None, columns.values()), self._documents.column_names)
         self._stock_answers: dict[tuple[str, int], StockAnswer] = {}
-        self._rows: dict[str, int] = {}
         self._rows_by_key: dict[str, int] = {}
         self._start(
-            DocumentSettings(
-                prompt=name,
-                question="",
-                answer="",
-                images=(),
-                id=options.id,
-                group=options.group,
-                question_type=options.question_type,
-            ),
+            DocumentSettings(prompt=name, question="", answer="", images=(), **columns),
             measures=known_measures(),
             judge=self._build_judge(name),
             prompt=Prompt(name=name, user="{question}"),
@@ -104,27 +87,14 @@ class StockTask(HedgeTask):
 
     # --- building -----------------------------------------------------------------------------------------------------
 
-    def _check_columns(self, name: str) -> None:
-        """Refuse columns that are not there, and ids that documents share."""
-        columns, ids = self._documents.column_names, self._options.id
-        for column in (ids, self._options.group, self._options.question_type):
-            if column is not None and column not in columns:
-                raise unknown(f"column of {name}", column, columns)
-        if ids is not None and len(set(map(str, self._documents[ids]))) < len(self._documents):
-            raise ConfigError(f"{name}: documents share values of {ids!r}; leave out id= to number them")
-
     def _build_judge(self, name: str) -> Judge:
-        self._probes: Probes | None = None
         if os.environ.get(ENVIRONMENT, "").strip():
             return configured_judge("rule")
         if self._options.judge == NONE:
             return NoJudge()
-        self._probes = Probes(self._stock, self._scoring, self._scored_documents(), self._options, name)
-        rule = self._probes.rule()
-        self._probes.check_reachable(rule)
+        rule = find_rule(self._stock, self._scoring, self._scored_documents(), self._options, name)
         logger.info("{}: an answer is right by {}", name, rule)
-        connects = {"connects": self._probes.connects} if self._probes.connects else {}
-        return StockJudge(rule, {"filter": self._scoring.filters[0], **connects})
+        return StockJudge(rule, self._scoring.filters[0])
 
     def _framework(self, name: str) -> dict[str, Any]:
         """Return the configuration that lmms-eval sees."""
@@ -134,22 +104,19 @@ class StockTask(HedgeTask):
         template = load_yaml_config(str(own_folder(TEMPLATE_FILE)))
         del template["class"]
         sampling = {**template["generation_kwargs"], **_limits(stock.generation_kwargs, name)}
-        metrics = template["metric_list"]
         if self._kind == "text":
             sampling["perturbation"] = TEXT_NOISE
         if self._kind == "other":
-            logger.warning("{}: there is no noise for video and sound: n_noisy is 0, and VASE is left out", name)
+            logger.warning("{}: there is no noise for video and sound: n_noisy is 0, and VASE has no number", name)
             sampling["n_noisy"] = 0
-            metrics = [entry for entry in metrics if entry["metric"] != "vase_auroc"]
         return {
             **template,
             "task": name,
-            "dataset_path": self._source[0],
-            "dataset_name": self._source[1],
+            "dataset_path": stock.dataset_path,
+            "dataset_name": stock.dataset_name,
             "test_split": self._split,
             "num_fewshot": stock.num_fewshot,
             "generation_kwargs": sampling,
-            "metric_list": metrics,
             "filter_list": chosen_filters(template["filter_list"]),
             "reasoning_tags": stock.reasoning_tags,
             "cluster_key": stock.cluster_key,
@@ -171,10 +138,11 @@ class StockTask(HedgeTask):
     def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
         """Take the data of the stock task."""
         self.dataset, self.dataset_no_image = self._stock.dataset, self._stock.dataset_no_image
-        source = Data(*self._source, self._split, splits.loaded_revision(self._documents))
+        stock = self._stock.config
+        source = Data(stock.dataset_path, stock.dataset_name, self._split, splits.loaded_revision(self._documents))
         texts = self._stock.dataset_no_image[self._split]
         # Image keys are added for the documents asked for; pictures are read as the stock task reads them.
-        self._data = Documents(self._settings, self._documents, texts, source)
+        self._data = Documents(self._documents, texts, source)
 
     def doc_to_text(self, doc: Mapping[str, Any]) -> Any:
         return self._stock.doc_to_text(doc)
@@ -208,13 +176,11 @@ class StockTask(HedgeTask):
                 "image_check have to be 0"
             )
         self._data.image_keys[doc_id] = media = presented.media_key()
-        id_ = self._data.id(doc_id, doc)
-        self._rows[id_] = doc_id
         key = presented.key(ctx)
         group = str(doc[settings.group]) if settings.group else media or f"text {text_digest(ctx)}"
         return self._sample_request(
             doc,
-            id=id_,
+            id=str(doc_id),
             # The row tells apart those that ask and show the same.
             key=key if self._rows_by_key.setdefault(key, doc_id) == doc_id else f"{key}.{doc_id}",
             question=ctx,
@@ -230,29 +196,13 @@ class StockTask(HedgeTask):
     def judge_cases(
         self, cases: Sequence[Case], answer_sets: Sequence[AnswerSet]
     ) -> list[tuple[Verdict, Mapping[str, Any]]]:
-        self._score(answer_sets)
-        if self._probes is not None and isinstance(self.judge, StockJudge):
-            try:
-                # A judging model that went away meanwhile has called everything wrong since.
-                self._probes.check_reachable(self.judge.rule, again=True)
-            except ConfigError as error:
-                logger.warning("{}; no answer is labelled", error)
-                self.judge.withdrawn = (
-                    "the judging model could not be reached any more when the answers had been judged"
-                )
-        return [(verdict, {}) for verdict in self.judge.judge(cases)]
-
-    def _score(self, answer_sets: Sequence[AnswerSet]) -> None:
-        """Let the stock task score the baseline answers."""
-        rows = [self._rows[answers.id] for answers in answer_sets]
+        """Let the stock task score the baseline answers, and ask the judge."""
+        rows = [int(answers.id) for answers in answer_sets]
         texts = [answers.baseline.text for answers in answer_sets]
-        workers = int(getattr(self._args, "process_docs_parallel", None) or _WORKERS)
-        scored = self._scoring.score_all(self._scored_documents().select(rows), texts, workers=workers)
+        scored = self._scoring.score_all(self._scored_documents().select(rows), texts)
         for name, of_filter in scored.items():
             for row, (filtered, outcome) in zip(rows, of_filter, strict=True):
-                # What a judging model that failed left behind is no measurement of anything.
-                own = {} if outcome.fault else outcome.metrics
-                named = {self._stock_names.get(metric, metric): value for metric, value in own.items()}
+                named = {self._stock_names.get(metric, metric): value for metric, value in outcome.metrics.items()}
                 self._stock_answers[name, row] = StockAnswer(filtered, named)
         outcomes = [outcome for _, outcome in scored[self._scoring.filters[0]]]
         if isinstance(self.judge, StockJudge):
@@ -262,6 +212,7 @@ class StockTask(HedgeTask):
                 "{}: {} of {} baseline answers could not be scored and are in none of its own rows: {}",
                 *(self.config.task, len(faults), len(answer_sets), faults[0]),
             )
+        return [(verdict, {}) for verdict in self.judge.judge(cases)]
 
     def _scored_documents(self) -> Any:
         """Return the rows as lmms-eval hands them to `process_results`."""
@@ -292,8 +243,9 @@ class StockTask(HedgeTask):
 def _limits(generation_kwargs: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
     """Return what of a stock task's generation settings a sampling plan takes over: length, and where answers end."""
     settings = {key: value for key, value in (generation_kwargs or {}).items() if value is not None}
-    lengths = [int(settings[key]) for key in _LENGTHS if key in settings]
-    limits: dict[str, Any] = {"max_new_tokens": lengths[0]} if lengths else {}
+    limits: dict[str, Any] = {}
+    if lengths := [int(settings[key]) for key in _LENGTHS if key in settings]:
+        limits["max_new_tokens"] = lengths[0]
     if "until" in settings:
         until = settings["until"]
         limits["until"] = [text for text in ([until] if isinstance(until, str) else until) if text]

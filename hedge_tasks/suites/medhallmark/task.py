@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
@@ -13,7 +13,6 @@ from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb.text import QUESTION
 from hedge_tasks.suites.documents import check_options
-from hedge_tasks.suites.medhallmark.building import DATASET
 from hedge_tasks.suites.medhallmark.wording import settings_by_measure
 
 if TYPE_CHECKING:
@@ -75,10 +74,6 @@ def _with_questions(dataset: Dataset, questions: list[str], *, weakened: bool) -
 
 class MedHallMarkTask(HedgeTask):
     """A question task."""
-
-    not_on_hub: ClassVar[Mapping[str, str]] = {
-        DATASET: "Med-HallMark is not on the hub: build it with `hedge data medhallmark` (see its README)"
-    }
 
     def circumstances(self) -> Mapping[str, Any]:
         return {"wording": settings_by_measure()}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
@@ -19,7 +19,7 @@ from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.suites.documents import check_options
-from hedge_tasks.suites.shale.items import ALL_SCENARIOS, DATASET, options_of
+from hedge_tasks.suites.shale.items import ALL_SCENARIOS, options_of
 from hedge_tasks.suites.shale.judge import ShaleJudge, reply_is_right
 
 if TYPE_CHECKING:
@@ -70,14 +70,8 @@ def _names(options: Mapping[str, Any], key: str) -> list[str] | None:
 class ShaleTask(HedgeTask):
     """Fields that all have in common."""
 
-    not_on_hub: ClassVar[Mapping[str, str]] = {
-        DATASET: "SHALE is not on the hub: `hedge data shale` builds it from its download, `hedge make shale` makes "
-        "a set of its shape (see the README)."
-    }
-
-    def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Fields that `hedge paper shale` lays its tables out by."""
-        return {column: str(document[column]) for column in ("task", "scenario", "aspect", "pair")}
+    kept = ("task", "scenario", "aspect", "pair")
+    """`hedge paper shale` lays its tables out by them."""
 
 
 class ShaleDiscriminativeTask(ShaleTask):

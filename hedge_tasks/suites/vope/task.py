@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from loguru import logger
 
@@ -16,7 +16,6 @@ from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.runs.claim_labels import CLAIMS
 from hedge_tasks.sampling.plan import SecondStage
-from hedge_tasks.suites.vope.building import DATASET
 from hedge_tasks.suites.vope.claims import labelled_objects
 from hedge_tasks.suites.vope.judge import VopeJudge, rates_relevance, relevance_judges
 from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_facts, story_verdict
@@ -28,9 +27,6 @@ class VopeTask(HedgeTask):
     """A task in two stages: stories, and a recheck of every object of the baseline story in a fresh turn."""
 
     judge: VopeJudge
-    not_on_hub: ClassVar[Mapping[str, str]] = {
-        DATASET: "VOPE's own images are not on the hub: build the set with `hedge data vope` (see its README)"
-    }
 
     def judge_of(self, settings: DocumentSettings, task: str) -> VopeJudge:
         """The judge of the YAML. Presence is in the reply and in the data, so that none from the environment is needed
