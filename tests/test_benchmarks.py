@@ -28,7 +28,7 @@ NEEDS = {
     "a model": "gpu claims clustering_nli real_answers sampling threshold_stability",
     "an engine or Ray": "engines ray_cost",
     "data that is not in the repository": "rule_judge vlm_options",
-    "a finished run, or minutes": "mitigations equal_numbers finished_run large_store scale streamed_scores",
+    "a finished run, or minutes": "mitigations equal_numbers finished_run large_store mutants scale streamed_scores",
 }
 """Why the others have none."""
 
