@@ -59,11 +59,6 @@ def scored_run(sets: tuple[AnswerSet, ...], **options: bool) -> ScoredClaims:
     return score_claims(run, asked.ask(engine))
 
 
-@pytest.fixture(scope="module")
-def table() -> UnitTable:
-    return unit_table(scored_run(scripted(0, images=40, m=3, answers_per_image=2)))
-
-
 def row_of(table: UnitTable, name: str) -> DetectorNumbers:
     return next(row for row in table.rows if row.detector == name)
 

@@ -284,28 +284,6 @@ def test_what_may_deny_the_reference_never_supports_it_nor_contradicts_its_denia
 
 FINDING = "What is the abnormality?"
 
-SAME = [
-    ("cardiomegaly", "enlarged heart"),
-    ("cholelithiasis", "gallstones"),
-    ("gall bladder stones", "gallstones"),
-    ("stroke", "CVA"),
-    ("cerebral infarct", "a stroke"),
-    ("femur", "thigh bone"),
-    ("right lower lobe", "RLL"),
-    ("abdominal aortic aneurysm", "AAA"),
-    ("pneumothorax", "collapsed lung"),
-    ("pleural effusion", "fluid around the lung"),
-    ("lymphadenopathy", "enlarged lymph nodes"),
-    ("appendicitis", "The appendix is inflamed."),
-    ("renal calculi", "a kidney stone"),
-]
-
-
-@pytest.mark.parametrize("names", SAME)
-def test_two_names_of_one_thing_are_the_same_either_way_round(names: tuple[str, str]) -> None:
-    assert label(FINDING, *names) == label(FINDING, *names[::-1]) == 0
-
-
 # --- hostile and random text ------------------------------------------------------------------------------------
 
 
@@ -366,12 +344,3 @@ def read(name: str) -> list[dict[str, Any]]:
     if not path.exists():
         pytest.skip(f"no human labels at {path}")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-@pytest.mark.parametrize("name", ["medhallmark_judged.jsonl", "halp_vlm_hallucinated_80.jsonl"])
-def test_agrees_with_people_who_found_a_hallucination(name: str) -> None:
-    rows = [row for row in read(name) if row["ground_truth"] and row.get("label_id") != 5]
-    labels = [label(row["question"], row["ground_truth"], row["answer"]) for row in rows]
-    judged = [one for one in labels if one is not None]
-    assert len(judged) > 0.5 * len(rows)
-    assert sum(judged) > 0.95 * len(judged)

@@ -84,16 +84,6 @@ def test_a_second_run_asks_nothing_and_loads_no_model(model, forward, monkeypatc
     assert cluster(model, sets=[answers[::-1] for answers in SETS[::-1]], rule="relaxed", batch_size=1) is not None
 
 
-def test_new_answers_are_asked_about_and_known_ones_are_not(model, forward):
-    cluster(model)
-    before = set(forward)
-    forward.clear()
-    forget()
-    cluster(model, sets=[*SETS, [*SETS[0], *texts(3, "new")]])
-    assert forward
-    assert not before & set(forward)
-
-
 # --- broken caches ---------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,6 @@ import io
 import json
 import random
 import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -128,15 +127,6 @@ def test_gaussian_noise_has_the_papers_standard_deviation_in_every_channel() -> 
     assert abs(np.corrcoef(noise[..., 0].ravel(), noise[..., 1].ravel())[0, 1]) < 0.02
 
 
-@pytest.mark.parametrize("value", [64, 128, 200])
-def test_shot_noise_is_poisson_in_linear_light(value: int) -> None:
-    noisy = pixels(perturb_image(grey(value), seed=1, preset=only(shot_noise=0.014))) / 255
-    counts = noisy**2.2 / 0.014
-    expected = (value / 255) ** 2.2 / 0.014
-    assert counts.mean() == pytest.approx(expected, rel=0.02)
-    assert counts.var() == pytest.approx(expected, rel=0.08)
-
-
 @pytest.mark.parametrize("scale", [0.014, 0.007, 1 / 70, 0.5, 1e-4])
 @pytest.mark.parametrize("shape", [(64, 48, 3), (1, 1, 3), (257, 131, 3)])
 def test_fast_shot_noise_is_the_librarys_to_the_last_bit(scale: float, shape: tuple[int, int, int]) -> None:
@@ -169,13 +159,6 @@ def test_fast_gaussian_noise_is_the_librarys_to_the_last_bit(sigma: float, shape
     assert np.array_equal(image, before)
 
 
-def test_border_is_black_and_noise_covers_it() -> None:
-    frame = perturb_image(grey(255, (100, 100)), seed=0, preset=only(rotate=[10, 10]))
-    assert pixels(frame)[0, 0].max() == 0 or pixels(frame)[0, -1].max() == 0
-    noisy = perturb_image(grey(0, (100, 100)), seed=0, preset=only(gauss_noise=0.07))
-    assert pixels(noisy).std() > 5
-
-
 def test_hedge_applies_affine_and_jitter_each_with_half_probability_and_independently() -> None:
     scene, quiet = picture(), replace(PRESETS["hedge"], gauss_noise=0.0, shot_noise=0.0)
     moved, coloured = [], []
@@ -196,23 +179,6 @@ def test_a_change_of_noise_leaves_the_geometry_of_the_draw_alone() -> None:
         for g in (0, 0.2)
     }
     assert len(sizes) == 1
-
-
-@pytest.mark.slow
-def test_same_statistics_as_the_reference_implementation() -> None:
-    utils = pytest.importorskip("hedge_bench.utils", reason="the reference implementation is not importable here")
-    image = np.full((96, 96, 3), 128, np.uint8)
-
-    def describe(result: np.ndarray) -> tuple[bool, float, float]:
-        centre = result[40:-40, 40:-40].astype(float)
-        return result.shape[:2] != (96, 96), float(centre.mean()), float(centre.std())
-
-    theirs = np.array([describe(utils.distort_image(96, 96)(image=image)["image"]) for _ in range(250)])
-    ours = np.array([describe(np.asarray(perturb_image(Image.fromarray(image), seed=s))) for s in range(250)])
-    assert theirs[:, 0].mean() == pytest.approx(ours[:, 0].mean(), abs=0.14)
-    assert theirs[:, 1].mean() == pytest.approx(ours[:, 1].mean(), abs=3.5)
-    assert theirs[:, 1].std() == pytest.approx(ours[:, 1].std(), rel=0.3)
-    assert theirs[:, 2].mean() == pytest.approx(ours[:, 2].mean(), rel=0.03)
 
 
 # --- strength and presets ---------------------------------------------------------------------------------------------
@@ -249,12 +215,6 @@ def test_mild_and_strong_are_half_and_double_the_ranges_of_the_paper(preset: str
 def test_settings_survive_json_and_rebuild_the_same_object(preset: str) -> None:
     made = Perturbation.from_config({"preset": preset, "strength": 0.5})
     assert Perturbation.from_config(json.loads(json.dumps(made.settings()))) == made
-
-
-def test_only_a_preset_keeps_its_name() -> None:
-    assert Perturbation.from_config({"strength": 2}).name == "hedge"
-    assert Perturbation.from_config({"preset": "hedge", "hue": 0.1}).name == "custom"
-    assert Perturbation.from_config({"hue": 0.1, "name": "mine"}).name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -342,12 +302,6 @@ def test_global_random_states_are_neither_used_nor_changed() -> None:
     assert digest(perturb_image(picture(), seed=4)) == first
 
 
-@pytest.mark.slow
-def test_importing_the_room_does_not_import_albumentations() -> None:
-    code = "import sys, hedge_tasks.perturb; sys.exit('albumentations' in sys.modules or 'lmms_eval' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
-
-
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 
@@ -378,14 +332,6 @@ def test_every_mode_becomes_rgb_and_can_be_perturbed(mode: str) -> None:
     assert to_rgb8(clean).tobytes() == clean.tobytes()
     assert perturb_image(image, seed=0).mode == "RGB"
     assert perturb_image(image, seed=0).tobytes() == perturb_image(clean, seed=0).tobytes()
-
-
-@pytest.mark.parametrize("mode", ["I;16", "I;16B", "I", "F"])
-def test_deep_images_are_stretched_from_their_own_minimum_to_maximum(mode: str) -> None:
-    clean = pixels(to_rgb8(every_mode()[mode]))[..., 0]
-    assert (clean.min(), clean.max()) == (0, 255)
-    assert np.all(np.diff(clean.ravel()) >= 0)
-    assert clean.mean() == pytest.approx(127.5, abs=0.5)
 
 
 def test_transparency_is_shown_on_white() -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_sentences import SENTENCES
 
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError
@@ -19,15 +17,6 @@ from hedge_tasks.perturb.text import PRESETS, TextPerturbation, load_templates
 from hedge_tasks.sampling.plan import SamplingPlan
 
 ASKED = Wording("Is {question} 5 %?", "Alpha is 3.5 cm. Beta follows. Gamma, approx. 3 cm, is last.", "no")
-
-
-def test_the_ten_prefixes_are_those_of_the_papers_figure() -> None:
-    paper = Path(__file__).resolve().parents[1].parent / "shared" / "papers" / "medhallmark.txt"
-    if not paper.is_file():
-        pytest.skip("the paper's text is not here")
-    printed = re.findall(r"^6\d\d\t(\d+)\. (.*\{question\})$", paper.read_text("utf-8"), re.MULTILINE)
-    assert [text for _, text in printed] == list(load_templates("confidence_weakening"))
-    assert len(printed) == 10
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
@@ -82,14 +71,6 @@ def test_a_sign_of_comparison_is_no_markdown() -> None:
     for piece in ("The difference (p > 0.05) was small.", "> It was n > 3.", "- One item > 2"):
         assert piece in shuffled
     assert split_sentences("p > 0.05 was found.") == ["p > 0.05 was found."]
-
-
-NAMES = [["He lived in London, Paris, The Hague and Rome."]]
-
-
-@pytest.mark.parametrize("sentences", [*SENTENCES, *NAMES], ids=lambda sentences: sentences[0][:20])
-def test_sentences_in_lower_case_and_those_joined_by_commas_are_found(sentences: list[str]) -> None:
-    assert split_sentences(" ".join(sentences)) == sentences
 
 
 def test_a_wording_has_no_strength() -> None:

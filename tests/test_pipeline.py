@@ -15,8 +15,7 @@ from hedge_tasks.clustering import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import prices_of, score_answers, summarise
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
-from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.lmms.filters import ClusterFilter
+from hedge_tasks.errors import DataError
 from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.sampling import Answer
 
@@ -44,19 +43,6 @@ def test_scores_are_those_of_the_scoring_functions() -> None:
     assert (scores["n_clusters"], scores.weighting) == (2, "logprob")
     assert scores["baseline_nll"] == pytest.approx(0.1)
     assert scores["clean_nll"] == pytest.approx(0.2)
-
-
-def test_without_noisy_answers_only_vase_is_undefined() -> None:
-    scores = score_answers(answer_set(noisy=""), clustering="exact")
-    assert scores["vase"] is None
-    assert scores["se"] > 0
-
-
-def test_a_meaning_that_only_the_baseline_has_counts_in_vase() -> None:
-    with_it = score_answers(answer_set("bb", "bb", baseline="a"), clustering="exact")
-    assert with_it["vase"] == pytest.approx(detectors.vase([1, 1], [1, 1], baseline_id=0))
-    assert with_it["vase"] > 0
-    assert score_answers(answer_set("bb", "bb", baseline="b"), clustering="exact")["vase"] == 0.0
 
 
 @pytest.mark.parametrize(("position", "shown"), [("before", "why? a"), ("after", "a why?")])
@@ -93,18 +79,6 @@ def test_auroc_is_a_number_or_a_reason(rows: list[tuple[str, int]]) -> None:
 
 
 # --- filters and metrics --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"backend": "embed", "treshold": 0.9}, "'treshold', did you mean 'threshold'"),
-        ({"backend": "exact", "with_question": "yes"}, "with_question: expected true or false, got 'yes'"),
-    ],
-)
-def test_wrong_cluster_options(options: dict, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        ClusterFilter(**options)
 
 
 def records(metric: str, *labels: int | None) -> list[dict]:
