@@ -15,13 +15,13 @@ from finished_runs import finished_run
 from test_guard import POLICY
 
 from hedge_tasks.detectors.probes.folds import FOLDS, cross_fitting_folds
-from hedge_tasks.detectors.units import Labelled
+from hedge_tasks.detectors.units import Labelled, detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures import trust_state
 from hedge_tasks.measures.blind import SIGNIFICANT, beats
 from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.measures.curves import risk_coverage, within_strata
-from hedge_tasks.measures.seed_spread import by_seed, jackknifed, share_of, spread_of
+from hedge_tasks.measures.seed_spread import by_seed, draws_shares, jackknifed, share_of, spread_of, spread_table
 from hedge_tasks.measures.trust_state import FEW, TrustReason, TrustState, trust_of
 from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.numbers import Number
@@ -89,6 +89,21 @@ def test_few_of_a_class_are_a_reservation_from_five_to_nineteen() -> None:
     at_border(few, 5, "011")
 
 
+def test_experts_contradict_where_the_intervals_do_not_meet() -> None:
+    audit: Any = "is there"
+
+    def contradicted(high: float) -> bool:
+        judge, experts = Number(0.5, interval=(0.5, 0.6)), Number(0.4, interval=(0.3, high))
+        both = [[(experts, judge)], [(judge, experts)]]
+        found = {str(trust_of(RUN, {}, {}, audit, None, pairs)) for pairs in both}
+        assert len(found) == 1, "whichever is higher"
+        return "Experts contradict" in found.pop()
+
+    at_border(contradicted, 0.5, "100")
+    pairs = [(None, Number(0.5)), (Number(0.4, interval=(0.3, 0.4)), None), (Number(0.4), Number(0.5))]
+    assert "Experts contradict" not in str(trust_of(RUN, {}, {}, audit, None, pairs))
+
+
 def test_the_gravest_reason_is_the_state() -> None:
     notes, warned, grave = TrustReason("n", "note"), TrustReason("One. Two."), TrustReason("Bad. Very.", "red")
     assert [TrustState(r).level for r in ((notes,), (warned, notes), (grave, warned))] == ["green", "yellow", "red"]
@@ -134,6 +149,38 @@ def test_a_number_over_seeds() -> None:
     alone = spread_of("x", {1: Number(0.5)})
     assert alone is not None
     assert alone.deviation is alone.stated is None
+
+
+def test_the_draws_part_is_the_jackknife_over_places_of_draws() -> None:
+    scorer = scorer_of(RUN, None)
+    [found] = draws_shares(RUN.answer_sets, scorer, ("radflag",))
+    left = [
+        [
+            replace(a, clean=(*a.clean[:i], *a.clean[i + 1 :]), noisy=(*a.noisy[:i], *a.noisy[i + 1 :]))
+            for a in RUN.answer_sets
+        ]
+        for i in range(6)
+    ]
+    areas = [detection_auroc(scorer.score(sets), "radflag").value or 0.0 for sets in left]
+    assert (found.detector, found.n) == ("radflag", 6)
+    assert found.stderr == pytest.approx(jackknifed(areas))
+
+    def shares(n: int) -> int:
+        return len(
+            draws_shares([replace(a, clean=a.clean[:n], noisy=()) for a in RUN.answer_sets], scorer, ("radflag",))
+        )
+
+    assert [shares(n) for n in (1, 2)] == [0, 1]
+
+
+def test_the_table_over_seeds_has_each_number_under_its_heading() -> None:
+    spread = spread_of("x", {1: Number(0.5, 0.3), 2: Number(0.9, 0.4)})
+    assert spread is not None
+    [[row]] = [spread_table([spread], [2, 1], "title", "whose").rows]
+    assert row == spread.to_dict()
+    text = spread_table([spread], [2, 1], "title", "whose").to_text()
+    assert text.index("over seeds") < text.index("mean") < text.index("stated error")
+    assert "seeds 1, 2" in text
 
 
 def test_runs_that_differ_in_the_seed_alone_are_together() -> None:

@@ -33,7 +33,7 @@ def picture(width: int = 72, height: int = 56) -> Image.Image:
 
 def noise_of(preset: str, **changes: Any) -> Any:
     if "adv" in preset:
-        changes = {"encoder": TINY, "steps": 2, **changes}
+        changes = {"encoder": TINY, "steps": 1, **changes}
     return build_noise({"kind": "induction", "name": preset, **changes})
 
 
@@ -82,7 +82,7 @@ def test_a_seed_decides_and_the_size_is_kept(preset: str) -> None:
         return image.tobytes(), noise.perturb_wording(ASKED, seed=seed).question
 
     assert made(5) == made(5)
-    several = [made(seed) for seed in range(6)]
+    several = [made(seed) for seed in (5, 6, 7)]
     assert len(set(several)) > 1
     assert all((image != before) == (noise.image is not None) for image, _ in several)
     assert all((question != ASKED.question) == (noise.wording is not None) for _, question in several)
