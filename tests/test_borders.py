@@ -212,22 +212,19 @@ def test_within_types_needs_a_type_of_every_labelled_document_and_two_of_them() 
     assert within_strata([replace(scores[0], numbers={**scores[0].numbers, "se": None}), *scores[1:]], "se") is None
 
 
-def test_folds_are_shuffled_by_their_seed_and_as_many_as_the_rarer_class_allows() -> None:
-    labels = np.array([0, 1] * 20)
-    names = [f"image {i // 4}" for i in range(40)]
-    of_seed = {seed: [test.tolist() for _, test in cross_fitting_folds(labels, names, seed)] for seed in range(4)}
-    assert len({str(folds) for folds in of_seed.values()}) == 4
-    for folds in of_seed.values():
-        assert sorted(i for fold in folds for i in fold) == list(range(40))
+def test_folds_are_shuffled_by_their_seed_and_keep_images_whole() -> None:
+    labels, image = np.array([0, 1] * 20), np.arange(40) // 4
+    of_seed = [[test for _, test in cross_fitting_folds(labels, list(map(str, image)), seed)] for seed in range(4)]
+    assert len({str(folds) for folds in of_seed}) == 4
+    for folds in of_seed:
         assert len(folds) == FOLDS
-        assert all(
-            len({names[i] for i in fold} & {names[i] for i in range(40) if i not in fold}) == 0 for fold in folds
-        )
+        assert sorted(np.concatenate(folds)) == list(range(40))
+        assert sum(len(set(image[fold])) for fold in folds) == 10
 
-    def n_folds(rarer: int) -> int:
-        few = np.array([1] * rarer + [0] * 20)
-        return len(cross_fitting_folds(few, [str(i) for i in range(len(few))], 0))
 
-    assert [n_folds(rarer) for rarer in (2, 3, FOLDS, FOLDS + 1)] == [2, 3, FOLDS, FOLDS]
+@pytest.mark.parametrize(("rarer", "n"), [(2, 2), (3, 3), (FOLDS, FOLDS), (FOLDS + 1, FOLDS)])
+def test_folds_are_as_many_as_the_rarer_class_allows(rarer: int, n: int) -> None:
+    few = np.array([1] * rarer + [0] * 20)
+    assert len(cross_fitting_folds(few, list(map(str, range(len(few)))), 0)) == n
     with pytest.raises(DataError, match="two images"):
-        n_folds(1)
+        cross_fitting_folds(few, ["one image"] * rarer + list(map(str, range(20))), 0)

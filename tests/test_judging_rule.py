@@ -15,6 +15,7 @@ from linear import is_linear, sizes
 from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.judging.rule import RuleJudge
+from hedge_tasks.judging.rule.measure import single_count
 from hedge_tasks.replies.reading import CONTRADICTION, NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -228,6 +229,14 @@ def test_an_answer_that_says_both_is_not_judged(answer: str) -> None:
 )
 def test_counts(reference: str, answer: str, expected: int | None) -> None:
     assert label("How many lesions are there?", reference, answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "count"),
+    [("2", 2), ("no lesions", 0), ("4 lesions", 4), ("2 3", None), ("no 2", None), ("2 cm", None)],
+)
+def test_a_count_is_one_number_without_a_unit(reference: str, count: int | None) -> None:
+    assert single_count(reference.split()) == count
 
 
 # --- labels -----------------------------------------------------------------------------------------------------
