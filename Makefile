@@ -6,13 +6,14 @@
 # make test-cluster Ray on two simulated nodes, one of which is killed; the answer store on moto's server, which plays S3
 # make docs         the documentation site, with its notebooks run: build/site/html/index.html
 # make test-pythons each Python that the metadata names: resolves, and where it is installed, imports and scores a file
+# make mutants      60 small faults put into the code, one at a time: which of them the tests of `make check` see (an hour)
 # make demo-models  train the embedded models again (about 15 minutes on two cores)
 
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test test-docs test-engines test-cluster test-pythons lint compiled docs demo-models clean
+.PHONY: demo check test test-docs test-engines test-cluster test-pythons lint compiled docs mutants demo-models clean
 
 demo: .venv/.installed
 	hedge run --model hedge_tiny --tasks hedge_demo --output_path results --log_samples
@@ -58,6 +59,9 @@ lint: .venv/.installed-dev
 docs: .venv/.installed-dev
 	python docs/site/build.py build/site
 	@echo build/site/html/index.html
+
+mutants: .venv/.installed-dev
+	OMP_NUM_THREADS=1 python benchmarks/mutants.py
 
 demo-models: .venv/.installed
 	PYTHONPATH=benchmarks python -m training.vlm --out models/tiny/vlm

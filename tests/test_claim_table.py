@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.units import Labelled, labelled
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.blind import CLAIM_TEXT
+from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.measures.detector_table import DetectorNumbers
 from hedge_tasks.measures.unit_numbers import flagged, top_unit
-from hedge_tasks.measures.unit_table import UnitTable, unit_table
+from hedge_tasks.measures.unit_table import FLAGGED, UnitTable, has_labels, unit_table
 from hedge_tasks.runs.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import compare_within, estimate_auroc, stratified_auroc
@@ -57,11 +60,6 @@ def scored_run(sets: tuple[AnswerSet, ...], **options: bool) -> ScoredClaims:
     engine, run = build_entailment("words"), Run("scripted", "script", sets)
     asked = inquiry(sets, build_decomposition("sentence"), **options)
     return score_claims(run, asked.ask(engine))
-
-
-@pytest.fixture(scope="module")
-def table() -> UnitTable:
-    return unit_table(scored_run(scripted(0, images=40, m=3, answers_per_image=2)))
 
 
 def row_of(table: UnitTable, name: str) -> DetectorNumbers:
@@ -181,6 +179,23 @@ def test_the_errors_within_answers_are_those_of_jackknifed_images() -> None:
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_says_what_detectors_cost_and_flags_a_share() -> None:
+    scored = scored_run(scripted(0, images=12, n=4, m=3))
+    found = unit_table(scored)
+    costs = {"claim_radflag": 4, "claim_luq_noisy": 3, "claim_contrast": 7}
+    assert {name: row_of(found, name).draws for name in costs} == costs
+    assert found.settings == {"silent": "unlabelled", "errors": "all", "flag": FLAGGED}
+    assert (found.n_labelled, found.coverage, found.unlocated) == (72, Coverage(labelled=72), 0)
+    assert 0.9 < found.covered <= 1
+    for flag in (0.0, 1.0, float("nan")):
+        with pytest.raises(ConfigError, match="flag: expected a share"):
+            unit_table(scored, flag=flag)
+    bare = replace(scored, answers=tuple(replace(a, labels=(None,) * 6) for a in scored.answers))
+    assert (has_labels(scored), has_labels(bare)) == (True, False)
+    with pytest.raises(DataError, match="none of 72 claims"):
+        unit_table(bare)
 
 
 @pytest.mark.slow

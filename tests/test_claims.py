@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import itertools
 from typing import Any
 
@@ -80,14 +78,6 @@ def test_sentences_are_claims_in_one_line_without_headings_and_markers() -> None
             "The heart is large; the lungs\nare clear, but a cyst is seen.",
         ),
     ]
-
-
-def test_given_spans_are_the_claims_whatever_their_labels() -> None:
-    text = "No mass. A cyst."
-    spans = (LabelledSpan(9, 16, 1), LabelledSpan(0, 8, 0), LabelledSpan(0, 8, 1))
-    [found] = build_decomposition("given").pieces([Passage(text, spans)])
-    assert [piece.text for piece in found.pieces] == ["No mass.", "A cyst."]
-    assert claims_of(text, "given") == claims_of(text, "sentence")
 
 
 def test_a_decomposition_that_makes_up_places_is_refused() -> None:
@@ -271,13 +261,6 @@ def test_rarity_counts_the_answers_about_other_images_only() -> None:
     # Of "a cyst" in x: of the two answers about y and z one has "a", none "cyst".
     assert [one.tolist() for one in found if one is not None] == [[0.75], [0.25, 1.0], [0.5], [1.0]]
     assert rarity([["a"]], ["a"], ["x"]) == [None]
-
-
-@pytest.mark.parametrize("module", ["claims", "claims.blind", "claims.tokens", "data.words", "data.sentences"])
-def test_docstring_examples(module: str) -> None:
-    results = doctest.testmod(importlib.import_module(f"hedge_tasks.{module}"))
-    assert results.attempted >= 1
-    assert results.failed == 0
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import doctest
-import importlib
 import random
 
 import numpy as np
@@ -97,18 +95,6 @@ def test_empty_answers_share_a_cluster_of_their_own(backend):
 
 
 @every_backend
-def test_sets_do_not_influence_each_other(backend):
-    rng = random.Random(0)
-    sets = [
-        [rng.choice("ab") * rng.randint(0, 3) + rng.choice([" x", "", " aab"]) for _ in range(6)] for _ in range(20)
-    ]
-    together = backend.cluster(sets)
-    assert together == [backend.cluster([answers])[0] for answers in sets]
-    assert backend.cluster(sets[::-1]) == together[::-1]
-    assert len({tuple(ids) for ids in together}) > 5
-
-
-@every_backend
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -147,13 +133,6 @@ def test_bad_input_is_named(backend, arguments, message):
 def test_a_wrong_setting_is_named_before_any_work(name, options, message):
     with pytest.raises(ValueError, match=message):
         build_backend(name, **options)
-
-
-@pytest.mark.parametrize("module", ["", ".base", ".exact", ".dendrogram", ".linking", ".nli_cache"])
-def test_docstring_examples(module):
-    results = doctest.testmod(importlib.import_module(f"hedge_tasks.clustering{module}"))
-    assert results.attempted >= 1
-    assert results.failed == 0
 
 
 # --- exact -----------------------------------------------------------------------------------------------------------
@@ -217,10 +196,6 @@ def test_ties_within_the_tolerance_are_linked_and_nothing_beyond():
     assert link_by_cosine(pair_with(0.9), 0.9) == [0, 0]
     assert link_by_cosine(pair_with(0.9 - 0.5 * COSINE_TOLERANCE), 0.9) == [0, 0]
     assert link_by_cosine(pair_with(0.9 - 2 * COSINE_TOLERANCE), 0.9) == [0, 1]
-
-
-def test_a_zero_embedding_is_similar_to_nothing():
-    assert link_by_cosine(unit_vectors([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]), 0.5) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import doctest
-import importlib
 import json
 import math
-import pkgutil
 import random
 from pathlib import Path
 
@@ -18,13 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.claims import Claim, ClaimEvidence
-from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import HEADS, LOGITS
 from hedge_tasks.detectors import (
     NEEDS,
     Evidence,
-    builtin,
-    evidence_of,
     get,
     names,
     relation_matrices,
@@ -32,11 +26,8 @@ from hedge_tasks.detectors import (
 from hedge_tasks.detectors.builtin.laplacian import eccentricity, eigenvalue_sum
 from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
 from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
-from hedge_tasks.detectors.pipeline import score_clustered
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "detectors.json").read_text("utf-8"))
-BUILTIN = [f"{builtin.__name__}.{module.name}" for module in pkgutil.iter_modules(builtin.__path__)]
-
 # --- lm-polygraph and uqlm -------------------------------------------------------------------------------------------
 
 # What a library reports in place of our number x, where that is not x.
@@ -258,24 +249,6 @@ def test_the_order_of_the_samples_changes_no_digit(seed, n, m):
         assert one == two or one == pytest.approx(two, abs=1.5e-12), name
 
 
-EXACT = [
-    "se", "se_sum", "discrete_se", "vase", "vase_linear", "vase_no_contrast", "discrete_se_pooled",
-    "clean_noisy_divergence", "clean_nll", "predictive_entropy", "lexical", "semantic_density", "radflag_dse",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", EXACT)
-def test_sums_are_exact(name):
-    for seed in range(20):
-        dice = random.Random(seed)
-        evidence = random_evidence(dice, 10, 10)
-        found = set()
-        for _ in range(5):
-            clean, noisy = dice.sample(range(1, 11), 10), dice.sample(range(11, 21), 10)
-            found.add(get(name).score(reordered(evidence, [0, *clean, *noisy])))
-        assert len(found) == 1
-
-
 # --- ties ------------------------------------------------------------------------------------------------------------
 
 
@@ -286,28 +259,6 @@ def test_agreeing_answers_have_no_eccentricity_and_groups_their_number_of_eigenv
     two = np.kron(np.eye(2), alike)
     assert eigenvalue_sum(two) == 2.0
     assert eccentricity(two) == 1.0
-
-
-# --- the first eight are what the pipeline reports -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_detectors_are_the_scores_of_the_pipeline(seed):
-    dice = random.Random(seed)
-    known = seed % 4 != 3
-
-    def answer():
-        return Answer(dice.choice("abc") + " x", -dice.expovariate(1) if known or dice.random() < 0.5 else None)
-
-    n, m = dice.randint(1, 8), dice.randint(0, 8)
-    asked = AnswerSet("q", answer(), tuple(answer() for _ in range(n)), tuple(answer() for _ in range(m)))
-    asked = asked.with_clusters([dice.randrange(3) for _ in asked.answers])
-    scores, evidence = score_clustered(asked), evidence_of(asked)
-    for name in ("se", "radflag", "vase", "discrete_se", "n_clusters", "baseline_nll", "lexical"):
-        assert get(name).score(evidence) == scores[name], name
-    if asked.has_logprobs:
-        assert get("clean_nll").score(evidence) == scores["clean_nll"]
-    assert evidence.weighted == (scores.weighting == "logprob")
 
 
 # --- formulas in another form ----------------------------------------------------------------------------------------
@@ -469,11 +420,6 @@ def test_relations_ask_each_pair_of_different_texts_once():
     np.testing.assert_allclose(two[0, 1], [0.2, 0.3, 0.5], atol=1e-7)
 
 
-def test_an_embedding_of_no_length_is_similar_to_nothing():
-    [cosines] = cosine_matrices([["a", "b"]], lambda texts: [[0.0, 0.0], [1.0, 0.0]])
-    assert cosines.tolist() == [[1, 0], [0, 1]]
-
-
 def test_no_pair_no_question():
     def never(pairs):
         raise AssertionError(pairs)
@@ -498,13 +444,3 @@ def test_no_pair_no_question():
 def test_evidence_of_another_shape_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Evidence(**arguments)
-
-
-# --- registry --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("module", [f"hedge_tasks.detectors{m}" for m in ("", ".distribution", ".evidence")] + BUILTIN)
-def test_docstring_examples(module):
-    results = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
-    assert results.attempted >= 1
-    assert results.failed == 0

@@ -152,13 +152,6 @@ def test_a_type_of_question_has_a_promise_of_its_own(tmp_path: Path) -> None:
         calibrate(run, scorer, ["radflag"], risk=0.4, question_type="close")
 
 
-def test_a_detector_without_scores_is_left_out_with_the_reason() -> None:
-    silent = tuple(replace(a, noisy=()) for a in RUN.answer_sets)
-    found = calibrate(replace(RUN, answer_sets=silent), scorer_of(RUN, None), ["vase"], risk=0.3)
-    assert found.policy is None
-    assert found.left_out == {"vase": "there are no answers sampled on perturbed images"}
-
-
 @pytest.mark.slow
 def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, other, out = save_run(RUN, tmp_path / "a"), save_run(run_of(2), tmp_path / "b"), tmp_path / "policy.json"

@@ -105,16 +105,19 @@ def audit(url: str, body: Any) -> tuple[int, Any]:
 
 
 @pytest.mark.slow
-def test_audits_come_in_over_http() -> None:
+def test_audits_come_in_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedge_tasks.guard.proxy.app._MOST_ACCEPTED", 2)  # nobody waits for 100,000
     guarded = of_server(policy())
     with serve(reply, models=[SERVED]) as upstream, proxied(Guard.load(guarded, endpoint=upstream)) as url:
-        known = post(url, chat_body("0.0"))[1]["id"]
+        forgotten, first, known = (post(url, chat_body("0.0"))[1]["id"] for _ in range(3))
+        assert audit(url, {"id": forgotten, "hallucinated": False})[0] == 404, "the latest can be audited"
+        assert audit(url, {"id": first, "hallucinated": True})[0] == 200
         rejected = post(url, chat_body("0.99"))[1]["id"]
-        assert audit(url, {"id": known, "hallucinated": 1})[0] == 400
-        assert audit(url, {"id": known})[0] == 400
-        assert audit(url, {"id": rejected, "hallucinated": True})[0] == 404
+        refused = [{"id": known, "hallucinated": 1}, {"id": known}, []]
+        assert [audit(url, body)[0] for body in refused] == [400] * 3
+        assert [audit(url, {"id": id, "hallucinated": True})[0] for id in ([known], rejected)] == [404] * 2
         status, found = audit(url, {"id": known, "hallucinated": True})
-        assert (status, found["audits"]) == (200, {"answers": 1, "hallucinated": 1})
+        assert (status, found["audits"]) == (200, {"answers": 2, "hallucinated": 2})
         assert audit(url, {"id": known, "hallucinated": True})[0] == 404
         assert get(f"{url}/health")[1]["refuted"] is False
         for _ in range(9):

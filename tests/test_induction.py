@@ -18,7 +18,7 @@ from PIL import Image
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PREFIXES, PRESETS
-from hedge_tasks.perturb.induction_image import corrupt, write
+from hedge_tasks.perturb.induction_image import corrupt
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.suites.shale.items import NOISY_SCENARIOS, options_of
 
@@ -33,7 +33,7 @@ def picture(width: int = 72, height: int = 56) -> Image.Image:
 
 def noise_of(preset: str, **changes: Any) -> Any:
     if "adv" in preset:
-        changes = {"encoder": TINY, "steps": 2, **changes}
+        changes = {"encoder": TINY, "steps": 1, **changes}
     return build_noise({"kind": "induction", "name": preset, **changes})
 
 
@@ -82,7 +82,7 @@ def test_a_seed_decides_and_the_size_is_kept(preset: str) -> None:
         return image.tobytes(), noise.perturb_wording(ASKED, seed=seed).question
 
     assert made(5) == made(5)
-    several = [made(seed) for seed in range(6)]
+    several = [made(seed) for seed in (5, 6, 7)]
     assert len(set(several)) > 1
     assert all((image != before) == (noise.image is not None) for image, _ in several)
     assert all((question != ASKED.question) == (noise.wording is not None) for _, question in several)
@@ -176,20 +176,6 @@ def test_jpeg_has_the_given_quality() -> None:
         picture().save(buffer, "JPEG", quality=quality)
         expected = np.asarray(Image.open(buffer).convert("RGB"))
         assert np.array_equal(corrupted("jpeg", picture(), strength), expected)
-
-
-# --- TXT --------------------------------------------------------------------------------------------------------------
-
-
-def test_the_text_is_drawn_in_black_and_white_and_the_rest_is_left() -> None:
-    grey = Image.new("RGB", (200, 120), (120, 120, 120))
-    after = np.asarray(write(grey, "a boat", random.Random(1), size=0.2))
-    changed = (after != 120).any(axis=2)
-    rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
-    assert 0.1 * 120 < rows[-1] - rows[0] < 0.3 * 120
-    assert columns[-1] - columns[0] > 40
-    assert {0, 255} <= set(np.unique(after))
-    assert (after[~changed] == 120).all()
 
 
 # --- PFX --------------------------------------------------------------------------------------------------------------

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_hook import OwnModel, requests
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES, SENTENCE_PLACES
 from hedge_tasks.detectors import get
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
-from hedge_tasks.sampling.inside import InsideStore
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.inside import InsideStore, inside_key, model_key
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "inside.json").read_text("utf-8"))
 
@@ -191,3 +193,29 @@ def test_arrays_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
     file.write_bytes(content[:100])
     with InsideStore(tmp_path) as store:
         assert store.get("b") == {}
+
+
+class Looked(OwnModel):
+    """Arrays that say whose they are: the number of characters of the text."""
+
+    looks = 0
+
+    def inside(self, messages: list[Any], texts: list[str], parts: frozenset[str]) -> list[Any]:
+        self.looks += 1
+        arrays = [{n: np.full(2, len(text)) for part in parts for n in ARRAYS[part]} for text in texts]
+        return ["no picture" if "noisy" in text else array for text, array in zip(texts, arrays, strict=True)]
+
+
+def test_all_parts_of_a_document_stand_together_and_are_looked_at_once(tmp_path: Path) -> None:
+    model = Looked(is_simple=False)
+    for _ in range(2):
+        lines = generate_samples(model, requests(2, tmp_path, inside="all"))
+        assert model.looks == 1 + 2  # all baseline answers, the draws of each
+    [folder] = {file.parent for file in tmp_path.rglob("inside-*.bin")}
+    with InsideStore(folder) as store:
+        for line in lines:
+            answers = AnswerSet.from_json(line)
+            found = store.get(inside_key("task", model_key("m"), answers.id, answers.baseline.text))
+            assert found.keys() == {name for names in ARRAYS.values() for name in names}
+            assert set(found["states"].tolist()) == {len(answers.baseline.text)}
+            assert found["draw_states"].tolist() == [[len(a.text)] * 2 for a in answers.clean]

@@ -74,14 +74,6 @@ def test_equal_cases_are_asked_once_and_verdicts_keep_the_order_of_the_cases() -
     assert len(script.bodies) == 6
 
 
-def test_no_reference_is_not_asked() -> None:
-    script = Script(GOOD)
-    first, second = judged(script, [Case("1", "which side?", "  ", "right"), CASE])
-    assert (first.label, first.reason) == (None, "not asked: there is no reference")
-    assert second.label == 1
-    assert len(script.bodies) == 1
-
-
 @pytest.mark.parametrize(
     "answer", ["", "© 2016 The Authors", "I'm sorry, I can't help with that.", "Which side do you mean?"]
 )
@@ -108,20 +100,6 @@ def test_a_case_whose_image_is_missing_is_not_asked_and_one_whose_image_cannot_b
         "",
     ]
     assert len(script.bodies) == 1
-
-
-@pytest.mark.parametrize(
-    ("prompt", "reply", "label", "category"),
-    [
-        ("medhallmark", {"category": "critical"}, 1, "critical"),
-        ("medhallmark", {"category": "correct"}, 0, "correct"),
-        ("shale", {"verdict": "without"}, 0, "without"),
-        ("shale", {"verdict": "unclear"}, None, "unclear"),
-    ],
-)
-def test_every_prompt_has_its_own_outcomes(prompt: str, reply: dict[str, str], label: int, category: str) -> None:
-    [verdict] = judged(Script(json.dumps({"reason": "why", **reply})), prompt=prompt)
-    assert (verdict.label, verdict.category, verdict.reason) == (label, category, "why")
 
 
 # --- replies that are none ------------------------------------------------------------------------------------------
@@ -204,16 +182,6 @@ def test_a_server_that_went_away_is_given_up_and_what_it_said_is_kept(tmp_path: 
     assert len(calls) < 30
     with ReplyLog(tmp_path) as store:
         assert len(store) == 5
-
-
-def test_a_request_that_the_server_refuses_for_its_content_does_not_stop_the_others() -> None:
-    def reply(body: dict[str, Any]) -> str | Response:
-        refused = "answer 1" in texts_of(body)[-1]
-        return error(400, "The prompt was filtered: content policy") if refused else GOOD
-
-    verdicts = judged(reply, answers(3))
-    assert [v.label for v in verdicts] == [1, None, 1]
-    assert "content policy" in verdicts[1].reason
 
 
 # --- secrets --------------------------------------------------------------------------------------------------------

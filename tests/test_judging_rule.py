@@ -15,6 +15,7 @@ from linear import is_linear, sizes
 from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.judging.rule import RuleJudge
+from hedge_tasks.judging.rule.measure import single_count
 from hedge_tasks.replies.reading import CONTRADICTION, NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -230,6 +231,14 @@ def test_counts(reference: str, answer: str, expected: int | None) -> None:
     assert label("How many lesions are there?", reference, answer) == expected
 
 
+@pytest.mark.parametrize(
+    ("reference", "count"),
+    [("2", 2), ("no lesions", 0), ("4 lesions", 4), ("2 3", None), ("no 2", None), ("2 cm", None)],
+)
+def test_a_count_is_one_number_without_a_unit(reference: str, count: int | None) -> None:
+    assert single_count(reference.split()) == count
+
+
 # --- labels -----------------------------------------------------------------------------------------------------
 
 
@@ -283,28 +292,6 @@ def test_what_may_deny_the_reference_never_supports_it_nor_contradicts_its_denia
 # --- other names, kinds and typed checks ------------------------------------------------------------------------
 
 FINDING = "What is the abnormality?"
-
-SAME = [
-    ("cardiomegaly", "enlarged heart"),
-    ("cholelithiasis", "gallstones"),
-    ("gall bladder stones", "gallstones"),
-    ("stroke", "CVA"),
-    ("cerebral infarct", "a stroke"),
-    ("femur", "thigh bone"),
-    ("right lower lobe", "RLL"),
-    ("abdominal aortic aneurysm", "AAA"),
-    ("pneumothorax", "collapsed lung"),
-    ("pleural effusion", "fluid around the lung"),
-    ("lymphadenopathy", "enlarged lymph nodes"),
-    ("appendicitis", "The appendix is inflamed."),
-    ("renal calculi", "a kidney stone"),
-]
-
-
-@pytest.mark.parametrize("names", SAME)
-def test_two_names_of_one_thing_are_the_same_either_way_round(names: tuple[str, str]) -> None:
-    assert label(FINDING, *names) == label(FINDING, *names[::-1]) == 0
-
 
 # --- hostile and random text ------------------------------------------------------------------------------------
 

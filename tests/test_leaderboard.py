@@ -216,14 +216,6 @@ def test_a_copy_is_refused_and_likeness_is_shown(tmp_path: Path) -> None:
     assert reasons == ["byte", f"{first.name}.json"]
 
 
-def test_an_entry_that_was_made_otherwise_has_no_place(tmp_path: Path) -> None:
-    other = entry_of(with_sampling(temperature=0.2)(own_run(model="org/other")))
-    board = read_board(board_of(tmp_path, entry(1), other), tmp_path / "kept", rules=RULES)
-    assert [placed.title for placed in board.entries] == ["org/model-1"]
-    [reason] = board.refused.values()
-    assert "temperature 0.2" in reason
-
-
 @pytest.mark.parametrize(
     ("close", "p", "holds"),
     [(1 - MOST_OFF, LEAST_P, True), (1 - MOST_OFF - 0.01, 1.0, False), (1.0, LEAST_P / 2, False)],

@@ -36,7 +36,7 @@ def test_tables_are_tidy_and_hold_every_answer(folder: Path) -> None:
     of_first = scores[scores["id"] == RUN.answer_sets[0].id].set_index("detector")["score"]
     assert of_first["se"] == own.analysis.scores["exact"][0]["se"]
     assert runs.to_pandas("claims").empty
-    with pytest.raises(ConfigError, match="answers"):
+    with pytest.raises(ConfigError, match="unknown table of a run 'answer', did you mean 'answers'"):
         runs.to_pandas("answer")
 
 

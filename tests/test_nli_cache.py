@@ -19,7 +19,7 @@ pytest.importorskip("transformers")
 
 from nli_models import LABELS, save, texts
 
-SETS = [texts(7, "a"), texts(5, "b")]
+SETS = [texts(5, "a"), texts(3, "b")]
 CONTRADICTED = (0.75, 0.125, 0.125)
 ENTAILED = (0.0, 0.25, 0.75)
 
@@ -82,16 +82,6 @@ def test_a_second_run_asks_nothing_and_loads_no_model(model, forward, monkeypatc
     monkeypatch.setattr(nli_model, "_load", never)
     assert cluster(model) == first
     assert cluster(model, sets=[answers[::-1] for answers in SETS[::-1]], rule="relaxed", batch_size=1) is not None
-
-
-def test_new_answers_are_asked_about_and_known_ones_are_not(model, forward):
-    cluster(model)
-    before = set(forward)
-    forward.clear()
-    forget()
-    cluster(model, sets=[*SETS, [*SETS[0], *texts(3, "new")]])
-    assert forward
-    assert not before & set(forward)
 
 
 # --- broken caches ---------------------------------------------------------------------------------------------------
@@ -215,7 +205,7 @@ def test_an_entry_that_is_no_three_probabilities_is_damaged(stored, is_read, dis
     assert ("1 damaged" in "".join(warnings)) != is_read
 
 
-@pytest.mark.parametrize("labels", [LABELS, LABELS[::-1], (*LABELS[1:], LABELS[0])])
+@pytest.mark.parametrize("labels", [LABELS, (*LABELS[1:], LABELS[0])])
 def test_probabilities_are_those_of_the_model_whatever_the_order_of_its_labels(labels, tmp_path):
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer

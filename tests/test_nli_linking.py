@@ -143,21 +143,6 @@ def relation_of(relation):
     return lambda pairs: [relation(*pair) for pair in pairs]
 
 
-@pytest.mark.slow
-def test_clusters_equal_those_of_hedge_bench_on_thousands_of_random_sets():
-    reference = pytest.importorskip("hedge_bench.algorithms", reason="pip install --no-deps hedge-bench")
-    rng = random.Random(3)
-    for seed, oracle in enumerate(ORACLES.values()):
-        relation = oracle(seed)
-        sets = [texts for texts in (random_texts(rng) for _ in range(500)) if len(texts) > 1]
-
-        def pipeline(inputs, relation=relation, **_):
-            return [[{"label": relation(p["text"], p["text_pair"]).name, "score": 1.0}] for p in inputs]
-
-        expected = reference.cluster_from_nli_labels(reference.get_nli_labels(sets, pipeline))
-        assert NliClustering(classifier=Oracle(relation)).cluster(sets) == expected
-
-
 @st.composite
 def labelled_texts(draw):
     n = draw(st.integers(0, 7))
@@ -210,15 +195,6 @@ def asked_about(relation, sets, **options):
     oracle = Oracle(relation)
     NliClustering(classifier=oracle, **options).cluster(sets)
     return oracle
-
-
-@pytest.mark.slow
-@every_oracle
-@pytest.mark.parametrize("veto", [False, True])
-def test_nothing_is_asked_twice_over_all_answer_sets(oracle, veto):
-    rng = random.Random(4)
-    for seed in range(20):
-        asked_about(oracle(seed), [random_texts(rng, most=18) for _ in range(12)], veto=veto)  # the oracle asserts it
 
 
 def test_clusters_with_a_known_contradiction_are_not_asked_about_again_under_the_veto():

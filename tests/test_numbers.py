@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import doctest
-import importlib
 import io
 import json
 
@@ -17,12 +15,6 @@ from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, 
 
 NUMBER = Number(0.75, stderr=0.1, interval=(0.55, 0.9), n=20, n_positive=6, method="by hand")
 GONE = Number.undefined("no labels", n=3)
-
-
-@pytest.mark.parametrize("module", ["number", "formats", "table"])
-def test_examples(module: str) -> None:
-    results = doctest.testmod(importlib.import_module(f"hedge_tasks.numbers.{module}"))
-    assert (results.failed, results.attempted > 0) == (0, True)
 
 
 @given(st.floats(-1e6, 1e6), st.integers(0, 6), st.booleans())

@@ -204,18 +204,3 @@ def test_options_without_texts_decline_where_it_is_said() -> None:
     assert Coverage.of(parts_of(run).values()).declined == 1
     with pytest.raises(ConfigError, match="option that declines"):
         run_from_options("t", "m", questions, sampling, declining=("F",))
-
-
-def test_auroc_is_that_of_all_pairs_counted_one_by_one() -> None:
-    run = run_from_options("t", "m", list(made(60)), OptionSampling(n=5))
-    scores = scorer_of(run, None).with_detectors(["msp"]).score(run.answer_sets)
-    for name, of in {
-        "msp": lambda a: -a.baseline.mean_logprob,
-        "radflag": lambda a: sum(c.text != a.baseline.text for c in a.clean) / 5,
-        "discrete_se": lambda a: (
-            -math.fsum(k / 5 * math.log(k / 5) for k in sorted(Counter(c.text for c in a.clean).values()))
-        ),
-    }.items():
-        by_label = {label: [of(a) for a in run.answer_sets if a.label == label] for label in (0, 1)}
-        pairs = [(bad > good) + (bad == good) / 2 for bad in by_label[1] for good in by_label[0]]
-        assert detection_auroc(scores, name).value == pytest.approx(sum(pairs) / len(pairs), abs=1e-12)

@@ -46,19 +46,6 @@ def test_scores_are_those_of_the_scoring_functions() -> None:
     assert scores["clean_nll"] == pytest.approx(0.2)
 
 
-def test_without_noisy_answers_only_vase_is_undefined() -> None:
-    scores = score_answers(answer_set(noisy=""), clustering="exact")
-    assert scores["vase"] is None
-    assert scores["se"] > 0
-
-
-def test_a_meaning_that_only_the_baseline_has_counts_in_vase() -> None:
-    with_it = score_answers(answer_set("bb", "bb", baseline="a"), clustering="exact")
-    assert with_it["vase"] == pytest.approx(detectors.vase([1, 1], [1, 1], baseline_id=0))
-    assert with_it["vase"] > 0
-    assert score_answers(answer_set("bb", "bb", baseline="b"), clustering="exact")["vase"] == 0.0
-
-
 @pytest.mark.parametrize(("position", "shown"), [("before", "why? a"), ("after", "a why?")])
 def test_the_question_stands_before_the_answer_or_behind_it(position: str, shown: str) -> None:
     seen: list[str] = []

@@ -21,10 +21,9 @@ from hedge_tasks.detectors.pipeline import SCORE_NAMES
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.io.tables import as_csv, safe_cell
-from hedge_tasks.measures.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.io.tables import as_csv
 from hedge_tasks.measures.curves import Labelled, labelled, roc_curve, within_strata
-from hedge_tasks.measures.sweep import Point, sweep
+from hedge_tasks.measures.sweep import sweep
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.plots import (
     Chart,
@@ -35,11 +34,9 @@ from hedge_tasks.report.plots import (
     risk_coverage_chart,
     roc_chart,
     strata_chart,
-    svg_of,
     sweep_chart,
     threshold_chart,
 )
-from hedge_tasks.report.plots.drawing import COLOURS
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 
@@ -152,42 +149,10 @@ def test_detectors_are_rows_by_their_best_number_and_clusterings_colours() -> No
     assert detectors_chart({"nli": {"se": Number.undefined("no labels")}}).empty
 
 
-def test_scores_of_the_same_answers_are_compared_by_document_whatever_the_order() -> None:
-    forward, backward = (
-        compare_two_scores(SCORES, "se", SCORES, "vase"),
-        compare_two_scores(SCORES[::-1], "se", SCORES, "vase"),
-    )
-    assert forward is not None
-    assert backward is not None
-    assert forward.difference == pytest.approx(backward.difference)
-    assert forward.a == detection_auroc(SCORES, "se").value
-    assert "delete-one-group" in forward.method  # two questions an image
-
-
-def test_runs_are_compared_on_the_documents_that_both_labelled() -> None:
-    other = finished_run(50, seed=1)
-    theirs = scorer_of(other, None).score(other.answer_sets)
-    comparison = compare_two_runs(SCORES, theirs, "se")
-    assert comparison is not None
-    assert comparison.n == 50
-    assert comparison.b == detection_auroc(theirs, "se").value
-    assert compare_two_runs(SCORES, [], "se") is None
-
-
 def test_documents_without_label_or_score_are_left_out() -> None:
     mixed = [*SCORES[:4], SCORES[4].__class__(**{**SCORES[4].__dict__, "label": None})]
     assert len(labelled(mixed, "se").values) == 4
     assert labelled([], "se").groups is None
-
-
-@pytest.mark.slow
-def test_every_kind_of_chart_is_drawn_and_twice_alike() -> None:
-    estimates = {"exact": {name: detection_auroc(SCORES, name) for name in SCORE_NAMES}}
-    bars = Chart("bars", "", "", "", (Series("one", (0.0, 1.0), (0.2, 0.8), kind="bars"),), categories=("a", "b"))
-    lines = sweep_chart([Point(n, "se", Number(0.6, interval=(0.5, 0.7)), n) for n in (1, 3)])
-    for chart in (roc_chart(SCORES), detectors_chart(estimates), lines, bars):
-        assert svg_of(chart).startswith("<?xml")
-    assert svg_of(bars) == svg_of(bars)
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
@@ -238,49 +203,6 @@ def test_no_cell_is_a_formula(text: str) -> None:
     assert not cell.startswith(("\t", "\r", "\n"))
     assert not set(cell) & set(map(chr, range(9)))
     assert number == "-1.5"
-
-
-def test_harmless_cells_stay_as_they_are() -> None:
-    assert [safe_cell(text) for text in ("left lobe", "3 - 4", "a\nb", "½ µm")] == [
-        "left lobe",
-        "3 - 4",
-        "a\nb",
-        "½ µm",
-    ]
-
-
-def test_the_palette_is_told_apart_by_the_colour_blind() -> None:
-    # Machado et al. 2009, severity 1, on linear RGB.
-    kinds = {
-        "protanopia": [
-            [0.152286, 1.052583, -0.204868],
-            [0.114503, 0.786281, 0.099216],
-            [-0.003882, -0.048116, 1.051998],
-        ],
-        "deuteranopia": [
-            [0.367322, 0.860646, -0.227968],
-            [0.280085, 0.672501, 0.047413],
-            [-0.011820, 0.042940, 0.968881],
-        ],
-        "tritanopia": [
-            [1.255528, -0.076749, -0.178779],
-            [-0.078411, 0.930809, 0.147602],
-            [0.004733, 0.691367, 0.303900],
-        ],
-    }
-    rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    for matrix in kinds.values():
-        lab = _lab(np.clip(linear @ np.array(matrix).T, 0, 1))
-        distances = np.linalg.norm(lab[:, None] - lab[None], axis=-1)[np.triu_indices(3, 1)]
-        assert distances.min() > 15  # the three scores of the paper; 2 is just noticeable
-
-
-def _lab(linear: np.ndarray) -> np.ndarray:
-    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-    xyz = linear @ to_xyz.T / np.array([0.9505, 1.0, 1.089])
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
 
 
 @pytest.mark.slow

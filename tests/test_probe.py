@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +57,16 @@ def test_a_sound_model_is_found_sound() -> None:
     found = report_of(Scripted(sound))["probe"]
     assert found["varied"] is found["logprobs"] is found["raw_logprobs"] is found["seeds_repeat"] is True
     assert (found["documents"], found["cut"], found["failed"]) == (1, 0, 0)
+
+
+def test_a_prompt_is_asked_at_the_plans_temperature_and_at_half_of_it_with_seeds_of_their_own() -> None:
+    model = Scripted(lambda draw, times: replace(sound(draw, times), mean_logprob=None))
+    report_of(model, 1, temperature=0.8)
+    probing = model.seen[: DRAWS + 1 + DRAWS // 2]
+    assert Counter(draw.draw.temperature for draw in probing) == {0.8: DRAWS + 1, 0.4: DRAWS // 2}
+    seeds = Counter(draw.draw.seed for draw in probing)
+    assert sorted(seeds.values()) == [1] * (DRAWS + DRAWS // 2 - 1) + [2]
+    assert seeds[probing[0].draw.seed] == 2, "the first again"
 
 
 def test_a_greedy_server_is_told_after_a_second_document() -> None:

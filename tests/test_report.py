@@ -35,10 +35,10 @@ from hedge_tasks.report.explorer import explorer_data
 from hedge_tasks.report.lead import axis_ticks, detector_rows, tiles
 from hedge_tasks.report.page import SCRIPTS
 from hedge_tasks.report.pages import render
-from hedge_tasks.report.pictures import NONE, Thumbnails, shrink, thumbnails
+from hedge_tasks.report.pictures import NONE, shrink, thumbnails
 from hedge_tasks.report.results import read_results, results_table
 from hedge_tasks.report.serve import ReportServer
-from hedge_tasks.report.texts import clean, flat_settings, script_json
+from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
 
@@ -115,19 +115,6 @@ def test_the_figure_places_values_and_intervals_in_per_cent_of_its_axis() -> Non
     assert {text: at for at, text in axis_ticks(rows)}["chance"] == pytest.approx(
         100 * (0.5 - start) / (1 - start), abs=0.01
     )
-
-
-def test_settings_and_what_it_took_are_told(page: str) -> None:
-    text = Page(page).text
-    assert re.search(r"sampling\.seed\s*3, 4", text)
-    assert re.search(r"filters\.exact\.alpha\s*1\.0", text)
-    assert re.search(r"failed draws\s*2", text)
-    assert re.search(rf"tokens generated\s*{3 * 13 * 60:,}", text)
-    assert flat_settings({"a": {"b": [1, 2], "c": None}, "d": True}) == [
-        ("a.b", "1, 2"),
-        ("a.c", "none"),
-        ("d", "True"),
-    ]
 
 
 def test_a_page_loads_nothing_and_runs_only_its_own_scripts(page: str) -> None:
@@ -294,13 +281,6 @@ def test_questions_get_their_pictures_from_the_data_set() -> None:
     other = replace(run, answer_sets=(replace(run.answer_sets[0], question="something else?"), *run.answer_sets[1:]))
     assert run.answer_sets[0].id not in thumbnails(other).of_document
     assert thumbnails(other).note == "1 of 6 questions are shown without a picture."
-
-
-def test_a_picture_of_any_size_stands_whole_on_the_first_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    address = f"data:image/jpeg;base64,{'A' * 9000}"
-    pictures = Thumbnails([address], {a.id: [0] for a in RUN.answer_sets})
-    monkeypatch.setattr("hedge_tasks.report.page.thumbnails", lambda *_, **__: pictures)
-    assert f'<img src="{address}"' in build_report([RUN], options=ReportOptions(curves=False))
 
 
 def test_pictures_that_cannot_be_had_are_left_out_with_the_reason() -> None:

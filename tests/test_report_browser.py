@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import EXACT, HOSTILE, finished_run, hostile_run
-from test_report import demo_run
 
 from hedge_tasks.clustering.model_outputs import ModelOutputs, ReusesOutputs
 from hedge_tasks.detectors.scorer import Scorer
@@ -127,13 +126,6 @@ def test_a_phone_shows_dots_and_numbers_without_sideways_scrolling(
         assert value.bounding_box()["x"] + value.bounding_box()["width"] <= 390
 
 
-def test_figures_are_drawn(report: Path, open_page: Any) -> None:
-    images = open_page(report).locator("figure.chart img")
-    assert images.count() == 3
-    for image in images.all():
-        assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 200
-
-
 def test_questions_are_filtered_and_searched(report: Path, open_page: Any) -> None:
     page = open_page(report)
     explorer, count = page.locator(".explorer"), page.locator(".explorer .count")
@@ -147,23 +139,6 @@ def test_questions_are_filtered_and_searched(report: Path, open_page: Any) -> No
         playwright.expect(count).to_have_text(f"{shown} of 60 questions")
     explorer.locator("input[type=search]").fill("question 17?")
     playwright.expect(count).to_have_text("1 of 60 questions")
-
-
-@pytest.mark.parametrize("score", ["radflag", "lexical"])
-def test_every_score_orders_the_list(score: str, report: Path, open_page: Any, analysis: Analysis) -> None:
-    page = open_page(report)
-    page.locator("select[name=score]").select_option(score)
-    page.locator("select[name=order]").select_option("highest score first")
-    page.locator("select[name=clustering]").select_option("exact")
-    values = [s[score] or 0.0 for s in analysis.scores["exact"]]
-    expected = sorted(range(60), key=lambda i: (-round(values[i], 5), i))
-    page.locator(".canvas").focus()
-    page.keyboard.press("Home")
-    seen = []
-    for _ in range(12):
-        seen.append(opened(page))
-        page.keyboard.press("j")
-    assert seen == [f"q{i}" for i in expected[:12]]
 
 
 def test_only_the_rows_that_can_be_seen_are_there_and_all_can_be_reached(report: Path, open_page: Any) -> None:
@@ -266,13 +241,6 @@ def test_hostile_texts_stay_texts(tmp_path: Path, open_page: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     # An override of direction inside an answer leaves the words around it as they are.
     assert page.evaluate("getComputedStyle(document.querySelector('.foreign')).unicodeBidi") == "isolate"
-
-
-def test_pictures_are_shown(tmp_path: Path, open_page: Any) -> None:
-    page = open_page(written(tmp_path, build_report([demo_run(6)], options=ReportOptions(curves=False))))
-    assert page.locator(".canvas img.small").count() == 6
-    for image in page.locator("img:visible").all():
-        assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
 
 
 def test_without_scripts_the_numbers_are_there(report: Path, open_page: Any) -> None:

@@ -175,11 +175,3 @@ def test_two_runs_in_a_folder_need_a_choice(run: Path, capsys: pytest.CaptureFix
     assert main(["rescore", str(run)]) == 2
     assert "holds 2 runs, choose one by its task or file" in capsys.readouterr().err
     assert load_run(sorted(run.rglob("run-*.jsonl"))[0]).task == "hedge_demo"
-
-
-@pytest.mark.slow
-def test_rescore_with_a_model_that_is_named(run: Path, hedge: Callable[..., Any]) -> None:
-    tiny = "package://hedge_tasks.models.tiny/nli"
-    facts = hedge("rescore", run, "--clustering", f"nli:model={tiny},veto=true")["filters"]["nli"]
-    assert (facts["clustering"]["model"], facts["clustering"]["veto"]) == (tiny, True)
-    assert facts["auroc"]["se"]["value"] is not None

@@ -16,7 +16,7 @@ from hedge_tasks.io.places import Place
 from hedge_tasks.sampling import Answer, SamplingPlan, archive, store
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.prompts import load_prompt
-from hedge_tasks.sampling.segments import home, read_homes
+from hedge_tasks.sampling.segments import home, read_homes, write_segment
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
 PLAN = SamplingPlan(n=2)
@@ -151,6 +151,15 @@ def test_no_changed_byte_of_a_segment_becomes_an_answer(
     assert main(["store", "info", str(tmp_path), "--json"]) == 1
     [problem] = json.loads(capsys.readouterr().out)["problems"]
     assert "no sound segment" in problem["problem"]
+
+
+def test_a_segment_names_the_documents_that_it_has_answers_of(tmp_path: Path) -> None:
+    """0 stands for answers of no document alone; definitions are nobody's and make nobody read it."""
+    records = [{"document": {"key": "a/blank"}}, {"key": "k", "of": home("b")}, {"definition": {}}]
+    homes = sorted(int(home(key), 16) for key in "ab")
+    for more, expected in (([], homes), ([{"key": "of two documents"}], [0, *homes])):
+        assert write_segment(tmp_path / "x.parquet", [*records, *more]) == 3 + len(more)
+        assert read_homes(tmp_path / "x.parquet").tolist() == expected
 
 
 def test_a_slice_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,18 +105,6 @@ def test_too_few_documents_for_a_stderr_still_have_a_value(scores, labels, group
     assert reason in estimate.reason
 
 
-@pytest.mark.parametrize(("wrong", "right", "kind"), [(4, 30, "are hallucinated"), (30, 1, "is supported")])
-def test_below_five_of_a_class_there_is_no_auroc_but_the_reason(wrong, right, kind):
-    scores, labels = list(range(wrong + right)), [1] * wrong + [0] * right
-    for found in (estimate_auroc(scores, labels), stratified_auroc(scores, labels, ["kind"] * len(labels))):
-        assert (found.value, found.interval, found.n_rarer) == (None, None, min(wrong, right))
-        assert (
-            found.reason
-            == f"only {min(wrong, right)} of {wrong + right} documents {kind}; an AUROC needs 5 of each class"
-        )
-    assert estimate_auroc(scores + [0.5] * 9, [*labels, 0, 1, 0, 1, 0, 1, 0, 1, 0]).value is not None
-
-
 # --- stratified AUROC ------------------------------------------------------------------------------------------------
 
 

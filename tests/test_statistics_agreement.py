@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from sklearn.metrics import cohen_kappa_score
 
@@ -29,20 +27,6 @@ def ratings(n=60, n_raters=3, seed=0, n_kinds=2, missing=0.0):
     truth = rng.integers(0, n_kinds, size=n)
     rows = [np.where(rng.random(n) < 0.7, truth, rng.integers(0, n_kinds, size=n)) for _ in range(n_raters)]
     return [[None if rng.random() < missing else int(v) for v in row] for row in rows]
-
-
-def alpha_by_pairs(rows):
-    """Krippendorff's alpha from all pairs of values: within items, and over all items."""
-    items = [[v for v in item if v is not None] for item in zip(*rows, strict=True)]
-    items = [item for item in items if len(item) > 1]
-    values = [v for item in items for v in item]
-    observed = sum(
-        sum(v != w for i, v in enumerate(item) for j, w in enumerate(item) if i != j) / (len(item) - 1)
-        for item in items
-    ) / len(values)
-    expected = sum(v != w for i, v in enumerate(values) for j, w in enumerate(values) if i != j)
-    expected /= len(values) * (len(values) - 1)
-    return 1 - observed / expected if expected else None
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -69,30 +53,6 @@ def test_krippendorffs_alpha_of_the_published_example():
     found = krippendorff_alpha(rows)
     assert found.value == pytest.approx(0.743, abs=0.0005)
     assert (found.n, found.n_raters) == (11, 4)
-
-
-@given(
-    st.integers(2, 4).flatmap(
-        lambda r: st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=r, max_size=r), min_size=1, max_size=12)
-    )
-)
-@settings(max_examples=20, deadline=None)
-def test_agreement_equals_counting_of_pairs(items):
-    rows = [list(row) for row in zip(*items, strict=True)]
-    rated = [[v for v in item if v is not None] for item in items]
-    rated = [item for item in rated if len(item) > 1]
-    percent, alpha = percent_agreement(rows), krippendorff_alpha(rows)
-    assert percent.n == alpha.n == len(rated)
-    if not rated:
-        assert percent.value is None
-        assert "no item is rated by two judges" in percent.reason
-        return
-    shares = [np.mean([v == w for i, v in enumerate(x) for j, w in enumerate(x) if i != j]) for x in rated]
-    assert percent.value == pytest.approx(np.mean(shares))
-    expected = alpha_by_pairs(rows)
-    assert alpha.value == (None if expected is None else pytest.approx(expected))
-    swapped = [[{0: "b", 1: "c", 2: "a"}.get(v) for v in row] for row in reversed(rows)]
-    assert krippendorff_alpha(swapped).value == (None if expected is None else pytest.approx(expected))
 
 
 def test_alpha_with_missing_ratings_is_that_of_the_krippendorff_package():

@@ -53,15 +53,6 @@ def test_documents_that_do_not_count_change_nothing() -> None:
     assert more == estimate_of_sums(parts, list(groups), F1)
 
 
-def test_neither_order_nor_names_of_groups_matter() -> None:
-    groups, said, truth = noisy_verdicts(np.random.default_rng(4), 40, 0.2)
-    parts, order = confusions(said, truth), np.random.default_rng(5).permutation(80)
-    one = estimate_of_sums(parts, list(groups), F1)
-    other = estimate_of_sums(parts[order], [f"g{g}" for g in groups[order]], F1)
-    assert other.stderr == pytest.approx(one.stderr, rel=1e-9)
-    assert other.interval == pytest.approx(one.interval, rel=1e-9)
-
-
 def test_where_nothing_varies_every_group_counts_once() -> None:
     perfect = estimate_of_sums(np.eye(4)[[0, 3] * 20], list(np.repeat(range(20), 2)), F1)
     assert (perfect.value, perfect.stderr) == (1.0, 0.0)

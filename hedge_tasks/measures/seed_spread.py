@@ -53,7 +53,7 @@ def _without_seed(run: Run) -> dict[str, Any]:
     return {
         "task": run.task,
         "model": run.model,
-        "documents": {(answers.id, answers.question) for answers in run.answer_sets},
+        "questions": {(answers.id, answers.question) for answers in run.answer_sets},
         "judges": {(str(verdict.get("judge")), str(verdict.get("version"))) for verdict in run.verdicts.values()},
         "sampling": sampling,
         "filters": {name: {k: v for k, v in own.items() if k != _CHOSEN} for name, own in filters.items()},

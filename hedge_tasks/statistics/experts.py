@@ -76,7 +76,7 @@ def audited_rate(
         >>> values, strata = np.array([1] * 9 + [0] * 11), np.array([0] * 10 + [1] * 10)
         >>> rate = audited_rate(values, strata, np.array([100, 100]))
         >>> rate.value, [round(bound, 2) for bound in rate.interval], round(rate.n_effective)
-        (0.45, [0.33, 0.58], 55)
+        (0.45, [0.29, 0.61], 31)
     """
     check_confidence(confidence)
     y, n_documents = np.asarray(values, dtype=np.float64), int(sizes.sum())

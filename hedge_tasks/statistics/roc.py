@@ -203,7 +203,7 @@ def newcombe_interval(
 
     Example:
         >>> [round(bound, 3) for bound in newcombe_interval(1.0, 10, 10)]
-        [0.814, 1.0]
+        [0.8, 1.0]
     """
     from scipy.optimize import brentq
 
