@@ -221,9 +221,12 @@ class YesNo(Answers):
             denied = topic <= own or (self.presence and self.head in own and self._same_place(own))
             pronoun = clause.words[0] in ("it", "he", "she", "they", "this", "that") and set(self.topic[1:]) <= own
             return NO if denied or (pronoun and len(self.topic) > 1 and not self.presence) else None
-        if topic <= own and not words("verb").isdisjoint(clause.words):
-            return YES if not self.presence or self._exists(clause) else None
-        return None
+        if not topic <= own:
+            return None
+        if self.presence and clause.words[0] in ("a", "an") and topic < own:
+            return YES  # "a cat sleeps" is said where there is one
+        has_verb = not words("verb").isdisjoint(clause.words)
+        return YES if has_verb and (not self.presence or self._exists(clause)) else None
 
     def _same_place(self, own: set[str]) -> bool:
         """Whether a clause names no other side than the question does."""
