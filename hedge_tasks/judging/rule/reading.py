@@ -125,8 +125,9 @@ def may_deny(text: Text, things: Set[str], known: Set[str], frame: Set[str]) -> 
     """Can a stemmed text deny the things it names? So it can wherever not all that stands around them is understood.
 
     Understood are the known stems, those of the frame (which name nothing), a subject in front of the first verb ('the
-    procedure is ...', not what somebody says of a whole sentence: '... that there is'), one word between an article and a thing ('a human brain') or behind a side ('left hemisphere'),
-    and a negation of known things that follow it ('CT without contrast').
+    procedure is ...', not what somebody says of a whole sentence: '... that there is'), one word between an article and
+    a thing ('a human brain') or behind a side ('left hemisphere'), and a negation of known things that follow it ('CT
+    without contrast').
     """
     return any(_clause_may_deny(clause, things, known, frame) for clause in _parts(text))
 
