@@ -21,13 +21,13 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, Draw, Refused
 from hedge_tasks.data.option_order import MOST, spellings
-from hedge_tasks.errors import ConfigError, DrawsFailed
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.options import address, count, number
 from hedge_tasks.llm.chat import OPENAI, ChatClient, encoded
 from hedge_tasks.llm.completion import Completion, is_control
 from hedge_tasks.llm.concurrency import Call, as_finished, ask_each
 from hedge_tasks.llm.event_loop import run
-from hedge_tasks.llm.failures import RequestFailed, ServerGone, ServerRefuses
+from hedge_tasks.llm.failures import RequestFailed, ServerRefuses
 from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.llm.secrets import check_key
 from hedge_tasks.models.base import (
@@ -439,19 +439,11 @@ class HedgeOpenAI(ChatAdapter):
         async def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
             return await self._answer_all(questions[i], await questions[i].messages(), stop)
 
-        batches = ask_each(call, len(questions), self.num_concurrent, unreachable=_unreachable)
-        try:
-            with closing(batches):
-                for batch in batches:
-                    pairs = [
-                        pair for i, outcomes in batch for pair in zip(questions[i].positions, outcomes, strict=True)
-                    ]
-                    yield [(position, _outcome(outcome)) for position, outcome in pairs]
-        except ServerGone as gone:
-            raise DrawsFailed(
-                f"{self.base_url} is gone: {gone.in_vain} requests in a row failed, the last one with {gone.last[0]}. "
-                "The answer store has the finished draws; the same command continues from there."
-            ) from None
+        n, at_once = len(questions), self.num_concurrent
+        with closing(ask_each(call, n, at_once, who=self.base_url, unreachable=_unreachable)) as batches:
+            for batch in batches:
+                pairs = [pair for i, outcomes in batch for pair in zip(questions[i].positions, outcomes, strict=True)]
+                yield [(position, _outcome(outcome)) for position, outcome in pairs]
 
     @cached_property
     def _n_in_one(self) -> int:
@@ -648,5 +640,6 @@ def _is_pure(limits: Mapping[str, Any]) -> bool:
     return limits.get("decoding") != "model"
 
 
-def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> bool:
-    return all(isinstance(outcome, RequestFailed) and outcome.unreachable for outcome in outcomes)
+def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> RequestFailed | None:
+    reasons = [outcome for outcome in outcomes if isinstance(outcome, RequestFailed) and outcome.unreachable]
+    return reasons[0] if len(reasons) == len(outcomes) else None

@@ -12,12 +12,12 @@ from itertools import groupby, islice
 from typing import Any, Protocol
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import DrawsFailed, HedgeError
+from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.io import options
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.concurrency import ask_each
 from hedge_tasks.llm.event_loop import run
-from hedge_tasks.llm.failures import RequestFailed, ServerGone
+from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Reply
 from hedge_tasks.llm.servers import server_and_key
 
@@ -167,13 +167,8 @@ class ServedModel:
             return await self._reply(requests[position], stop)
 
         _ = self._client  # a key that is not there is no failure of a request
-        try:
-            yield from ask_each(call, len(requests), min(self.concurrency, len(requests)), unreachable=_unreachable)
-        except ServerGone as gone:
-            raise HedgeError(
-                f"{self.who} is gone: {gone.in_vain} requests in a row failed, the last one with: {gone.last}. "
-                "What came before is kept; the same command continues from there."
-            ) from None
+        at_once = min(self.concurrency, len(requests))
+        yield from ask_each(call, len(requests), at_once, who=self.who, unreachable=_unreachable)
 
     @cached_property
     def _client(self) -> ChatClient:
@@ -295,9 +290,9 @@ class LocalModel:
         return turns
 
 
-def _unreachable(outcome: ReplyOrFailure) -> bool:
-    """Whether nobody answered."""
-    return isinstance(outcome, RequestFailed) and outcome.unreachable
+def _unreachable(outcome: ReplyOrFailure) -> RequestFailed | None:
+    """Why nobody answered."""
+    return outcome if isinstance(outcome, RequestFailed) and outcome.unreachable else None
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:
