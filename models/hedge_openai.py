@@ -198,8 +198,7 @@ class HedgeOpenAI(ChatAdapter):
     @cached_property
     def _listed(self) -> list[Mapping[str, Any]]:
         """The server's entry under the model's name, once it is there."""
-        self._client.wait()
-        return [model for model in self._client.served() if model.get("id") == self.model]
+        return [model for model in self._client.served(wait=True) if model.get("id") == self.model]
 
     def _named_and_behind(self) -> str:
         # Of a folder its name: the same weights lie elsewhere on another machine.
@@ -383,9 +382,10 @@ class HedgeOpenAI(ChatAdapter):
     ) -> Completion | RequestFailed:
         """Ask for what a server need not be able to tell: that it refuses everything is no end of the run."""
         try:
-            return await self._client.ask_async(turns, settings, optional=tuple(optional), stop=stop)
+            [outcome] = await self._client.ask_async(turns, settings, optional=tuple(optional), stop=stop)
         except ServerRefuses as error:  # of answers that are there by now, none is to be lost
             return RequestFailed(str(error), "refused")
+        return outcome
 
     def _ask_each(self, call: Call[Result], n: int) -> list[Result]:
         """Replies of `n` calls, many of them under way at once."""
@@ -461,9 +461,7 @@ class HedgeOpenAI(ChatAdapter):
         if n <= 1 or not self._has_n:
             return [await self._answer(question.part(i, i + 1), messages, stop) for i in range(n)]
         settings, optional = question.settings, question.optional
-        outcome = await self._client.ask_several_async(messages, settings, n=n, optional=optional, stop=stop)
-        if isinstance(outcome, RequestFailed):
-            return [self._read(question, outcome)] * n
+        outcome = await self._client.ask_async(messages, settings, n, optional=optional, stop=stop)
         if len(outcome) == 1:
             self._has_n = False
             self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
@@ -477,7 +475,7 @@ class HedgeOpenAI(ChatAdapter):
             HedgeError: Asking again would change nothing.
         """
         stop = stop if question.patient else _NO_RETRY
-        outcome = await self._client.ask_async(messages, question.settings, optional=question.optional, stop=stop)
+        [outcome] = await self._client.ask_async(messages, question.settings, optional=question.optional, stop=stop)
         return self._read(question, outcome)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:

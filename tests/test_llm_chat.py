@@ -31,7 +31,7 @@ def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(client: ChatClient, *arguments: Any, **options: Any) -> Completion | RequestFailed:
-    return run(client.ask_async(*arguments, **options))
+    return run(client.ask_async(*arguments, **options))[0]
 
 
 def asked(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -26,10 +26,6 @@ LARGEST_REPLY = 16 * 2**20
 
 _LONGEST_CONNECT_S = 60.0
 _LARGE_BODY = 2**20
-
-
-class RedirectedAway(Exception):
-    """The server sends requests, with their pictures, to another address."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,6 @@ class HttpClient:
 
         Raises:
             RequestFailed: There is no whole reply, or none within bounds. The reason may quote the server.
-            RedirectedAway: See there.
         """
         import aiohttp
 
@@ -100,12 +95,6 @@ class HttpClient:
             ssl=certificates() if target.startswith("https") else True,
             timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=connect),
         ) as response:
-            elsewhere = response.headers.get("location")
-            if elsewhere and response.status in range(300, 400):
-                raise RedirectedAway(
-                    f"the server redirects to another address ({address.join(URL(elsewhere)).with_query(None)}), which "
-                    "would be told the questions and the pictures; give that address itself if it is meant"
-                )
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise RequestFailed("the answer is compressed, although that was not asked for", "garbled")
             return HttpReply(response.status, response.headers, await _content(response))

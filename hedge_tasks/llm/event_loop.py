@@ -1,5 +1,4 @@
-"""The event loop on which a process makes its requests, with its connections: one, in a thread of its own, begun when it
-is needed.
+"""The event loop on which a process makes its requests, with its connections: one, in a thread of its own.
 
 A thread a request costs several times the processor time of a request.
 """

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal
+from typing import Literal
 
 from hedge_tasks.errors import DrawsFailed, HedgeError
 

@@ -153,7 +153,8 @@ class ServedModel:
         except (OSError, ValueError) as error:
             return RequestFailed(f"its images cannot be read ({error})", "unsent")
         began = time.monotonic()
-        completion = await self._client.ask_async(messages, self._settings(request), optional=_OPTIONAL, stop=stop)
+        settings = self._settings(request)
+        [completion] = await self._client.ask_async(messages, settings, optional=_OPTIONAL, stop=stop)
         seconds = round(time.monotonic() - began, 3)
         if isinstance(completion, RequestFailed):
             said_nothing = completion.kind in ("empty", "cut")  # the model was there, and said nothing

@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.errors import DataError
 from hedge_tasks.io.progress import progress
 from hedge_tasks.llm.account import Account
 from hedge_tasks.llm.asker import DEFAULT_TOKENS, Asker, Query
