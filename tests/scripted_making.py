@@ -33,8 +33,7 @@ class Scripted:
         self.play = play
 
     def reply(self, request: Request, stop: threading.Event) -> Reply | RequestFailed:
-        body = {"model": self.name, "messages": to_openai(request.conversation()), "seed": request.seed}
-        body |= {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.limits}
+        body = {"model": self.name, "messages": to_openai(request.conversation()), **request.settings}
         text = self.play(body)
         return (
             RequestFailed("overloaded", "unreachable") if text == "<failed>" else Reply(text, "stop", self.name, 1, 1)

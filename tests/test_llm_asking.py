@@ -205,8 +205,8 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again_with_more_room() -> None
     [found] = Asker(model, Account()).ask_all([query()])
     assert found.value == "red"
     assert again(model) == [False, True]
-    assert [request.max_tokens for request in model.seen] == [40, 80]
-    assert {request.temperature for request in model.seen} == {0.0}
+    assert [request.settings["max_tokens"] for request in model.seen] == [40, 80]
+    assert {request.settings["temperature"] for request in model.seen} == {0.0}
 
 
 def test_a_request_that_failed_is_made_again_as_it_was() -> None:
@@ -245,7 +245,7 @@ def test_questions_at_another_place_are_other_questions_with_other_seeds() -> No
     model = Scripted(RED, GREEN)
     found = Asker(model, Account()).ask_all([query(place="1"), query(place="2")])
     assert [one.value for one in found] == ["red", "green"]
-    seeds = [request.seed for request in model.seen]
+    seeds = [request.settings.get("seed") for request in model.seen]
     assert len(set(seeds)) == 2
     assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
 
@@ -335,8 +335,8 @@ def test_a_batch_of_a_local_model_is_asked_alike_and_a_broken_picture_spoils_no_
 
     model = LocalModel("m", dict, Adapter, batch_size=2)
     tokens = [5, 5, 5, 9, 9, 5]
-    requests = [Request(lambda: [{"role": "user", "content": "x"}], tokens_) for tokens_ in tokens]
-    requests[4] = Request(broken, 9)
+    requests = [Request(lambda: [{"role": "user", "content": "x"}], {"max_tokens": tokens_}) for tokens_ in tokens]
+    requests[4] = Request(broken, {"max_tokens": 9})
     outcomes = dict(one for batch in model.replies(requests) for one in batch)
     said = [one.text if isinstance(one, Reply) else str(one) for _, one in sorted(outcomes.items())]
     assert said == ["2 5", "2 5", "1 5", "1 9", "its images cannot be read (truncated)", "1 5"]
