@@ -15,6 +15,7 @@ from conftest import REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
 from openai_server import Response, Script, serve, texts_of
+from scripted_making import counted
 
 from hedge_tasks.claims import Passage, SupportQuery, build_decomposition, build_entailment
 from hedge_tasks.cli import main
@@ -316,7 +317,7 @@ def test_many_threads_share_a_log_and_an_account(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert account.of("requests") == {"0": 80, "1": 80}
+    assert counted(account, "requests") == {"0": 80, "1": 80}
     assert len(ReplyLog(tmp_path)) == 160
 
 
@@ -367,7 +368,7 @@ def test_every_judge_says_what_it_cost() -> None:
         llm = {"name": "llm", "model": "m", "url": url}
         panel = judge_from([llm, {**llm, "model": "n"}, "rule"])
         panel.judge([Case("1", "which side?", "left", "left")])
-        assert account_of(panel).of("requests") == {"llm:m": 1, "llm:n": 1}
+        assert counted(account_of(panel), "requests") == {"llm:m": 1, "llm:n": 1}
         assert account_of(judge_from("rule")).total.requests == 0
 
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, islice
 from typing import Any, Protocol
@@ -156,9 +156,9 @@ class ServedModel:
         if isinstance(completion, RequestFailed):
             said_nothing = completion.kind in ("empty", "cut")  # the model was there, and said nothing
             return Reply("", completion.kind, problem=str(completion), seconds=seconds) if said_nothing else completion
-        tokens = {} if completion.usage is None else asdict(completion.usage)
         text = self._client.redact(completion.text)
-        return Reply(text, completion.finish, completion.model, **tokens, seconds=seconds)
+        prompt, written = (completion.usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+        return Reply(text, completion.finish, completion.model, prompt, written, seconds)
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         async def call(position: int, stop: threading.Event) -> ReplyOrFailure:
