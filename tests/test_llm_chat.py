@@ -133,15 +133,6 @@ def test_a_setting_that_is_not_optional_is_never_dropped() -> None:
     assert len(script.bodies) == 1
 
 
-def test_a_setting_with_two_names_keeps_its_value() -> None:
-    def reply(body: dict[str, Any]) -> Any:
-        return error(400, "use 'max_completion_tokens'", param="max_tokens") if "max_tokens" in body else LEFT
-
-    script = Script(reply)
-    assert isinstance(asked(script, {"max_tokens": 9}), Completion)
-    assert script.bodies[-1]["max_completion_tokens"] == 9
-
-
 def test_structured_output_goes_through_its_forms() -> None:
     script = picky("response_format")
     assert isinstance(asked(script, {"response_format": SCHEMA}, ("response_format",)), Completion)

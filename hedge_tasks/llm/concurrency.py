@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from queue import SimpleQueue
@@ -65,17 +65,10 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
     room = asyncio.Semaphore(2 * at_once)  # so many are ahead of a caller that stores answers
     finished: SimpleQueue[tuple[int, T] | Future[None]] = SimpleQueue()
 
-    async def work() -> None:
-        try:
-            while await room.acquire() and not stop.is_set() and (number := next(numbers, None)) is not None:
-                finished.put((number, await call(number, stop)))
-            room.release()
-        except BaseException:
-            stop.set()
-            room.release()
-            raise
-
-    workers = [asyncio.run_coroutine_threadsafe(work(), loop) for _ in range(min(at_once, count))]
+    workers = [
+        asyncio.run_coroutine_threadsafe(_work(call, numbers, room, stop, finished), loop)
+        for _ in range(min(at_once, count))
+    ]
     for worker in workers:
         worker.add_done_callback(finished.put)
     error: BaseException | None = None
@@ -104,6 +97,24 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
         stop.set()
         for worker in workers:
             worker.cancel()
+
+
+async def _work(
+    call: Call[T],
+    numbers: Iterator[int],
+    room: asyncio.Semaphore,
+    stop: threading.Event,
+    finished: SimpleQueue[tuple[int, T] | Future[None]],
+) -> None:
+    """Make one call after the other; an error stops the others, too."""
+    try:
+        while await room.acquire() and not stop.is_set() and (number := next(numbers, None)) is not None:
+            finished.put((number, await call(number, stop)))
+        room.release()
+    except BaseException:
+        stop.set()
+        room.release()
+        raise
 
 
 def _failure(ended: Future[None]) -> BaseException | None:

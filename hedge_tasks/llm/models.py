@@ -279,7 +279,7 @@ def _unreachable(outcome: ReplyOrFailure) -> RequestFailed | None:
 
 
 def _alike(request: Request) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What is the same of all requests of a batch: everything but the words and the seeds themselves."""
+    """The settings and the schema, but for the seed itself: the same of all requests of a batch."""
     return {**request.settings, **({"seed": None} if "seed" in request.settings else {})}, request.schema
 
 

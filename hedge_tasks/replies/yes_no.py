@@ -267,11 +267,8 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
     read = choose(reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), answers, cut=cut)
     spoken = body(reply)
     own_question = _QUESTION.match(spoken) if isinstance(spoken, str) else None
-    stems = (
-        set(clauses(own_question[0].rstrip("?"))[0].own)
-        if own_question and clauses(own_question[0].rstrip("?"))
-        else set()
-    )
+    own = clauses(own_question[0].rstrip("?")) if own_question else []
+    stems = set(own[0].own) if own else set()
     if read.basis in (LINE, OPENING) and stems and answers.topic and stems.isdisjoint(answers.topic):
         return Reading(read.value, LEADING)  # "Are the lungs expanded? Yes.", asked about something else
     return read

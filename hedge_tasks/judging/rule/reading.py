@@ -166,4 +166,4 @@ def _understood(
     if word in known | frame or word.endswith("ly") or not word.isalpha():
         return True
     attribute = (at == places[0] - 1 and before in ("a", "an", "the")) or before in things & words("qualifiers")
-    return attribute or (bool(verbs) and at < verbs[0] < places[0] and "that" not in clause[at : verbs[0]])
+    return attribute or (bool(verbs) and at < verbs[0] < places[0] and "that" not in clause)
