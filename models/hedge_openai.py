@@ -21,13 +21,13 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, Draw, Refused
 from hedge_tasks.data.option_order import MOST, spellings
-from hedge_tasks.errors import ConfigError, DrawsFailed
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.options import address, count, number
 from hedge_tasks.llm.chat import OPENAI, ChatClient, encoded
 from hedge_tasks.llm.completion import Completion, is_control
 from hedge_tasks.llm.concurrency import Call, as_finished, ask_each
 from hedge_tasks.llm.event_loop import run
-from hedge_tasks.llm.failures import RequestFailed, ServerGone, ServerRefuses
+from hedge_tasks.llm.failures import RequestFailed, ServerRefuses
 from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.llm.secrets import check_key
 from hedge_tasks.models.base import (
@@ -198,8 +198,7 @@ class HedgeOpenAI(ChatAdapter):
     @cached_property
     def _listed(self) -> list[Mapping[str, Any]]:
         """The server's entry under the model's name, once it is there."""
-        self._client.wait()
-        return [model for model in self._client.served() if model.get("id") == self.model]
+        return [model for model in self._client.served(wait=True) if model.get("id") == self.model]
 
     def _named_and_behind(self) -> str:
         # Of a folder its name: the same weights lie elsewhere on another machine.
@@ -383,9 +382,10 @@ class HedgeOpenAI(ChatAdapter):
     ) -> Completion | RequestFailed:
         """Ask for what a server need not be able to tell: that it refuses everything is no end of the run."""
         try:
-            return await self._client.ask_async(turns, settings, optional=tuple(optional), stop=stop)
+            [outcome] = await self._client.ask_async(turns, settings, optional=tuple(optional), stop=stop)
         except ServerRefuses as error:  # of answers that are there by now, none is to be lost
             return RequestFailed(str(error), "refused")
+        return outcome
 
     def _ask_each(self, call: Call[Result], n: int) -> list[Result]:
         """Replies of `n` calls, many of them under way at once."""
@@ -439,19 +439,11 @@ class HedgeOpenAI(ChatAdapter):
         async def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
             return await self._answer_all(questions[i], await questions[i].messages(), stop)
 
-        batches = ask_each(call, len(questions), self.num_concurrent, unreachable=_unreachable)
-        try:
-            with closing(batches):
-                for batch in batches:
-                    pairs = [
-                        pair for i, outcomes in batch for pair in zip(questions[i].positions, outcomes, strict=True)
-                    ]
-                    yield [(position, _outcome(outcome)) for position, outcome in pairs]
-        except ServerGone as gone:
-            raise DrawsFailed(
-                f"{self.base_url} is gone: {gone.in_vain} requests in a row failed, the last one with {gone.last[0]}. "
-                "The answer store has the finished draws; the same command continues from there."
-            ) from None
+        n, at_once = len(questions), self.num_concurrent
+        with closing(ask_each(call, n, at_once, who=self.base_url, unreachable=_unreachable)) as batches:
+            for batch in batches:
+                pairs = [pair for i, outcomes in batch for pair in zip(questions[i].positions, outcomes, strict=True)]
+                yield [(position, _outcome(outcome)) for position, outcome in pairs]
 
     @cached_property
     def _n_in_one(self) -> int:
@@ -469,9 +461,7 @@ class HedgeOpenAI(ChatAdapter):
         if n <= 1 or not self._has_n:
             return [await self._answer(question.part(i, i + 1), messages, stop) for i in range(n)]
         settings, optional = question.settings, question.optional
-        outcome = await self._client.ask_several_async(messages, settings, n=n, optional=optional, stop=stop)
-        if isinstance(outcome, RequestFailed):
-            return [self._read(question, outcome)] * n
+        outcome = await self._client.ask_async(messages, settings, n, optional=optional, stop=stop)
         if len(outcome) == 1:
             self._has_n = False
             self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
@@ -485,7 +475,7 @@ class HedgeOpenAI(ChatAdapter):
             HedgeError: Asking again would change nothing.
         """
         stop = stop if question.patient else _NO_RETRY
-        outcome = await self._client.ask_async(messages, question.settings, optional=question.optional, stop=stop)
+        [outcome] = await self._client.ask_async(messages, question.settings, optional=question.optional, stop=stop)
         return self._read(question, outcome)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
@@ -648,5 +638,6 @@ def _is_pure(limits: Mapping[str, Any]) -> bool:
     return limits.get("decoding") != "model"
 
 
-def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> bool:
-    return all(isinstance(outcome, RequestFailed) and outcome.unreachable for outcome in outcomes)
+def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> RequestFailed | None:
+    reasons = [outcome for outcome in outcomes if isinstance(outcome, RequestFailed) and outcome.unreachable]
+    return reasons[0] if len(reasons) == len(outcomes) else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from openai_server import Script
 
+from hedge_tasks.llm.account import Account
 from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Reply
 from hedge_tasks.llm.messages import to_openai
@@ -33,12 +34,16 @@ class Scripted:
         self.play = play
 
     def reply(self, request: Request, stop: threading.Event) -> Reply | RequestFailed:
-        body = {"model": self.name, "messages": to_openai(request.conversation()), "seed": request.seed}
-        body |= {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.limits}
+        body = {"model": self.name, "messages": to_openai(request.conversation()), **request.settings}
         text = self.play(body)
         return (
             RequestFailed("overloaded", "unreachable") if text == "<failed>" else Reply(text, "stop", self.name, 1, 1)
         )
+
+
+def counted(account: Account, what: str) -> dict[str, int]:
+    """One of the counts by stage, without the stages where it is 0."""
+    return {stage: n for stage, counts in account.stages.items() if (n := getattr(counts, what))}
 
 
 def models_by(play: Play, roles: Mapping[str, Sequence[str]]) -> Models:

@@ -280,11 +280,13 @@ def test_hallucinated_labels(question: str, reference: str, answer: str, by: str
 def test_what_may_deny_the_reference_never_supports_it_nor_contradicts_its_denial(finding: str) -> None:
     answers = (
         "{} is not seen.|{} has resolved.|{}: no.|Rather than {}, it is edema.|It is wrong to speak of {}.|{} (-)|"
-        "There was {}, which has resolved.|Nothing here suggests {}.|0 {}|{}: unlikely.|Previously treated {}."
+        "There was {}, which has resolved.|Nothing here suggests {}.|0 {}|{}: unlikely.|Previously treated {}.|"
+        "I reject that there is {}."
     )
     for answer in answers.format(*[finding] * answers.count("{}")).split("|"):
         assert label(FINDING, finding, answer) != 0, answer
         assert label(FINDING, f"no {finding}", answer) != 1, answer
+    assert label(FINDING, f"no {finding}", "No, the image is normal.") != 1
     for answer in (f"There is {finding}.", f"The image shows {finding} on the left, without edema."):
         assert label(FINDING, finding, answer) == 0, answer
 

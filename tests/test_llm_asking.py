@@ -15,6 +15,7 @@ from conftest import REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
 from openai_server import Response, Script, serve, texts_of
+from scripted_making import counted
 
 from hedge_tasks.claims import Passage, SupportQuery, build_decomposition, build_entailment
 from hedge_tasks.cli import main
@@ -205,8 +206,8 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again_with_more_room() -> None
     [found] = Asker(model, Account()).ask_all([query()])
     assert found.value == "red"
     assert again(model) == [False, True]
-    assert [request.max_tokens for request in model.seen] == [40, 80]
-    assert {request.temperature for request in model.seen} == {0.0}
+    assert [request.settings["max_tokens"] for request in model.seen] == [40, 80]
+    assert {request.settings["temperature"] for request in model.seen} == {0.0}
 
 
 def test_a_request_that_failed_is_made_again_as_it_was() -> None:
@@ -245,7 +246,7 @@ def test_questions_at_another_place_are_other_questions_with_other_seeds() -> No
     model = Scripted(RED, GREEN)
     found = Asker(model, Account()).ask_all([query(place="1"), query(place="2")])
     assert [one.value for one in found] == ["red", "green"]
-    seeds = [request.seed for request in model.seen]
+    seeds = [request.settings.get("seed") for request in model.seen]
     assert len(set(seeds)) == 2
     assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
 
@@ -316,7 +317,7 @@ def test_many_threads_share_a_log_and_an_account(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert account.of("requests") == {"0": 80, "1": 80}
+    assert counted(account, "requests") == {"0": 80, "1": 80}
     assert len(ReplyLog(tmp_path)) == 160
 
 
@@ -335,8 +336,8 @@ def test_a_batch_of_a_local_model_is_asked_alike_and_a_broken_picture_spoils_no_
 
     model = LocalModel("m", dict, Adapter, batch_size=2)
     tokens = [5, 5, 5, 9, 9, 5]
-    requests = [Request(lambda: [{"role": "user", "content": "x"}], tokens_) for tokens_ in tokens]
-    requests[4] = Request(broken, 9)
+    requests = [Request(lambda: [{"role": "user", "content": "x"}], {"max_tokens": tokens_}) for tokens_ in tokens]
+    requests[4] = Request(broken, {"max_tokens": 9})
     outcomes = dict(one for batch in model.replies(requests) for one in batch)
     said = [one.text if isinstance(one, Reply) else str(one) for _, one in sorted(outcomes.items())]
     assert said == ["2 5", "2 5", "1 5", "1 9", "its images cannot be read (truncated)", "1 5"]
@@ -367,7 +368,7 @@ def test_every_judge_says_what_it_cost() -> None:
         llm = {"name": "llm", "model": "m", "url": url}
         panel = judge_from([llm, {**llm, "model": "n"}, "rule"])
         panel.judge([Case("1", "which side?", "left", "left")])
-        assert account_of(panel).of("requests") == {"llm:m": 1, "llm:n": 1}
+        assert counted(account_of(panel), "requests") == {"llm:m": 1, "llm:n": 1}
         assert account_of(judge_from("rule")).total.requests == 0
 
 

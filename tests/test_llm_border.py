@@ -39,7 +39,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def ask(client: ChatClient, *arguments: Any, **options: Any) -> Completion | RequestFailed:
-    return run(client.ask_async(*arguments, **options))
+    return run(client.ask_async(*arguments, **options))[0]
 
 
 def client(url: str, **options: Any) -> ChatClient:
@@ -195,7 +195,7 @@ PROGRAM = """
 
     HELLO = [{{"role": "user", "content": "which side?"}}]
     client = ChatClient("tiny", {url!r}, max_retries=0, timeout=60)
-    ask = lambda client, *asked: run(client.ask_async(*asked))
+    ask = lambda client, *asked: run(client.ask_async(*asked))[0]
     {rest}
 """
 

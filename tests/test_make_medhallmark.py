@@ -12,7 +12,7 @@ import pytest
 from making import asked_of
 from medhallmark_making import play, rows, vqa_rows, write_images
 from openai_server import serve, texts_of
-from scripted_making import killed_at, models_by
+from scripted_making import counted, killed_at, models_by
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import ImageFolder
@@ -123,7 +123,7 @@ def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path,
         "answer undecided": 3,
         "no answer": 3,
     }
-    assert made.account.of("requests")["level"] == 3
+    assert counted(made.account, "requests")["level"] == 3
     answered = {entry.item.id: (entry.item.answer, entry.item.category) for entry in made.rows if entry.item.answer}
     assert answered == {
         **{f"conventional-q-{n}": (f"agreed about organ {n}", "correct") for n in (0, 4, 8)},

@@ -13,7 +13,7 @@ import pytest
 from datasets import Dataset
 from making import asked_of, attempt_of, play, question
 from openai_server import serve
-from scripted_making import Script, Scripted, killed_at, models_by
+from scripted_making import Script, Scripted, counted, killed_at, models_by
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
@@ -82,7 +82,9 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
     verified = {kind: right for (_, kind), right in made.controls.items() if "answer to nothing" not in kind}
     assert set(verified.values()) == {(10, 10)}
     candidates = 6 + 4 * 10
-    replies = {s: made.account.of("requests").get(s, 0) + made.account.of("cached").get(s, 0) for s in STAGES}
+    replies = {
+        s: counted(made.account, "requests").get(s, 0) + counted(made.account, "cached").get(s, 0) for s in STAGES
+    }
     assert replies == {
         "candidate": 26,
         "verify": candidates * 3,
@@ -92,7 +94,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "critique": 20,
         "rewrite": 20,
     }
-    assert made.account.of("requests")["control"] == 10 * 3 * 2  # each truth twice a verifier
+    assert counted(made.account, "requests")["control"] == 10 * 3 * 2  # each truth twice a verifier
     assert Counter(row["Difficulty Level"] for row in made.rows) == {"hard": 2, "medium": 2, "easy": 2 + 4}
     # The fallback is the candidate most like the true answer: here the one that was never rewritten.
     assert [row["Fallback"] for row in made.rows] == [False] * 3 + [True] * 2 + [False] * 3 + [True] * 2
@@ -126,7 +128,7 @@ def test_the_sampling_is_the_papers(tmp_path: Path) -> None:
 def test_a_paraphrase_of_the_truth_is_never_released_as_wrong(tmp_path: Path) -> None:
     made = made_by(play, tmp_path, 2, compares=Comparison(0.75, 0.9))
     assert made.rejected == {"every candidate fails: same meaning": 2}
-    assert "judge" not in made.account.of("requests")
+    assert "judge" not in counted(made.account, "requests")
     assert len(made_by(play, tmp_path, 2, compares=Comparison(0.7499, 0.9)).rows) == 2
 
 
@@ -191,11 +193,11 @@ def test_a_key_more_is_read_and_what_is_garbled_is_asked_again(tmp_path: Path) -
         return text if "```" in text else json.dumps({**json.loads(text), "confidence": 0.9})
 
     made = made_by(reply, tmp_path, 1)
-    assert made.account.of("unreadable") == {"candidate": 1, "verify": 1}
+    assert counted(made.account, "unreadable") == {"candidate": 1, "verify": 1}
     assert made.rows[0]["Difficulty Level"] == "hard"
     silent = made_by(lambda body: "I cannot help with that.", tmp_path / "silent", 1)
     assert silent.rejected == {"nothing that could be read": 1}
-    assert silent.account.of("requests") == {"candidate": 15}  # five generations of three tries
+    assert counted(silent.account, "requests") == {"candidate": 15}  # five generations of three tries
 
 
 def test_a_failed_request_leaves_its_row_for_the_next_time(tmp_path: Path) -> None:
@@ -203,9 +205,9 @@ def test_a_failed_request_leaves_its_row_for_the_next_time(tmp_path: Path) -> No
     assert len(partial.unfinished) == 3
     assert "overloaded" in partial.unfinished["q0"]
     whole = made_by(play, tmp_path, 3)
-    assert whole.account.of("cached")["candidate"] == 3
+    assert counted(whole.account, "cached")["candidate"] == 3
     assert whole.rows == made_by(play, tmp_path / "another", 3).rows
-    with pytest.raises(HedgeError, match=r"nobody answers any more .*goes on from here"):
+    with pytest.raises(HedgeError, match=r"the server is gone: .*continues from there"):
         made_by(lambda body: "<failed>", tmp_path / "gone", 40)
 
 

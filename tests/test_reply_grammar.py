@@ -87,6 +87,8 @@ STATEMENTS = (
     "I can see a {x} in it.",
     "The image shows a {x}.",
     "It would be wrong to say that there is no {x}.",
+    "There is a {x} behind a nurse who does not face the camera.",
+    "A {x} dominates the upper part.",
 )
 NEITHER = (
     "There may be a {x}.",

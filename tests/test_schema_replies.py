@@ -30,7 +30,7 @@ ASKED = [{"role": "user", "content": [{"type": "image", "url": Image.new("RGB", 
 
 
 def ask(writer: LocalModel, seed: int, schema: Any = SCHEMA) -> str:
-    request = Request(lambda: ASKED, max_tokens=60, temperature=1.0, schema=schema or {}, seed=seed)
+    request = Request(lambda: ASKED, {"max_tokens": 60, "temperature": 1.0, "seed": seed}, schema or {})
     reply = writer.reply(request, threading.Event())
     assert isinstance(reply, Reply)
     return reply.text

@@ -45,10 +45,9 @@ class LLMJudge(ModelJudge):
         max_retries: int = 8,
     ) -> None:
         loaded = load_judge_prompt(prompt)
-        own = {"temperature": temperature, "max_tokens": max_tokens}
         decoding: dict[str, Any] = {"temperature": 0.0, "max_tokens": 512}
-        for chosen in (loaded.decoding, own):
-            decoding |= {str(key): value for key, value in chosen.items() if value is not None}
+        for chosen in (loaded.decoding, {"temperature": temperature, "max_tokens": max_tokens}):
+            decoding |= {key: value for key, value in chosen.items() if value is not None}
         options.number("temperature", decoding["temperature"])
         served = ServedModel(
             model,

@@ -32,7 +32,7 @@ class Panel:
         self.judges = [built for entry in _as_list(judges) for built in _build(entry)]
         if len(self.judges) < 2:
             raise ConfigError("judge 'panel': at least two judges are needed")
-        settings = [judge.settings() for judge in self.judges]
+        settings = self.settings()["judges"]
         if any(own_settings in settings[:i] for i, own_settings in enumerate(settings)):
             raise ConfigError("judge 'panel': the same judge is there twice")
 

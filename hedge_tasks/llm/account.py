@@ -86,10 +86,6 @@ class Account:
         """All stages together."""
         return sum(self.stages.values(), Counts())
 
-    def of(self, name: str) -> dict[str, int]:
-        """One of the counts by stage, without the stages where it is 0."""
-        return {stage: count for stage, counts in sorted(self.stages.items()) if (count := getattr(counts, name))}
-
     def to_dict(self) -> dict[str, Any]:
         """The total and the stages, ready for JSON."""
         stages = {stage: counts.to_dict() for stage, counts in self.stages.items()}

@@ -75,15 +75,14 @@ class Query(Generic[T]):
 
     def request(self, attempt: int) -> Request:
         """The request of an attempt, from 0."""
-        limits = dict(self.sampling)
         tokens = self.max_tokens or int(self.prompt.decoding.get("max_tokens", DEFAULT_TOKENS))
+        settings = {"temperature": 0.0, **self.sampling, "max_tokens": tokens * (2 if attempt else 1)}
+        if (seed := self._seed(attempt)) is not None:
+            settings["seed"] = seed
         return Request(
             lambda: self.prompt.conversation(self.values, self.images(), again=attempt > 0),
-            tokens * (2 if attempt else 1),
-            limits.pop("temperature", 0.0),
+            settings,
             self.prompt.reply_schema if self.schema is None else self.schema,
-            limits,
-            self._seed(attempt),
         )
 
     def _seed(self, attempt: int) -> int | None:

@@ -6,18 +6,16 @@ A reply of 300 MB, a byte a minute, or a redirect that hands the questions to an
 
 from __future__ import annotations
 
-import asyncio
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
-from weakref import WeakKeyDictionary
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.downloads import certificates
-from hedge_tasks.llm.event_loop import at_end
+from hedge_tasks.llm.event_loop import session
 from hedge_tasks.llm.failures import RequestFailed
 
 if TYPE_CHECKING:
@@ -28,13 +26,6 @@ LARGEST_REPLY = 16 * 2**20
 
 _LONGEST_CONNECT_S = 60.0
 _LARGE_BODY = 2**20
-
-# Servers close connections that nobody uses, vLLM's after 5 s. A request on one that is just being closed fails.
-_KEPT_ALIVE_S = 4.0
-
-
-class RedirectedAway(Exception):
-    """The server sends requests, with their pictures, to another address."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +63,6 @@ class HttpClient:
 
         Raises:
             RequestFailed: There is no whole reply, or none within bounds. The reason may quote the server.
-            RedirectedAway: See there.
         """
         import aiohttp
 
@@ -95,7 +85,7 @@ class HttpClient:
         connect = min(0.9 * self.timeout, _LONGEST_CONNECT_S)
         address = URL(target, encoded=True)
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
-        async with _session().request(
+        async with session().request(
             "GET" if body is None else "POST",
             address,
             data=io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body,
@@ -105,12 +95,6 @@ class HttpClient:
             ssl=certificates() if target.startswith("https") else True,
             timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=connect),
         ) as response:
-            elsewhere = response.headers.get("location")
-            if elsewhere and response.status in range(300, 400):
-                raise RedirectedAway(
-                    f"the server redirects to another address ({address.join(URL(elsewhere)).with_query(None)}), which "
-                    "would be told the questions and the pictures; give that address itself if it is meant"
-                )
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise RequestFailed("the answer is compressed, although that was not asked for", "garbled")
             return HttpReply(response.status, response.headers, await _content(response))
@@ -124,25 +108,6 @@ async def _content(response: aiohttp.ClientResponse) -> bytes:
             raise RequestFailed(f"the answer is larger than {LARGEST_REPLY >> 20} MiB", "garbled")
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-_sessions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-"""By event loop."""
-
-
-def _session() -> aiohttp.ClientSession:
-    """The connections of this event loop. The caller bounds their number."""
-    import aiohttp
-
-    loop = asyncio.get_running_loop()
-    if loop not in _sessions:
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_ALIVE_S)
-        session = aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
-        )
-        _sessions[loop] = session
-        at_end(session.close)
-    return _sessions[loop]
 
 
 def _proxy(url: str) -> str | None:

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
+from urllib.parse import urljoin
 
 from loguru import logger
 
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
-from hedge_tasks.llm.border import HttpClient, HttpReply, RedirectedAway
+from hedge_tasks.llm.border import HttpClient, HttpReply
 from hedge_tasks.llm.completion import Completion, read_choices, shows_thought
 from hedge_tasks.llm.dialect import Dialect, spell
 from hedge_tasks.llm.event_loop import run
@@ -50,26 +51,6 @@ _LOOK_S = 0.1
 """Between two looks, within a pause, at whether the caller has stopped."""
 
 _LISTED_MODELS = 20
-
-
-class _Refusal:
-    """A reply with a status other than 2xx.
-
-    Attributes:
-        reason: The server's words, without secrets and not at length, behind the field that OpenAI says it is about.
-        code: As OpenAI names it, None where it is not told.
-    """
-
-    def __init__(self, reply: HttpReply, redact: Redactor) -> None:
-        self.status, self.retry_after_s = reply.status, retry_after_s(reply.headers)
-        try:
-            body = parse_json(reply.content, "the answer")
-        except ValueError:
-            body = reply.content.decode("utf-8", "replace")
-        body = body.get("error", body) if isinstance(body, Mapping) else body
-        self.code, param = (body.get(name) if isinstance(body, Mapping) else None for name in ("code", "param"))
-        named, reason = redact.shown(param or ""), redact.shown(reason_in(body) or f"Error code: {reply.status}")
-        self.reason = reason if named in reason else f"{named}: {reason}"
 
 
 class ChatClient:
@@ -121,23 +102,11 @@ class ChatClient:
         self,
         messages: Messages,
         settings: Mapping[str, Any],
+        n: int = 1,
         *,
         optional: Collection[str] = (),
         stop: threading.Event | None = None,
-    ) -> Completion | RequestFailed:
-        """Ask for one answer; see `ask_several_async`."""
-        outcome = await self.ask_several_async(messages, settings, 1, optional=optional, stop=stop)
-        return outcome if isinstance(outcome, RequestFailed) else outcome[0]
-
-    async def ask_several_async(
-        self,
-        messages: Messages,
-        settings: Mapping[str, Any],
-        n: int,
-        *,
-        optional: Collection[str] = (),
-        stop: threading.Event | None = None,
-    ) -> list[Completion | RequestFailed] | RequestFailed:
+    ) -> list[Completion | RequestFailed]:
         """Ask in one request until there are answers, or the retries are used up.
 
         Args:
@@ -149,7 +118,7 @@ class ChatClient:
             stop: Ends the pauses once it is set.
 
         Returns:
-            The answers in the order of their seeds, each perhaps a reason why it is none; or why there is none at all.
+            The answers in the order of their seeds, or why they are none; `n` times the same where the request failed.
 
         Raises:
             ServerRefuses: Every other request would fail the same way.
@@ -157,43 +126,25 @@ class ChatClient:
         conversation = messages if isinstance(messages, bytes) else encoded(messages)
         if n > 1:
             settings, optional = {**settings, "n": n}, (*optional, "n")
-        stop = stop or threading.Event()
-        gives_up = self._patience()
+        stop, gives_up = stop or threading.Event(), self._patience()
         for attempt in count(1):
+            outcomes: list[Completion | RequestFailed]
             try:
-                return await self._ask_once(conversation, settings, optional)
-            except RequestFailed as failure:
-                if failure.kind not in self._retried or stop.is_set() or gives_up(failure, attempt):
-                    return failure
-                warning = f"{self.name}: {failure}; failed requests are made again after a pause"
-                self.say_once("retries", warning)
-                pause = self.pause_s(failure, attempt)
-            await _pause(pause, stop)
+                outcomes = await self._ask_once(conversation, settings, optional)
+                may_pass = n == 1  # with several, the others are answers
+            except RequestFailed as error:
+                outcomes, may_pass = [error] * n, True
+            for outcome in outcomes:
+                if isinstance(outcome, RequestFailed):
+                    outcome.args = (self.redact.shown(outcome),)
+            failure = outcomes[0]
+            if not (may_pass and isinstance(failure, RequestFailed) and failure.kind in self._retried):
+                return outcomes
+            if stop.is_set() or gives_up(failure, attempt):
+                return outcomes
+            self.say_once("retries", f"{self.name}: {failure}; failed requests are made again after a pause")
+            await _pause(self.pause_s(failure, attempt), stop)
         raise AssertionError("unreachable")
-
-    def wait(self) -> None:
-        """Wait until the server is there, at most `wait_s`; 0 does not even look.
-
-        Raises:
-            HedgeError: It is not there by then.
-        """
-        began = time.monotonic()
-        for n in count():
-            if self.wait_s <= 0 or self._is_reached():
-                return
-            self._say_away()
-            if time.monotonic() - began >= self.wait_s:
-                raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
-            time.sleep(min(_SHORTEST_PAUSE_S * 2**n, _LONGEST_WAIT_S))
-
-    def _is_reached(self) -> bool:
-        """Whether the server answers, whatever it says."""
-        try:
-            return run(self._http.request("/models")).status not in _AWAY
-        except RequestFailed as failure:
-            return not failure.away
-        except RedirectedAway:
-            return True
 
     def _patience(self) -> Callable[[RequestFailed, int], bool]:
         """Whether a request is given up after its failure in an attempt: the one rule of retries.
@@ -224,17 +175,39 @@ class ChatClient:
         """Settings that the server has refused in every form that they have, each with the server's reason."""
         return {name: reason for name, reason in self._dialect.reasons.items() if not self._dialect.takes(name)}
 
-    def served(self) -> list[Mapping[str, Any]]:
-        """Models that the server lists; nothing where it does not."""
-        return run(self._served())
+    def served(self, *, wait: bool = False) -> list[Mapping[str, Any]]:
+        """Models that the server lists; nothing where it does not.
 
-    async def _served(self) -> list[Mapping[str, Any]]:
+        Args:
+            wait: Wait for a server that is away, at most `wait_s`.
+
+        Raises:
+            HedgeError: It is not there by then.
+        """
+        began, pause_s = time.monotonic(), _SHORTEST_PAUSE_S
+        while True:
+            models, is_away = run(self._served())
+            if not (wait and is_away and self.wait_s > 0):
+                return models
+            self._say_away()
+            if time.monotonic() - began >= self.wait_s:
+                raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_WAIT_S)
+
+    async def _served(self) -> tuple[list[Mapping[str, Any]], bool]:
+        """Models that the server lists, and whether it is away."""
         try:
-            body = parse_json((await self._http.request("/models")).content, "the models")
-        except (RequestFailed, RedirectedAway, ValueError):  # listing is a courtesy
-            return []
+            reply = await self._http.request("/models")
+        except RequestFailed as failure:
+            return [], failure.away
+        try:
+            body = parse_json(reply.content, "the models")
+        except ValueError:  # listing is a courtesy
+            body = None
         listed = body.get("data") if isinstance(body, Mapping) else None
-        return [model for model in listed if isinstance(model, Mapping)] if isinstance(listed, list) else []
+        models = [model for model in listed if isinstance(model, Mapping)] if isinstance(listed, list) else []
+        return models, reply.status in _AWAY
 
     def takes(self, setting: str) -> bool:
         """Whether the server has not refused a setting so far."""
@@ -263,80 +236,78 @@ class ChatClient:
     ) -> list[Completion | RequestFailed]:
         # A text that is to end the answer would end a thought: what is written is cut here, until it is known that the
         # model does not think.
+        until = settings.get("stop") or ()
         sent = settings if self._thinks is False else {k: v for k, v in settings.items() if k != "stop"}
         body = await self._body(conversation, sent, optional)
-        try:
-            if "stop" in settings and not self._thinks and (thinks := shows_thought(body)) is not None:
-                self._thinks = thinks
-            if not (self._thinks and "stop" in sent):
-                return self._read(body, settings)
-        except RequestFailed as failure:
-            raise self._redacted(failure) from None
-        return await self._ask_once(conversation, settings, optional)
-
-    def _read(self, body: Any, settings: Mapping[str, Any]) -> list[Completion | RequestFailed]:
-        n = settings.get("n", 1)
-        choices = read_choices(body, settings.get("stop") or ())[:n]
-        if n == 1 and isinstance(choices[0], RequestFailed):
-            raise choices[0]  # it may pass
-        return [self._redacted(choice) if isinstance(choice, RequestFailed) else choice for choice in choices]
-
-    def _redacted(self, failure: RequestFailed) -> RequestFailed:
-        return RequestFailed(self.redact.shown(failure), failure.kind, away=failure.away)
+        if until and not self._thinks and (thinks := shows_thought(body)) is not None:
+            self._thinks = thinks
+        if self._thinks and "stop" in sent:
+            return await self._ask_once(conversation, settings, optional)
+        return read_choices(body, until)[: settings.get("n", 1)]
 
     async def _body(self, conversation: bytes, settings: Mapping[str, Any], optional: Collection[str]) -> Any:
         """The parsed body of an answer."""
         while True:
             levels = self._dialect.levels
             fields = encoded({"model": self.model, **spell(settings, levels, optional)})
-            try:
-                whole = b'%s,"messages":%s}' % (fields[:-1], conversation)
-                reply = await self._http.request("/chat/completions", whole)
-                if 200 <= reply.status < 300:
+            reply = await self._http.request("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
+            self._n_replies += reply.status not in _AWAY
+            if 200 <= reply.status < 300:
+                try:
                     body = parse_json(reply.content, "the answer")
-                    break
-            except RequestFailed as failure:
-                raise self._redacted(failure) from None
-            except RedirectedAway as error:
-                raise ServerRefuses(f"{self.name}: {self.redact.shown(error)}") from None
-            except ValueError as error:
-                raise RequestFailed(self.redact.shown(error), "garbled") from None
-            if reply.status not in _AWAY:
-                self._n_replies += 1
-            refusal = _Refusal(reply, self.redact)
+                except ValueError as error:
+                    raise RequestFailed(str(error), "garbled") from None
+                self._dialect.has_answered()
+                return body
+            code, reason = self._refusal(reply)
             # Each turn of the loop changes one setting, so there are few.
-            if not self._dialect.learn(reply.status, refusal.reason, settings, optional, levels):
-                raise await self._explain(refusal)
-        self._n_replies += 1
-        self._dialect.has_answered()
-        return body
+            if not self._dialect.learn(reply.status, reason, settings, optional, levels):
+                raise await self._explained(reply, code, reason)
 
-    # --- what went wrong ----------------------------------------------------------------------------------------------
+    def _refusal(self, reply: HttpReply) -> tuple[Any, str]:
+        """The code of an error as OpenAI names it, and the server's words behind the field that they are about, without
+        secrets and not at length.
+        """
+        try:
+            body = parse_json(reply.content, "the answer")
+        except ValueError:
+            body = reply.content.decode("utf-8", "replace")
+        body = body.get("error", body) if isinstance(body, Mapping) else body
+        code, param = (body.get(name) if isinstance(body, Mapping) else None for name in ("code", "param"))
+        named, reason = self.redact.shown(param or ""), self.redact.shown(reason_in(body) or "no reason given")
+        return code, reason if named in reason else f"{named}: {reason}"
 
-    async def _explain(self, refusal: _Refusal) -> RequestFailed | HedgeError:
+    async def _explained(self, reply: HttpReply, code: Any, reason: str) -> RequestFailed | HedgeError:
         """The failure of one request, or what is wrong with all of them."""
-        reason, status = refusal.reason, refusal.status
-        if refusal.code == "insufficient_quota":
-            return ServerRefuses(f"{self.name}: the account has no credit left ({reason})")
-        if status in _BUSY or status >= 500:
-            if (pause_s := refusal.retry_after_s or 0.0) > LONGEST_RETRY_AFTER_S:
-                return ServerRefuses(
-                    f"{self.name} asks for nothing more within {pause_s:g} s ({pause_s / 3600:g} h, Retry-After; "
-                    f"{status}: {reason}): run the same command again after that"
-                )
-            how: dict[str, Any] = {"away": status in _AWAY, "throttled": status == _TOO_MANY}
-            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=refusal.retry_after_s, **how)
-        if status in (401, 403):
-            return ServerRefuses(
-                f"{self.name} refuses the API key ({status}: {reason}). Set OPENAI_API_KEY to one that may use "
-                f"{self.model!r}"
+        status, elsewhere = reply.status, reply.headers.get("location")
+        pause_s, is_busy = retry_after_s(reply.headers), status in _BUSY or status >= 500
+        if code == "insufficient_quota":
+            what = f": the account has no credit left ({reason})"
+        elif elsewhere and 300 <= status < 400:
+            address = self.redact.shown(urljoin(self.url, elsewhere).partition("?")[0])
+            what = (
+                f": the server redirects to another address ({address}), which would be told the questions and the "
+                "pictures; give that address itself if it is meant"
             )
-        if status == 404:
+        elif is_busy and (pause_s or 0.0) > LONGEST_RETRY_AFTER_S:
+            what = (
+                f" asks for nothing more within {pause_s:g} s ({(pause_s or 0.0) / 3600:g} h, Retry-After; {status}: "
+                f"{reason}): run the same command again after that"
+            )
+        elif is_busy:
+            how: dict[str, Any] = {"away": status in _AWAY, "throttled": status == _TOO_MANY}
+            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=pause_s, **how)
+        elif status in (401, 403):
+            key = f"Set OPENAI_API_KEY to one that may use {self.model!r}"
+            what = f" refuses the API key ({status}: {reason}). {key}"
+        elif status == 404:
             return await self._not_found(reason)
-        return RequestFailed(f"{status}: {reason}", "refused")
+        else:
+            return RequestFailed(f"{status}: {reason}", "refused")
+        return ServerRefuses(f"{self.name}{what}")
 
     async def _not_found(self, reason: str) -> HedgeError:
-        served = [self.redact.shown(model.get("id")) for model in await self._served()]
+        served = [self.redact.shown(model.get("id")) for model in (await self._served())[0]]
         if served and self.model not in served:
             nearest = difflib.get_close_matches(self.model, served, n=_LISTED_MODELS, cutoff=0.0)
             return unknown(f"model of {self.name}", self.model, nearest)

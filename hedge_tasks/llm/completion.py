@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -76,14 +76,6 @@ class PromptToken(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Usage:
-    """Tokens that a request cost."""
-
-    prompt_tokens: int
-    completion_tokens: int
-
-
-@dataclass(frozen=True)
 class Completion:
     """The answer of a server.
 
@@ -92,7 +84,7 @@ class Completion:
             of it where the server has no parser that takes it out.
         answer: The answer without its thought, as a sampled answer without its tokens.
         model: The model that answered, as the server names it; None where it does not.
-        usage: None where the server does not tell.
+        usage: Tokens that the request cost, `prompt_tokens` and `completion_tokens`; empty where nobody tells.
         prompt: tokens of the prompt, where they were asked for (vLLM's `prompt_logprobs`) and told.
         spelled: Whether the tokens of the log-probabilities spell the answer, blanks aside; None without any.
         tokens: text and log-probability of each token of the answer, control tokens left out; None without usable ones.
@@ -103,7 +95,7 @@ class Completion:
     text: str
     answer: Answer
     model: str | None = None
-    usage: Usage | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
     prompt: tuple[PromptToken, ...] = ()
     spelled: bool | None = None
     tokens: Written | None = None
@@ -162,14 +154,11 @@ def _read_choice(body: Mapping[str, Any], choice: Mapping[str, Any], until: Sequ
     message = choice.get("message")
     if not isinstance(message, Mapping):
         raise RequestFailed("the first choice has no message", "garbled")
-    text = _text(message.get("content"))
-    if text is None:
-        text = _text(message.get("refusal"))
-    if text is None:
+    texts = [text for name in ("content", "refusal") if (text := _text(message.get(name))) is not None]
+    if not texts:
         raise _no_content(choice)
     finish, reasoning = _finish(choice), next(filter(None, map(_text, map(message.get, _REASONING))), None)
-    text = text.lstrip() if reasoning else text
-    entries = _entries(choice)
+    text, entries = texts[0].lstrip() if reasoning else texts[0], _entries(choice)
     answer_text, parts, is_cut = _split_answer(entries, text, reasoning, until, finish)
     text, finish = cut(text, until), "stop" if is_cut else finish
     answer = replace(_answer(entries, answer_text, parts, body), finish=finish, served=_served(body))
@@ -271,20 +260,28 @@ class _Entry(NamedTuple):
 def _entries(choice: Mapping[str, Any]) -> list[_Entry]:
     """Tokens of the answer, none where a single one of them has no usable log-probability."""
     logprobs = choice.get("logprobs")
-    tokens = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
-    if isinstance(logprobs, Mapping) and not tokens:
+    if not isinstance(logprobs, Mapping):
+        return []
+    tokens = logprobs.get("content") or logprobs.get("refusal")
+    if not tokens:
         # As completions without a chat have them, and Together and llama-cpp-python those of a chat.
         columns = [v if isinstance(v := logprobs.get(name), list) else [] for name in ("tokens", "token_logprobs")]
         tokens = [dict(zip(("token", "logprob"), pair, strict=True)) for pair in zip_longest(*columns)]
-    entries = []
-    for entry in tokens if isinstance(tokens, list) else ():
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
-            return []
-        logprob = _usable_logprob(entry)
-        if logprob is None:
-            return []
-        entries.append(_Entry(entry["token"], _bytes(entry), logprob, _others(entry)))
-    return entries
+    entries = [_entry(token) for token in tokens] if isinstance(tokens, list) else []
+    sound = [entry for entry in entries if entry is not None]
+    return sound if len(sound) == len(entries) else []
+
+
+def _entry(token: object) -> _Entry | None:
+    """A token with those in its place, malformed ones left out; None where it is malformed itself."""
+    if not isinstance(token, Mapping) or not isinstance(text := token.get("token"), str):
+        return None
+    if (logprob := _usable_logprob(token)) is None:
+        return None
+    listed = token.get("top_logprobs")
+    others = [other for value in (listed if isinstance(listed, list) else ()) if (other := _entry(value)) is not None]
+    pieces = [(o.spelled.decode("utf-8", "replace"), o.logprob) for o in others if not _SPECIAL.fullmatch(o.text)]
+    return _Entry(text, _bytes(token), logprob, tuple((clean(piece), p) for piece, p in pieces[:_MOST_OTHERS]))
 
 
 def _usable_logprob(token: Mapping[str, Any]) -> float | None:
@@ -306,19 +303,6 @@ def _tokens(entries: Sequence[_Entry], control: re.Pattern[str], finish: Finish 
 def _token(entry: _Entry, control: re.Pattern[str]) -> Token:
     is_control = _SPECIAL.fullmatch(entry.text) or control.fullmatch(entry.text)
     return Token(entry.spelled, entry.logprob, is_control is not None)
-
-
-def _others(entry: Mapping[str, Any]) -> Written:
-    """The likeliest tokens in place of an answer's token; malformed ones are left out."""
-    alternatives = entry.get("top_logprobs")
-    pieces = []
-    for alternative in alternatives if isinstance(alternatives, list) else ():
-        if not isinstance(alternative, Mapping) or not isinstance(alternative.get("token"), str):
-            continue
-        logprob = _usable_logprob(alternative)
-        if logprob is not None and not _SPECIAL.fullmatch(alternative["token"]):
-            pieces.append((clean(_bytes(alternative).decode("utf-8", "replace")), logprob))
-    return tuple(pieces[:_MOST_OTHERS])
 
 
 def _in_tokens(entries: Sequence[_Entry], parts: Parts) -> tuple[Written, tuple[Written, ...] | None]:
@@ -387,9 +371,8 @@ def _prompt(body: Mapping[str, Any]) -> tuple[PromptToken, ...]:
     return tuple(tokens)
 
 
-def _usage(body: Mapping[str, Any]) -> Usage | None:
+def _usage(body: Mapping[str, Any]) -> Mapping[str, int]:
     usage = body.get("usage")
-    if not isinstance(usage, Mapping):
-        return None
-    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    return Usage(prompt, completion) if isinstance(prompt, int) and isinstance(completion, int) else None
+    named = usage if isinstance(usage, Mapping) else {}
+    counts = {name: named.get(name) for name in ("prompt_tokens", "completion_tokens")}
+    return {name: count for name, count in counts.items() if isinstance(count, int)}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -26,7 +25,7 @@ GIVE_UP_AFTER = 3
 
 
 def ask_each(
-    call: Call[T], count: int, at_once: int, *, unreachable: Callable[[T], bool]
+    call: Call[T], count: int, at_once: int, *, who: str, unreachable: Callable[[T], object]
 ) -> Generator[list[tuple[int, T]], None, None]:
     """As `as_finished`, until the server does not answer any more.
 
@@ -34,7 +33,8 @@ def ask_each(
         call: Makes the request of a number.
         count: Number of requests.
         at_once: Number of requests under way at any time.
-        unreachable: Whether a result says that nobody answered.
+        who: What the error calls the server.
+        unreachable: Of a result, why nobody answered; false where somebody did.
 
     Raises:
         ServerGone: `GIVE_UP_AFTER` times `at_once` requests in a row found nobody. What they said was yielded before.
@@ -44,10 +44,14 @@ def ask_each(
         for batch in batches:
             yield batch
             for _, result in batch:
-                in_vain = in_vain + 1 if unreachable(result) else 0
+                reason = unreachable(result)
+                in_vain = in_vain + 1 if reason else 0
                 # Or a server that died in the night would be called for every remaining request, for hours.
                 if in_vain >= GIVE_UP_AFTER * at_once:
-                    raise ServerGone(in_vain, result)
+                    raise ServerGone(
+                        f"{who} is gone: {in_vain} requests in a row failed, the last one with {reason}. What is "
+                        "finished is kept; the same command continues from there."
+                    )
 
 
 def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple[int, T]], None, None]:
@@ -57,63 +61,64 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
     results are yielded, then the error goes on. The event is set by then, so that a call may cut its pauses short. A
     second Ctrl-C, or a caller that stops listening, drops them.
     """
-    loop, stop, places = event_loop(), threading.Event(), asyncio.Semaphore(at_once)
-    under_way: dict[Future[T], int] = {}
-    finished: SimpleQueue[Future[T]] = SimpleQueue()
-    numbers = iter(range(count))
+    loop, stop, numbers = event_loop(), threading.Event(), iter(range(count))
+    room = asyncio.Semaphore(2 * at_once)  # so many are ahead of a caller that stores answers
+    finished: SimpleQueue[tuple[int, T] | Future[None]] = SimpleQueue()
+
+    workers = [
+        asyncio.run_coroutine_threadsafe(_work(call, numbers, room, stop, finished), loop)
+        for _ in range(min(at_once, count))
+    ]
+    for worker in workers:
+        worker.add_done_callback(finished.put)
     error: BaseException | None = None
-
-    async def make(number: int) -> T:
-        async with places:
-            if stop.is_set():
-                raise _Dropped
-            return await call(number, stop)
-
     try:
-        while True:
-            # As many again wait for a place, so that none is late while the caller stores answers.
-            for number in islice(numbers, 0 if stop.is_set() else 2 * at_once - len(under_way)):
-                future = asyncio.run_coroutine_threadsafe(make(number), loop)
-                under_way[future] = number
-                future.add_done_callback(finished.put)
-            if not under_way:
-                break
+        under_way = len(workers)
+        while under_way:
             try:
-                futures = [finished.get(), *(finished.get() for _ in range(finished.qsize()))]
+                items = [finished.get(), *(finished.get() for _ in range(finished.qsize()))]
             except KeyboardInterrupt as interrupt:
                 if error is not None:
                     raise
                 logger.warning("Interrupted: waiting for the requests under way. Interrupt again to drop them.")
-                futures, error = [], interrupt
-            results, failure = _outcomes([(under_way.pop(future), future) for future in futures])
-            error = error or failure
-            if error is not None:
                 stop.set()
+                items, error = [], interrupt
+            results = [item for item in items if isinstance(item, tuple)]
+            ended = [item for item in items if isinstance(item, Future)]
+            under_way -= len(ended)
+            error = error or next(filter(None, map(_failure, ended)), None)
             if results:
                 yield results
+            for _ in results:
+                loop.call_soon_threadsafe(room.release)
         if error is not None:
             raise error
     finally:
         stop.set()
-        for future in under_way:
-            future.cancel()
+        for worker in workers:
+            worker.cancel()
 
 
-class _Dropped(Exception):
-    """A call was not begun."""
+async def _work(
+    call: Call[T],
+    numbers: Iterator[int],
+    room: asyncio.Semaphore,
+    stop: threading.Event,
+    finished: SimpleQueue[tuple[int, T] | Future[None]],
+) -> None:
+    """Make one call after the other; an error stops the others, too."""
+    try:
+        while await room.acquire() and not stop.is_set() and (number := next(numbers, None)) is not None:
+            finished.put((number, await call(number, stop)))
+        room.release()
+    except BaseException:
+        stop.set()
+        room.release()
+        raise
 
 
-def _outcomes(futures: Sequence[tuple[int, Future[T]]]) -> tuple[list[tuple[int, T]], BaseException | None]:
-    """Return the results, and the first error; what was dropped has neither."""
-    results: list[tuple[int, T]] = []
-    error: BaseException | None = None
-    for number, future in futures:
-        failure = asyncio.CancelledError() if future.cancelled() else future.exception()
-        if failure is None:
-            results.append((number, future.result()))
-        elif not isinstance(failure, _Dropped):
-            error = error or failure
-    return results, error
+def _failure(ended: Future[None]) -> BaseException | None:
+    return asyncio.CancelledError() if ended.cancelled() else ended.exception()
 
 
 def in_threads(call: Callable[[int, threading.Event], T], threads: int) -> Call[T]:

@@ -79,19 +79,15 @@ class Dialect:
         with self._lock:
             for setting in self._suspects(status, reason.lower(), settings, levels):
                 at = levels.get(setting, 0)
-                if setting == "n" and not at and (most := _most(reason, settings["n"])):
-                    if not self.levels.get("n"):
-                        self.levels = {**self.levels, "n": most}
-                        self._announce(setting, reason)
-                    return True
-                forms = _forms(setting, settings[setting])
-                if at + 1 < len(forms) and (forms[at + 1] is not None or setting in optional):
-                    if self.levels.get(setting, 0) == at:
-                        self.levels = {**self.levels, setting: at + 1}
-                        if forms[at + 1] is None:
-                            self._left_out.add(setting)
-                        self._announce(setting, reason)
-                    return True
+                level = _next_level(setting, settings[setting], at, reason, setting in optional)
+                if level is None:
+                    continue
+                if self.levels.get(setting, 0) == at:
+                    self.levels = {**self.levels, setting: level}
+                    if _form(setting, settings[setting], self.levels) is None:
+                        self._left_out.add(setting)
+                    self._announce(setting, reason)
+                return True
             # Another thread may have learned while this request was under way.
             return self.levels != levels
 
@@ -134,9 +130,14 @@ def _spellings(name: str) -> str:
     return rf"\b{re.escape(name).replace('_', '[_ ]?')}\b"
 
 
-def _most(reason: str, n: int) -> int | None:
-    """The largest number of answers that a refusal of more of them names ("n must be between 1 and 8")."""
-    return max((most for digits in re.findall(r"\b\d{1,4}\b", reason) if 1 < (most := int(digits)) < n), default=None)
+def _next_level(name: str, value: Any, at: int, reason: str, is_optional: bool) -> int | None:
+    """The level behind one that was refused; None where there is none."""
+    # "n must be between 1 and 8"
+    limits = [int(digits) for digits in re.findall(r"\b\d{1,4}\b", reason)] if name == "n" and not at else []
+    if limits := [most for most in limits if 1 < most < value]:
+        return max(limits)
+    forms = _forms(name, value)
+    return at + 1 if at + 1 < len(forms) and (forms[at + 1] is not None or is_optional) else None
 
 
 def _form(name: str, value: Any, levels: Levels) -> tuple[str, Any] | None:

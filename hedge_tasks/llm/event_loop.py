@@ -1,4 +1,4 @@
-"""The event loop on which a process makes its requests: one, in a thread of its own, begun when it is needed.
+"""The event loop on which a process makes its requests, with its connections: one, in a thread of its own.
 
 A thread a request costs several times the processor time of a request.
 """
@@ -9,9 +9,12 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import aiohttp
 
 T = TypeVar("T")
 
@@ -19,31 +22,26 @@ _MOST_THREADS = 64
 """For what a coroutine leaves to a thread: reading pictures, libraries that know no event loop."""
 
 _PATIENCE_S = 5.0
-"""For the thread to come to its end with the process."""
+"""For what is under way to come to its end with the process."""
+
+# Servers close connections that nobody uses, vLLM's after 5 s. A request on one that is just being closed fails.
+_KEPT_ALIVE_S = 4.0
 
 
 class _Running:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.loop.set_default_executor(ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="hedge-calls"))
-        self.at_end: list[Callable[[], Coroutine[Any, Any, None]]] = []
-        self.thread = threading.Thread(target=self.loop.run_forever, name="hedge-requests", daemon=True)
-        self.thread.start()
+        self.session: aiohttp.ClientSession | None = None
+        threading.Thread(target=self.loop.run_forever, name="hedge-requests", daemon=True).start()
 
-    def end(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._let_go(), self.loop).result(_PATIENCE_S)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(_PATIENCE_S)
-        if not self.thread.is_alive():
-            self.loop.close()
-
-    async def _let_go(self) -> None:
+    async def let_go(self) -> None:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for close in self.at_end:
-            await close()
+        if self.session is not None:
+            await self.session.close()
 
 
 _lock = threading.Lock()
@@ -52,18 +50,29 @@ _of_parents: list[_Running] = []
 """Loops that a fork has left behind: their connections are the parent's, and must not be closed here."""
 
 
-def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop; its thread is running."""
+def _begun() -> _Running:
     global _running
     with _lock:
         _running = _running or _Running()
-        return _running.loop
+        return _running
 
 
-def at_end(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Have something done on the loop when the process ends. To be called from the loop."""
-    if _running is not None:
-        _running.at_end.append(close)
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The loop; its thread is running."""
+    return _begun().loop
+
+
+def session() -> aiohttp.ClientSession:
+    """The connections of the loop, on which it is to be called. The caller bounds their number."""
+    import aiohttp
+
+    running = _begun()
+    if running.session is None:
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_ALIVE_S)
+        running.session = aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
+        )
+    return running.session
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -78,10 +87,8 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 @atexit.register
 def _end() -> None:
-    global _running
-    if _running is not None and _running.thread.is_alive():
-        _running.end()
-    _running = None
+    if _running is not None:
+        asyncio.run_coroutine_threadsafe(_running.let_go(), _running.loop).result(_PATIENCE_S)
 
 
 def _forget() -> None:

@@ -8,9 +8,9 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal
+from typing import Literal
 
-from hedge_tasks.errors import HedgeError
+from hedge_tasks.errors import DrawsFailed, HedgeError
 
 Kind = Literal["unreachable", "late", "busy", "garbled", "empty", "cut", "refused", "unsent"]
 """Of a failed request.
@@ -66,17 +66,8 @@ class ServerRefuses(HedgeError):
     """Every other request to this server would fail the same way (key, credit, model name); says what to do."""
 
 
-class ServerGone(HedgeError):
-    """The server has not answered for a while.
-
-    Attributes:
-        in_vain: How many requests in a row found nobody, retries included.
-        last: What came of the last one.
-    """
-
-    def __init__(self, in_vain: int, last: Any) -> None:
-        super().__init__(f"{in_vain} requests in a row were not answered")
-        self.in_vain, self.last = in_vain, last
+class ServerGone(DrawsFailed):
+    """The server has not answered for a while; what was finished is kept."""
 
 
 def reason_in(body: object) -> str | None:

@@ -28,29 +28,20 @@ def to_openai(messages: Sequence[Mapping[str, Any]], *, max_image_side: int | No
 
 
 def _content(content: Any, max_image_side: int | None) -> Any:
-    return content if isinstance(content, str) else _join_texts([_part(part, max_image_side) for part in content])
-
-
-def _join_texts(parts: list[dict[str, Any]]) -> Any:
     """Parts, or where all are text one text: text-only servers know no parts."""
-    if all(part["type"] == "text" for part in parts):
-        return BETWEEN_TEXTS.join(part["text"] for part in parts)
-    return parts
+    if isinstance(content, str):
+        return content
+    parts = [_part(part, max_image_side) for part in content]
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    return BETWEEN_TEXTS.join(texts) if len(texts) == len(parts) else parts
 
 
 def _part(part: Mapping[str, Any], max_image_side: int | None) -> dict[str, Any]:
     if part["type"] == "text":
-        return _text(part["text"])
+        return {"type": "text", "text": part["text"]}
     if part["type"] != "image":
         raise HedgeError(f"a chat API is shown text and images; this task has {part['type']}")
-    return {"type": "image_url", "image_url": {"url": _image_url(part["url"], max_image_side)}}
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _image_url(image: Any, max_image_side: int | None) -> str:
-    if isinstance(image, str) and image.startswith(("http://", "https://", "data:")):
-        return image
-    return png_url(to_rgb8(picture_of(image)), max_image_side)
+    image = part["url"]
+    is_address = isinstance(image, str) and image.startswith(("http://", "https://", "data:"))
+    url = image if is_address else png_url(to_rgb8(picture_of(image)), max_image_side)
+    return {"type": "image_url", "image_url": {"url": url}}

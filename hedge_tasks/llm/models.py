@@ -6,19 +6,21 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, islice
 from typing import Any, Protocol
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import DrawsFailed, HedgeError
+from hedge_tasks.data.pictures import picture_of, to_rgb8
+from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.io import options
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.concurrency import ask_each
 from hedge_tasks.llm.event_loop import run
-from hedge_tasks.llm.failures import RequestFailed, ServerGone
+from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Reply
+from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.llm.servers import server_and_key
 
 _OPTIONAL = ("response_format", "chat_template_kwargs", "seed", "temperature", "top_p", "top_k", "min_p")
@@ -37,19 +39,14 @@ class Request:
     Attributes:
         conversation: Makes the messages, in lmms-eval's form. Raises OSError or ValueError where a picture
             cannot be loaded.
-        max_tokens: Of the reply of a model that does not think first.
-        temperature: 0 is greedy.
+        settings: `max_tokens` (of the reply of a model that does not think first), `temperature` (0 is greedy),
+            `top_p`, `top_k`, `min_p`, `seed`; what is not there is left to the model.
         schema: JSON schema of the reply, for models that keep to one; empty for none.
-        limits: `top_p`, `top_k` and `min_p`, as far as they are asked for.
-        seed: None leaves it to the model.
     """
 
     conversation: Callable[[], Sequence[Mapping[str, Any]]]
-    max_tokens: int
-    temperature: float = 0.0
+    settings: Mapping[str, Any]
     schema: Mapping[str, Any] = field(default_factory=dict)
-    limits: Mapping[str, float] = field(default_factory=dict)
-    seed: int | None = None
 
 
 class Model(Protocol):
@@ -149,31 +146,27 @@ class ServedModel:
 
     async def _reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
         try:
-            messages = await asyncio.to_thread(_messages, request)  # pictures are read for it
+            messages = await asyncio.to_thread(lambda: to_openai(request.conversation()))  # pictures are read for it
         except (OSError, ValueError) as error:
             return RequestFailed(f"its images cannot be read ({error})", "unsent")
         began = time.monotonic()
-        completion = await self._client.ask_async(messages, self._settings(request), optional=_OPTIONAL, stop=stop)
+        settings = self._settings(request)
+        [completion] = await self._client.ask_async(messages, settings, optional=_OPTIONAL, stop=stop)
         seconds = round(time.monotonic() - began, 3)
         if isinstance(completion, RequestFailed):
             said_nothing = completion.kind in ("empty", "cut")  # the model was there, and said nothing
             return Reply("", completion.kind, problem=str(completion), seconds=seconds) if said_nothing else completion
-        tokens = {} if completion.usage is None else asdict(completion.usage)
         text = self._client.redact(completion.text)
-        return Reply(text, completion.finish, completion.model, **tokens, seconds=seconds)
+        prompt, written = (completion.usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+        return Reply(text, completion.finish, completion.model, prompt, written, seconds)
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         async def call(position: int, stop: threading.Event) -> ReplyOrFailure:
             return await self._reply(requests[position], stop)
 
         _ = self._client  # a key that is not there is no failure of a request
-        try:
-            yield from ask_each(call, len(requests), min(self.concurrency, len(requests)), unreachable=_unreachable)
-        except ServerGone as gone:
-            raise HedgeError(
-                f"{self.who} is gone: {gone.in_vain} requests in a row failed, the last one with: {gone.last}. "
-                "What came before is kept; the same command continues from there."
-            ) from None
+        at_once = min(self.concurrency, len(requests))
+        yield from ask_each(call, len(requests), at_once, who=self.who, unreachable=_unreachable)
 
     @cached_property
     def _client(self) -> ChatClient:
@@ -183,13 +176,7 @@ class ServedModel:
         return ChatClient(self.name, url, key, name=f"{self.who} at {url}", **how, **self._limits)
 
     def _settings(self, request: Request) -> dict[str, Any]:
-        settings: dict[str, Any] = {
-            "temperature": request.temperature,
-            "max_tokens": request.max_tokens,
-            **request.limits,
-        }
-        if request.seed is not None:
-            settings["seed"] = request.seed
+        settings = dict(request.settings)
         if request.schema:
             form = {"name": "reply", "schema": dict(request.schema), "strict": True}
             settings["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -197,12 +184,6 @@ class ServedModel:
             # Of vLLM and SGLang; Qwen3 would else think for a thousand tokens before it says yes or no.
             settings["chat_template_kwargs"] = {"enable_thinking": False}
         return settings
-
-
-def _messages(request: Request) -> list[dict[str, Any]]:
-    from hedge_tasks.llm.messages import to_openai
-
-    return to_openai(request.conversation())
 
 
 class LocalModel:
@@ -244,12 +225,10 @@ class LocalModel:
         return outcome
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
-        # Of one batch all are asked alike, but for their seeds.
-        alike = groupby(enumerate(requests), lambda numbered: replace(numbered[1], conversation=tuple, seed=None))
-        for settings, group in alike:
+        for _, group in groupby(enumerate(requests), lambda numbered: _alike(numbered[1])):
             while batch := list(islice(group, self._batch_size)):
                 with self._lock:
-                    outcomes = self._batch(settings, [request for _, request in batch])
+                    outcomes = self._batch([request for _, request in batch])
                 yield [(i, outcome) for (i, _), outcome in zip(batch, outcomes, strict=True)]
 
     def check(self) -> None:
@@ -260,29 +239,28 @@ class LocalModel:
             self._loaded.clean()
             self._loaded = None
 
-    def _batch(self, settings: Request, requests: Sequence[Request]) -> list[ReplyOrFailure]:
+    def _batch(self, requests: Sequence[Request]) -> list[ReplyOrFailure]:
         adapter = self._loaded = self._loaded or self._load()
         turns = [self._turns(adapter, request) for request in requests]
-        conversations = [turn for turn in turns if not isinstance(turn, RequestFailed)]
-        seeds = [r.seed for r, turn in zip(requests, turns, strict=True) if not isinstance(turn, RequestFailed)]
+        sound = [(turn, r) for turn, r in zip(turns, requests, strict=True) if not isinstance(turn, RequestFailed)]
         began = time.monotonic()
-        answers = iter(self._answers(adapter, settings, conversations, seeds) if conversations else [])
-        seconds = round((time.monotonic() - began) / max(1, len(conversations)), 3)
+        answers = iter(self._answers(adapter, sound) if sound else [])
+        seconds = round((time.monotonic() - began) / max(1, len(sound)), 3)
         outcomes = [turn if isinstance(turn, RequestFailed) else next(answers) for turn in turns]
         return [replace(turn, seconds=seconds) if isinstance(turn, Reply) else turn for turn in outcomes]
 
-    def _answers(
-        self, adapter: Any, settings: Request, conversations: Sequence[Any], seeds: Sequence[Any]
-    ) -> Sequence[ReplyOrFailure]:
-        settings_given: dict[str, Any] = {} if None in seeds else {"seeds": list(seeds)}
-        if self._keeps and settings.schema and adapter.keeps_schemas():
-            settings_given["schema"] = settings.schema
+    def _answers(self, adapter: Any, asked_alike: Sequence[tuple[Any, Request]]) -> Sequence[ReplyOrFailure]:
+        settings, schema = asked_alike[0][1].settings, asked_alike[0][1].schema
         # No top_p: the adapters sample from the model itself.
-        settings_given |= {"temperature": settings.temperature, "max_new_tokens": settings.max_tokens}
+        how = {"temperature": settings.get("temperature", 0.0), "max_new_tokens": settings["max_tokens"]}
+        if "seed" in settings:
+            how["seeds"] = [request.settings["seed"] for _, request in asked_alike]
+        if self._keeps and schema and adapter.keeps_schemas():
+            how["schema"] = schema
         try:
-            answers = adapter.answer_conversations(list(conversations), **settings_given)
+            answers = adapter.answer_conversations([turns for turns, _ in asked_alike], **how)
         except DrawsFailed as failure:
-            return [RequestFailed(str(failure), "refused")] * len(conversations)
+            return [RequestFailed(str(failure), "refused")] * len(asked_alike)
         return [Reply(answer.text.strip(), answer.finish, self.name, None, _written(answer)) for answer in answers]
 
     def _turns(self, adapter: Any, request: Request) -> list[dict[str, Any]] | RequestFailed:
@@ -295,25 +273,23 @@ class LocalModel:
         return turns
 
 
-def _unreachable(outcome: ReplyOrFailure) -> bool:
-    """Whether nobody answered."""
-    return isinstance(outcome, RequestFailed) and outcome.unreachable
+def _unreachable(outcome: ReplyOrFailure) -> RequestFailed | None:
+    """Why nobody answered."""
+    return outcome if isinstance(outcome, RequestFailed) and outcome.unreachable else None
+
+
+def _alike(request: Request) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The settings and the schema, but for the seed itself: the same of all requests of a batch."""
+    return {**request.settings, **({"seed": None} if "seed" in request.settings else {})}, request.schema
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:
     """The content of a turn as parts, its pictures opened."""
-    from PIL import Image
-
-    from hedge_tasks.data.pictures import to_rgb8
-
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    parts = [dict(part) for part in content]
-    for part in parts:
-        if part["type"] == "image":
-            image = part["url"]
-            part["url"] = to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
-    return parts
+    return [
+        {**part, "url": to_rgb8(picture_of(part["url"]))} if part["type"] == "image" else {**part} for part in content
+    ]
 
 
 def _written(answer: Answer) -> int | None:

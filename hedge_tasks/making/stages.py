@@ -17,12 +17,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.errors import DataError
 from hedge_tasks.io.progress import progress
 from hedge_tasks.llm.account import Account
 from hedge_tasks.llm.asker import DEFAULT_TOKENS, Asker, Query
 from hedge_tasks.llm.concurrency import ask_each, in_threads
-from hedge_tasks.llm.failures import ServerGone
 from hedge_tasks.llm.log import Reply, ReplyLog
 from hedge_tasks.llm.models import Model
 from hedge_tasks.llm.reading import by_schema, read_object
@@ -282,21 +281,16 @@ def make(
 
     workers = max(1, min(concurrency, len(rows)))
     with ReplyLog(folder / LEDGER) as log, progress(total=len(rows), name="Making", unit="row") as bar:
-        try:
-            calls = in_threads(call, workers)
-            with closing(ask_each(calls, len(rows), workers, unreachable=_unreachable)) as batches:
-                for batch in batches:
-                    results.update(batch)
-                    bar.update(len(batch))
-        except ServerGone as gone:
-            raise HedgeError(
-                f"nobody answers any more ({gone.last[1]}). Every reply is kept: the same command goes on from here"
-            ) from None
+        calls = in_threads(call, workers)
+        with closing(ask_each(calls, len(rows), workers, who="the server", unreachable=_unreachable)) as batches:
+            for batch in batches:
+                results.update(batch)
+                bar.update(len(batch))
     return _collected(rows, [results[position] for position in range(len(rows))], account)
 
 
-def _unreachable(result: tuple[Asking, Sequence[Any] | Exception]) -> bool:
-    return isinstance(result[1], Unfinished) and result[1].unreachable
+def _unreachable(result: tuple[Asking, Sequence[Any] | Exception]) -> Unfinished | None:
+    return result[1] if isinstance(result[1], Unfinished) and result[1].unreachable else None
 
 
 def _collected(

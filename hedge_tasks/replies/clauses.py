@@ -1,4 +1,4 @@
-"""A text as clauses, each with one polarity, a subject and its words in order.
+"""A text as clauses, each with one polarity and its words in order.
 
 Whether a clause affirms, denies or leaves open is decided here and nowhere else, from the cues in `words.json`: those
 in front ("no", "without"), behind ("absent", "has resolved"), and around ("it would be wrong to say that"). Two denials
@@ -19,7 +19,6 @@ from hedge_tasks.replies.wording import cues, phrases, words
 
 AFFIRMED, DENIED, OPEN = "affirmed", "denied", "open"
 _ROLES = ("neutral", "open", "concord", "deny")
-SPEAKER, EVIDENCE, OBJECT = "speaker", "evidence", "object"
 
 WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|(?<=\?)[\"')\]]*(?=\s|\Z)|[\n;]+")
@@ -65,14 +64,6 @@ class Clause:
     @cached_property
     def polarity(self) -> str:
         return polarity(self.text)
-
-    @cached_property
-    def subject(self) -> str:
-        """Whether its speaker, the evidence or a thing is spoken of."""
-        first = " ".join(self.words[:4])
-        if cues("speaker").match(first):
-            return SPEAKER
-        return EVIDENCE if cues("evidence").search(first) else OBJECT
 
 
 def _language(text: str) -> str | None:

@@ -221,9 +221,12 @@ class YesNo(Answers):
             denied = topic <= own or (self.presence and self.head in own and self._same_place(own))
             pronoun = clause.words[0] in ("it", "he", "she", "they", "this", "that") and set(self.topic[1:]) <= own
             return NO if denied or (pronoun and len(self.topic) > 1 and not self.presence) else None
-        if topic <= own and not words("verb").isdisjoint(clause.words):
-            return YES if not self.presence or self._exists(clause) else None
-        return None
+        if not topic <= own:
+            return None
+        if self.presence and clause.words[0] in ("a", "an") and topic < own:
+            return YES  # "a cat sleeps" is said where there is one
+        has_verb = not words("verb").isdisjoint(clause.words)
+        return YES if has_verb and (not self.presence or self._exists(clause)) else None
 
     def _same_place(self, own: set[str]) -> bool:
         """Whether a clause names no other side than the question does."""
@@ -264,11 +267,8 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
     read = choose(reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), answers, cut=cut)
     spoken = body(reply)
     own_question = _QUESTION.match(spoken) if isinstance(spoken, str) else None
-    stems = (
-        set(clauses(own_question[0].rstrip("?"))[0].own)
-        if own_question and clauses(own_question[0].rstrip("?"))
-        else set()
-    )
+    own = clauses(own_question[0].rstrip("?")) if own_question else []
+    stems = set(own[0].own) if own else set()
     if read.basis in (LINE, OPENING) and stems and answers.topic and stems.isdisjoint(answers.topic):
         return Reading(read.value, LEADING)  # "Are the lungs expanded? Yes.", asked about something else
     return read

@@ -76,7 +76,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "12"
+    version = "13"
 
     def __init__(self, *, fallback: Spec | None = None) -> None:
         self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
@@ -285,10 +285,10 @@ class _Compared:
 
 
 def _by_share(right: set[str], stated: set[str], denies: bool) -> Decision:
-    """The decision on a sentence by how many things of the reference it has."""
+    """The decision on a sentence by how many things of the reference it has; 'normal' says nothing against a denial."""
     shared = right & stated
     share = f"the answer has {len(shared)} of {len(right)} things of the reference"
-    if len(shared) >= _SHARED * len(right) or (denies and not stated):
+    if len(shared) >= _SHARED * len(right) or (denies and stated <= {"normal"}):
         return Decision(None, "sentence", share)
     if comparable(right - stated, stated - right):
         return Decision(HALLUCINATED, "sentence", share)

@@ -125,8 +125,9 @@ def may_deny(text: Text, things: Set[str], known: Set[str], frame: Set[str]) -> 
     """Can a stemmed text deny the things it names? So it can wherever not all that stands around them is understood.
 
     Understood are the known stems, those of the frame (which name nothing), a subject in front of the first verb ('the
-    procedure is ...'), one word between an article and a thing ('a human brain') or behind a side ('left hemisphere'),
-    and a negation of known things that follow it ('CT without contrast').
+    procedure is ...', not what somebody says of a whole sentence: '... that there is'), one word between an article and
+    a thing ('a human brain') or behind a side ('left hemisphere'), and a negation of known things that follow it ('CT
+    without contrast').
     """
     return any(_clause_may_deny(clause, things, known, frame) for clause in _parts(text))
 
@@ -165,4 +166,4 @@ def _understood(
     if word in known | frame or word.endswith("ly") or not word.isalpha():
         return True
     attribute = (at == places[0] - 1 and before in ("a", "an", "the")) or before in things & words("qualifiers")
-    return attribute or (bool(verbs) and at < verbs[0] < places[0])
+    return attribute or (bool(verbs) and at < verbs[0] < places[0] and "that" not in clause)

@@ -22,7 +22,7 @@ class ShaleJudge(ReplyJudge):
     """
 
     name = "shale"
-    version = "9"
+    version = "10"
     unread: ClassVar[str | None] = UNREADABLE
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no", "reply_option")
 

@@ -47,7 +47,7 @@ class VopeJudge(ReplyJudge):
     """
 
     name = "vope"
-    version = "10"
+    version = "11"
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no",)
     of_documents: ClassVar[bool] = False
 
