@@ -65,7 +65,7 @@ def compare(
 def _between(runs: Sequence[Run], clustering: ClusteringChoice, metric: Sequence[str]) -> _Pairs:
     """Compare two runs by numbers of their suite, by detectors, and by the hallucination rate."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
-    from hedge_tasks.measures.comparisons import check_same_documents
+    from hedge_tasks.measures.comparisons import check_same_documents, compare_two_runs
     from hedge_tasks.measures.run_measures import compare_documents, documents_of
     from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 
@@ -81,12 +81,13 @@ def _between(runs: Sequence[Run], clustering: ClusteringChoice, metric: Sequence
     detectors = [name for name in names if name != _RATE and name not in own]
     pairs |= _aurocs(runs, clustering, detectors, everything=bool(metric))
     if _RATE in names:
-        pairs[_RATE] = _compared(HALLUCINATION_RATE, runs, documents(HALLUCINATION_RATE))
+        pairs[_RATE] = compare_two_runs(HALLUCINATION_RATE, runs, documents(HALLUCINATION_RATE))
     return pairs
 
 
 def _aurocs(runs: Sequence[Run], clustering: ClusteringChoice, detectors: Sequence[str], *, everything: bool) -> _Pairs:
     """Compare detectors of two runs, where both have them; or all."""
+    from hedge_tasks.measures.comparisons import compare_two_runs
     from hedge_tasks.measures.run_measures import scored_documents
     from hedge_tasks.measures.standard_measures import detector_auroc
 
@@ -95,21 +96,9 @@ def _aurocs(runs: Sequence[Run], clustering: ClusteringChoice, detectors: Sequen
     scores = [s.with_detectors(detectors).score(r.answer_sets) for r, s in zip(runs, scorers, strict=False)]
     shown = [name for name in detectors if everything or all(_is_there(name, side) for side in scores)]
     return {
-        measure.name: _compared(measure, runs, [scored_documents(side, measure) for side in scores])
+        measure.name: compare_two_runs(measure, runs, [scored_documents(side, measure) for side in scores])
         for measure in map(detector_auroc, shown)
     }
-
-
-def _compared(measure: Measure, runs: Sequence[Run], sides: Sequence[Sequence[Document]]) -> Comparison | None:
-    """Compare two runs: by experts' labels where audits stand beside both, else by the judge's."""
-    from hedge_tasks.measures.run_measures import compare_documents, estimate_of
-    from hedge_tasks.runs.audit_files import audit_of
-    from hedge_tasks.statistics.experts import difference_of
-
-    audits = [audit.on([d.id for d in side]) for run, side in zip(runs, sides, strict=True) if (audit := audit_of(run))]
-    if len(audits) < len(runs):
-        return compare_documents(measure, *sides)
-    return difference_of(*(estimate_of(measure, *side) for side in zip(sides, audits, strict=True)))
 
 
 def _within(run: Run, clustering: ClusteringChoice, metric: Sequence[str], against: str | None) -> _Pairs:

@@ -27,7 +27,7 @@ from hedge_tasks.numbers.table import Cell
 from hedge_tasks.replies.reading import BASES
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, estimate_rate, max_t
-from hedge_tasks.statistics.experts import Audited, difference_of
+from hedge_tasks.statistics.experts import Audited
 
 RATES = ("hallucination_rate", "supported_share", "declined_share")
 """Numbers of the model that follow from labels."""
@@ -82,20 +82,6 @@ def by_experts(scores: Sequence[Scores], audit: ExpertAudit) -> list[Scores]:
     """Return the documents that experts labelled, under their labels."""
     labels = audit.on([s.id for s in scores])
     return [replace(scores[i], label=labels.label(i)) for i in labels.places]
-
-
-def compare_runs_by_experts(
-    a: Sequence[Scores], audit_a: ExpertAudit, b: Sequence[Scores], audit_b: ExpertAudit, name: str
-) -> Comparison:
-    """Return the difference in ROC-AUC of one score in two runs, each with its audit."""
-    return difference_of(auroc_by_experts(a, name, audit_a), auroc_by_experts(b, name, audit_b))
-
-
-def compare_rates_by_experts(
-    a: Sequence[AnswerSet], audit_a: ExpertAudit, b: Sequence[AnswerSet], audit_b: ExpertAudit
-) -> Comparison:
-    """Return the difference in the hallucination rate of two runs, each with its audit."""
-    return difference_of(rate_by_experts(a, audit_a), rate_by_experts(b, audit_b))
 
 
 def audited_numbers(

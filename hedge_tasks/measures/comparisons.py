@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from loguru import logger
 
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import compare_columns, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.run_measures import Document, compare_documents, scored_documents
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
+from hedge_tasks.measures.measure import Measure
+from hedge_tasks.measures.run_measures import Document, compare_documents, estimate_of
+from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison
+from hedge_tasks.statistics.experts import difference_of
 
 
 def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str) -> Comparison | None:
@@ -27,16 +28,18 @@ def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores
     return compare_columns(labelled(scores, a), labelled(others, b))
 
 
-def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:
-    """Return the difference in AUROC of one score in two runs, on the documents that both have labelled, if any."""
-    measure = detector_auroc(name)
-    return compare_documents(measure, scored_documents(a, measure), scored_documents(b, measure))
+def compare_two_runs(measure: Measure, runs: Sequence[Run], sides: Sequence[Sequence[Document]]) -> Comparison | None:
+    """Return the difference of a number between two runs: by experts where audits stand beside both, else by the judge.
 
-
-def compare_hallucination_rates(a: Sequence[AnswerSet], b: Sequence[AnswerSet]) -> Comparison | None:
-    """Return the difference in the share of hallucinated baseline answers, on the documents that both have labelled."""
-    sides = ([Document(s.id, s.group, {"value": s.label}) for s in answer_sets] for answer_sets in (a, b))
-    return compare_documents(HALLUCINATION_RATE, *sides)
+    Args:
+        measure: of answers or of a detector, whose labels experts correct.
+        runs: the two.
+        sides: their documents, as the measure sees them; None is returned where they have none in common.
+    """
+    audits = [audit.on([d.id for d in side]) for run, side in zip(runs, sides, strict=True) if (audit := audit_of(run))]
+    if len(audits) < len(runs):
+        return compare_documents(measure, *sides)
+    return difference_of(*(estimate_of(measure, *side) for side in zip(sides, audits, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -235,27 +235,32 @@ def read_judgement(reply: str, values: Mapping[str, str], field: str, judged: st
         >>> read_judgement("**Verdict:** hallucinated", values, "verdict").reading.value
         'hallucinated'
     """
-    reply = reply[:_LONGEST_REPLY].strip()
-    if whole_object(reply) is None:  # an object may quote the mark of a thought
-        answer, is_open = without_thoughts(reply)
-        reply = reply if is_open else answer.strip()
-    quoted = judged[:_LONGEST_JUDGED].strip()
-    if whole_object(reply) is None and " " in quoted:
-        reply = reply.replace(quoted, " ").strip()
+    reply = _own_words(reply[:_LONGEST_REPLY].strip(), judged[:_LONGEST_JUDGED].strip())
     labels = Labels.of_outcomes(values)
-    whole = whole_object(reply) or next((some for _, some in objects_in(reply)[0] if field in some), None)
-    if whole is not None and not any(is_answer_field(key) for key in whole) and field in whole:
+    whole = whole_object(reply) or next((some for _, some in objects_in(reply)[0] if field in some), {})
+    if field in whole and not any(map(is_answer_field, whole)):
         reply = reply.replace(f'"{field}"', '"verdict"')
     read = choose(reply, labels)
     names = {labels.spelled[normalise(m[0])] for m in labels.affirmed(plain(objects_in(reply)[1]))}
-    if whole is not None and _PLACEHOLDER.search(str(whole.get("reason"))):
+    if _PLACEHOLDER.search(str(whole.get("reason"))):
         return Judgement(unreadable(NOTHING), REASONS[NOTHING])
-    if read.soft or names - {read.value} or (whole is not None and read.readable and read.basis != JSON):
+    beside = bool(whole) and read.readable and read.basis != JSON
+    if read.soft or beside or names - {read.value}:
         read = unreadable(UNCONFIRMED)
     if not read.readable:
         return Judgement(read, "the reply is empty" if not reply else REASONS[read.basis])
-    reason = whole.get("reason") if whole is not None else None
+    reason = whole.get("reason")
     return Judgement(read, _line(reason if isinstance(reason, str) else reply))
+
+
+def _own_words(reply: str, judged: str) -> str:
+    """A judge's reply without its thoughts, and without what it quotes of the answer that it judged."""
+    if whole_object(reply) is None:  # an object may quote the mark of a thought
+        answer, is_open = without_thoughts(reply)
+        reply = reply if is_open else answer.strip()
+    if whole_object(reply) is None and " " in judged:
+        reply = reply.replace(judged, " ").strip()
+    return reply
 
 
 def outcome_of(value: object, values: Mapping[str, str]) -> str | None:

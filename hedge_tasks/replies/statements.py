@@ -163,18 +163,24 @@ def _of_object(some: Mapping[str, Any], answers: Answers, depth: int = 0) -> Rea
     numbers = {key: value for key, value in some.items() if type(value) in (int, float)}
     if len(numbers) == len(some) and (by_share := _of_shares(numbers, answers, JSON)) is not None:
         return by_share
-    values = [value for key, value in some.items() if is_answer_field(key)]
-    values = [value for value in values if type(value) is not float] or values  # "score": 0.77 is how sure it is
-    own = set() if values else answers.in_object(some)
-    if isinstance(some, Twice) and (values or own):
+    readings = _of_fields(some, answers, depth)
+    if readings and isinstance(some, Twice):
         return unreadable(CONTRADICTION)
-    readings = {_of_value(value, answers, depth) for value in values} | {Reading(value, JSON) for value in own}
     if not readings and depth < _DEEPEST:
         inner = (_of_object(value, answers, depth + 1) for value in some.values() if isinstance(value, dict))
         readings = {reading for reading in inner if reading is not None}
     if not readings:
         return None
     return readings.pop() if len(readings) == 1 else unreadable(CONTRADICTION)
+
+
+def _of_fields(some: Mapping[str, Any], answers: Answers, depth: int) -> set[Reading]:
+    """Answer fields of an object itself, or what its names and flags say."""
+    values = [value for key, value in some.items() if is_answer_field(key)]
+    if not values:
+        return {Reading(value, JSON) for value in answers.in_object(some)}
+    values = [value for value in values if type(value) is not float] or values  # "score": 0.77 is how sure it is
+    return {_of_value(value, answers, depth) for value in values}
 
 
 def _of_value(value: object, answers: Answers, depth: int) -> Reading:
@@ -257,35 +263,46 @@ def _may_list(statement: _Stated, text: str, answers: Answers) -> bool:
 
 def _settled(stated: list[_Stated], text: str, answers: Answers) -> Reading:
     """The answer of explicit statements, firm where nothing else in the reply is against it."""
-    finals = [statement for statement in stated if statement.final]
-    explicit = [statement for statement in stated if statement.basis == STATED and statement.value != SEVERAL]
-    deciding = (
-        finals[-1:] + [statement for statement in stated if finals and statement.start > finals[-1].end] or stated
-    )
-    if not finals and explicit and stated[0].value == SEVERAL:
-        deciding = explicit
+    deciding = _deciding(stated)
     values = {statement.value for statement in deciding}
     if len(values) > 1 or SEVERAL in values:
         return unreadable(CONTRADICTION)
     [value] = values
     if value == OUTSIDE:
         return unreadable(NOT_OFFERED)
+    return _weighed(value, deciding, text, answers)
+
+
+def _weighed(value: str, deciding: list[_Stated], text: str, answers: Answers) -> Reading:
+    """What statements of one answer amount to beside the rest of the reply."""
     basis = next(b for b in (STATED, LINE, OPENING) if b in {statement.basis for statement in deciding})
-    remainder = text[min(statement.end for statement in deciding) :]
     if basis != STATED and declines(text[: deciding[0].end + 200]):
         return unreadable(REFUSAL)
     every = clauses(text)
     said = {value for value, _ in answers.said(every)}
-    if said - {value} and not finals:
-        return unreadable(CONTRADICTION) if basis == OPENING and value not in said else Reading(value, LEADING)
-    if answers.doubtful(value, every):
-        return Reading(value, LEADING)
+    unsaid = basis == OPENING and value not in said
+    if said - {value} and not deciding[0].final:
+        return unreadable(CONTRADICTION) if unsaid else Reading(value, LEADING)
+    remainder = text[min(statement.end for statement in deciding) :]
     limited = cues("condition").match(remainder.lstrip(" ,\"')-")) is not None
+    weak = limited or (unsaid and _doubtful(remainder)) or answers.doubtful(value, every)
+    return Reading(value, LEADING if weak else basis)
+
+
+def _deciding(stated: list[_Stated]) -> list[_Stated]:
+    """The statements that count: the last final one with what follows it, and of several at once the explicit ones."""
+    finals = [statement for statement in stated if statement.final]
+    if finals:
+        return [finals[-1], *(statement for statement in stated if statement.start > finals[-1].end)]
+    explicit = [statement for statement in stated if statement.basis == STATED and statement.value != SEVERAL]
+    return explicit if explicit and stated[0].value == SEVERAL else stated
+
+
+def _doubtful(remainder: str) -> bool:
+    """Whether what follows an answer, in the same clause or near it, takes some of it back."""
     near = " ".join(remainder.split()[:30])
-    doubtful = doubts(remainder) or cues("contrast").search(near) or polarity(_clause_at(remainder)) == OPEN
-    if limited or (basis == OPENING and doubtful and value not in said):
-        return Reading(value, LEADING)
-    return Reading(value, basis)
+    in_doubt = doubts(remainder) or cues("contrast").search(near) is not None
+    return in_doubt or polarity(_clause_at(remainder)) == OPEN
 
 
 def _clause_at(text: str) -> str:

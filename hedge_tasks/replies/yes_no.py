@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -29,6 +29,7 @@ _MARK_ONLY = re.compile(
 _LABELLED = re.compile(r"(?m)(?:^[^\S\n]*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
 _SECOND_ITEM = re.compile(r"(?m)^\W{0,4}B\s*[:.)-]")
 _FEW = 3
+_PRESENT = frozenset(["present", "absent", "visible", "seen", "detected"])
 _NORMAL = frozenset(["normal", "unremarkable"])
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 
@@ -120,9 +121,7 @@ class YesNo(Answers):
     def in_object(self, some: Mapping[str, Any]) -> set[str]:
         """`{"bicycle": false}`, or any one flag of presence: `{"object": "bicycle", "present": true}`."""
         flags = [key for key in some if key.casefold().replace(" ", "_") in phrases("present_key")]
-        named = {
-            stem(word) for value in some.values() if isinstance(value, str) for word in WORD.findall(value.casefold())
-        }
+        named = set(map(stem, WORD.findall(" ".join(v for v in some.values() if isinstance(v, str)).casefold())))
         answers = set()
         for key, value in some.items():
             flag = self.at(value) if isinstance(value, str) else None
@@ -157,7 +156,7 @@ class YesNo(Answers):
             value = self._clause(clause)
             rivals = {word for thing in self.topic for word in opposites().get(thing, frozenset())} - words("side")
             others = set(self._up_to(clause)) - set(self.topic) - rivals - words("picture_word") - _NORMAL
-            strange = strange or bool(others)
+            strange |= bool(others)
             if value is not None:
                 answers.append((value, not others))
         return answers
@@ -187,20 +186,23 @@ class YesNo(Answers):
 
     def _bare(self, clause: Clause) -> str | None:
         """ "There is one", "I do not see any", "absent": a clause without a word of its own."""
-        front = next((at for at, word in enumerate(clause.words) if at and word in words("place")), len(clause.words))
-        spoken = set(clause.words[:front])
-        elsewhere = Clause(" ".join(clause.words[front:])).own if clause.own else ()
-        if len(clause.own) > len(elsewhere) or (elsewhere and (clause.polarity == DENIED or not self.presence)):
-            return None
+        spoken = self._in_front(clause)
         if clause.polarity == OPEN or cues("doubt").search(clause.text):
             return None
-        stands_in = not words("stand_in").isdisjoint(spoken)
-        alone = bool({"present", "absent", "visible", "seen", "detected"} & spoken) and self.presence
-        speaks = not words("verb", "en").isdisjoint(spoken) and stands_in
-        denial = clause.polarity == DENIED and not words("verb", "en").isdisjoint(spoken) and "not" in spoken
-        if not (speaks or alone or denial):
+        denied, has_verb = clause.polarity == DENIED, not words("verb", "en").isdisjoint(spoken)
+        alone = self.presence and not _PRESENT.isdisjoint(spoken)
+        speaks = has_verb and not words("stand_in").isdisjoint(spoken)
+        if not (speaks or alone or (denied and has_verb and "not" in spoken)):
             return None
-        return NO if clause.polarity == DENIED else YES if self.presence else None
+        return NO if denied else YES if self.presence else None
+
+    def _in_front(self, clause: Clause) -> Set[str]:
+        """The words in front of where a thing is, of a clause that has no word of its own besides; else none."""
+        front = next((at for at, word in enumerate(clause.words) if at and word in words("place")), len(clause.words))
+        elsewhere = Clause(" ".join(clause.words[front:])).own if clause.own else ()
+        if len(clause.own) > len(elsewhere) or (elsewhere and (clause.polarity == DENIED or not self.presence)):
+            return frozenset()
+        return frozenset(clause.words[:front])
 
     def _clause(self, clause: Clause) -> str | None:
         if clause.polarity == OPEN:
@@ -212,21 +214,32 @@ class YesNo(Answers):
             return None
         rivals = {word for word in topic - own if own & opposites().get(word, frozenset()) - topic}
         if rivals:
-            about = topic - rivals
-            near = about <= own or (not self.presence and self.topic[0] in own)
-            if not about:
-                near = own <= words("picture_word") | {o for word in rivals for o in opposites()[word]}
-            return NO if clause.polarity == AFFIRMED and near and own else None
+            return NO if clause.polarity == AFFIRMED and self._near(own, rivals) else None
         if clause.polarity == DENIED:
-            denied = topic <= own or (self.presence and self.head in own and self._same_place(own))
-            pronoun = clause.words[0] in ("it", "he", "she", "they", "this", "that") and set(self.topic[1:]) <= own
-            return NO if denied or (pronoun and len(self.topic) > 1 and not self.presence) else None
-        if not topic <= own:
-            return None
-        if self.presence and clause.words[0] in ("a", "an") and topic < own:
-            return YES  # "a cat sleeps" is said where there is one
-        has_verb = not words("verb").isdisjoint(clause.words)
-        return YES if has_verb and (not self.presence or self._exists(clause)) else None
+            return NO if self._denies(clause, own) else None
+        return YES if self._affirms(clause, own) else None
+
+    def _near(self, own: set[str], rivals: set[str]) -> bool:
+        """Whether the words of a clause are about what was asked, but for the opposites of some of its words."""
+        about = set(self.topic) - rivals
+        if not about:
+            return bool(own) and own <= words("picture_word") | {o for word in rivals for o in opposites()[word]}
+        return bool(own) and (about <= own or (not self.presence and self.topic[0] in own))
+
+    def _affirms(self, clause: Clause, own: set[str]) -> bool:
+        """Whether a clause names all that was asked, and states it."""
+        if not set(self.topic) <= own:
+            return False
+        if self.presence and clause.words[0] in ("a", "an") and len(own) > len(set(self.topic)):
+            return True  # "a cat sleeps" is said where there is one
+        return not words("verb").isdisjoint(clause.words) and (not self.presence or self._exists(clause))
+
+    def _denies(self, clause: Clause, own: set[str]) -> bool:
+        """Whether what a clause denies is what was asked."""
+        if set(self.topic) <= own or (self.presence and self.head in own and self._same_place(own)):
+            return True
+        pronoun = clause.words[0] in ("it", "he", "she", "they", "this", "that") and set(self.topic[1:]) <= own
+        return pronoun and len(self.topic) > 1 and not self.presence
 
     def _same_place(self, own: set[str]) -> bool:
         """Whether a clause names no other side than the question does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -10,12 +10,12 @@ from itertools import combinations
 from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
+from hedge_tasks.measures.comparisons import compare_two_runs
 from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.measures.headline import Headline, auroc_by, headline, readable_audit
+from hedge_tasks.measures.headline import Headline, auroc_by, compare_by, headline, readable_audit
 from hedge_tasks.measures.measure import SumsMeasure
-from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run, scored_documents
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
 from hedge_tasks.numbers import SIGNED, Column, Number, Table
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_or_exact
@@ -177,17 +177,18 @@ class Pair:
 def compare_within(analysis: Analysis) -> list[Pair]:
     """Compare the scores of each clustering with each other, and each score between the clusterings.
 
-    These are exploratory, without an adjusted p-value: the run's family of comparisons is in its headline.
+    By experts where there is an audit. These are exploratory, without an adjusted p-value: the run's family of
+    comparisons is in its headline.
     """
-    pairs = []
+    pairs, audit = [], readable_audit(analysis.run)[0]
     for name, scores in analysis.scores.items():
         for a, b in combinations(analysis.drawn(name), 2):
-            if comparison := compare_two_scores(scores, a, scores, b):
+            if comparison := compare_by(scores, a, scores, b, audit):
                 pairs.append(Pair("Detectors, under each clustering", name, name_of(a), name_of(b), comparison))
     for first, second in combinations(analysis.scores, 2):
         detectors = dict.fromkeys((*analysis.drawn(first), *analysis.drawn(second)))
         for score in (s for s in detectors if s in analysis.estimates[first] and s in analysis.estimates[second]):
-            if comparison := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
+            if comparison := compare_by(analysis.scores[first], score, analysis.scores[second], score, audit):
                 pairs.append(Pair("Clusterings, by each detector", name_of(score), first, second, comparison))
     return pairs
 
@@ -202,28 +203,33 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
     for (i, first), (k, second) in combinations(enumerate(analyses), 2):
         if first.run.task != second.run.task:
             continue
-        pairs += _compare_suites(first, second, names[i], names[k])
-        if comparison := compare_hallucination_rates(first.run.answer_sets, second.run.answer_sets):
-            pairs.append(Pair(first.run.task, HALLUCINATION_RATE.title, names[i], names[k], comparison))
-        for name in first.scores:
-            both = [s for s in first.drawn(name) if s in second.estimates[name]] if name in second.scores else []
-            for score in both:
-                if comparison := compare_two_runs(first.scores[name], second.scores[name], score):
-                    pairs.append(Pair(first.run.task, f"{name}, {name_of(score)}", names[i], names[k], comparison))
+        pairs += [
+            Pair(first.run.task, title, names[i], names[k], comparison)
+            for title, comparison in (*_of_suites(first, second), *_of_labels(first, second))
+            if comparison is not None
+        ]
     adjusted = max_t([pair.comparison for pair in pairs])
     return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
-def _compare_suites(first: Analysis, second: Analysis, a: str, b: str) -> list[Pair]:
+def _of_suites(first: Analysis, second: Analysis) -> Iterator[tuple[str, Comparison | None]]:
     """Compare two runs by the leading numbers of their suite that both have."""
     theirs = {measure.name for measure, number in second.suite if number.defined}
-    pairs = []
     for measure, number in first.suite:
         if measure.leads and number.defined and measure.name in theirs:
-            sides = (documents_of(analysis.run, measure) for analysis in (first, second))
-            if comparison := compare_documents(measure, *sides):
-                pairs.append(Pair(first.run.task, measure.title, a, b, comparison))
-    return pairs
+            yield measure.title, compare_documents(measure, *(documents_of(a.run, measure) for a in (first, second)))
+
+
+def _of_labels(first: Analysis, second: Analysis) -> Iterator[tuple[str, Comparison | None]]:
+    """Compare two runs by what their labels say: the hallucination rate, and the detectors that both have."""
+    sides, runs = (first, second), (first.run, second.run)
+    rates = [documents_of(run, HALLUCINATION_RATE) for run in runs]
+    yield HALLUCINATION_RATE.title, compare_two_runs(HALLUCINATION_RATE, runs, rates)
+    for name in first.scores:
+        for score in (s for s in first.drawn(name) if s in second.estimates.get(name, ())):
+            measure = detector_auroc(score)
+            scored = [scored_documents(side.scores[name], measure) for side in sides]
+            yield f"{name}, {name_of(score)}", compare_two_runs(measure, runs, scored)
 
 
 def table_of(pairs: Sequence[Pair]) -> Table:

@@ -12,7 +12,9 @@ from evaluation import evaluate
 from engines.draws import clean_texts, demo_draws, sample
 from engines.same_answers import p_value
 from engines.servers import Server, on
-from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs
+from hedge_tasks.measures.comparisons import compare_two_runs
+from hedge_tasks.measures.run_measures import documents_of, scored_documents
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.models.hedge_tiny import HedgeTiny
 from hedge_tasks.runs.health import SAME, health_of
@@ -119,9 +121,12 @@ def test_a_pure_run_has_the_numbers_of_hedge_hf(
     monkeypatch.setenv("HEDGE_FILTERS", "nli")
     run = served_run(server, tmp_path, 60, "n=3,n_noisy=1")
     check_sound(run)
-    one, other = (scorers_of(of)["nli"].score(of.answer_sets) for of in (run, own_run))
-    found = {name: compare_two_runs(one, other, name) for name in ("se", "radflag", "vase")}
-    found["hallucination rate"] = compare_hallucination_rates(run.answer_sets, own_run.answer_sets)
+    runs = (run, own_run)
+    scores = [scorers_of(of)["nli"].score(of.answer_sets) for of in runs]
+    detectors = [detector_auroc(name) for name in ("se", "radflag", "vase")]
+    found = {m.name: compare_two_runs(m, runs, [scored_documents(s, m) for s in scores]) for m in detectors}
+    rates = [documents_of(of, HALLUCINATION_RATE) for of in runs]
+    found["hallucination rate"] = compare_two_runs(HALLUCINATION_RATE, runs, rates)
     for name, comparison in found.items():
         assert comparison is not None, name
         assert comparison.p_value is not None, (name, comparison)
