@@ -123,7 +123,7 @@ def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json"]) == 0
     tasks = {task["task"]: task for task in json.loads(capsys.readouterr().out)}
     assert {"hedge_demo", "hedge_vqarad"} <= set(tasks)
-    assert all(task["title"] for task in tasks.values())
+    assert all(task["about"] for task in tasks.values())
     assert "hedge_vqarad_one_sentence" not in tasks
     assert main(["list", "--json", "--all"]) == 0
     everything = json.loads(capsys.readouterr().out)

@@ -161,7 +161,7 @@ def test_hedge_list_works_from_the_wheel(installed: Path, tmp_path: Path) -> Non
     done = run(sys.executable, "-m", "hedge_tasks.cli", "list", "--json", cwd=tmp_path, python_path=installed)
     tasks = json.loads(done.stdout)
     assert {"hedge_demo", "hedge_vqarad"} <= {task["task"] for task in tasks}
-    assert all(task["yaml"].startswith(str(installed)) and task["title"] for task in tasks)
+    assert all(task["yaml"].startswith(str(installed)) and task["about"] for task in tasks)
 
 
 @pytest.mark.slow
