@@ -277,6 +277,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.eval").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"`inspect log convert .* --to json"):
         read_answers([tmp_path / "b.eval"])
+    for name in ("no.man", "no.eval", "no.json", "no.jsonl"):
+        with pytest.raises(DataError, match=f"{name}: there is no such file"):
+            read_answers([tmp_path / name])
     ours = [{"doc_id": 0, "resps": [['{"id": "1"}']], "target": "x"}]
     with pytest.raises(DataError, match="its run file holds more"):
         read_answers([lines(tmp_path / "o.jsonl", ours)])
