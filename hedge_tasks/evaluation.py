@@ -84,7 +84,7 @@ def included_file(path: str) -> str:
     if PACKAGE_SCHEME not in path:
         return path
     address = path[path.rindex(PACKAGE_SCHEME) :]
-    if (file := inside_package(address)) is None:
+    if (file := inside_package(address)) is None or not file.is_file():
         raise ConfigError(f"include: {address}: there is no such file in an installed package")
     return str(file)
 

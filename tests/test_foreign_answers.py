@@ -119,6 +119,13 @@ def test_the_answers_of_every_tool(tmp_path: Path, make: Callable[[Path], list[P
     assert any(f"{6 - lost} of 6 answers have no log-probability" in note for note in read.notes)
 
 
+def test_a_text_in_brackets_is_one_answer(tmp_path: Path) -> None:
+    stats = {"greedy_texts": ["[1, 2]"], "sample_texts": [["['a', 'b']", "c"]]}
+    torch.save({"stats": stats}, tmp_path / "m.man")
+    [read] = read_answers([tmp_path / "m.man"]).answer_sets
+    assert (read.baseline.text, *(answer.text for answer in read.clean)) == ("[1, 2]", "['a', 'b']", "c")
+
+
 def batch(folder: Path) -> list[Path]:
     def choice(text: str) -> dict[str, Any]:
         return {
@@ -277,6 +284,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.eval").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"`inspect log convert .* --to json"):
         read_answers([tmp_path / "b.eval"])
+    for name in ("no.man", "no.eval", "no.json", "no.jsonl"):
+        with pytest.raises(DataError, match=f"{name}: there is no such file"):
+            read_answers([tmp_path / name])
     ours = [{"doc_id": 0, "resps": [['{"id": "1"}']], "target": "x"}]
     with pytest.raises(DataError, match="its run file holds more"):
         read_answers([lines(tmp_path / "o.jsonl", ours)])

@@ -74,7 +74,7 @@ def test_the_environment_takes_the_place_of_the_yamls_protocol(monkeypatch: pyte
     assert DocumentSettings.of_task(config).protocol == "paper"
     monkeypatch.setenv("HEDGE_PROTOCOL", "reference")
     assert DocumentSettings.of_task(config).protocol == "reference"
-    with pytest.raises(ConfigError, match="did you mean 'reference'"):
+    with pytest.raises(ConfigError, match=r"HEDGE_PROTOCOL.*did you mean 'reference'"):
         protocol_of("referense")
 
 

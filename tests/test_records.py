@@ -42,7 +42,7 @@ class Plan(Settings):
 
 class Verdict(OpenRecord):
     judge: str | None = None
-    content: str | Items[Promise] | None = None
+    content: str | Promise | Items[Promise] | None = None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,8 @@ def test_an_open_record_lets_other_keys_pass() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (3, "content: expected a text or a list, got 3"),
+        (3, "content: expected a text or an object or a list, got 3"),
+        ({"rsk": 1}, "content: unknown key 'rsk', did you mean 'risk'"),
         ([{"risk": 7}], r"content\[0\].risk: expected a number of at most 1, got 7"),
         ([{}], r"content\[0\].risk: missing"),
     ],

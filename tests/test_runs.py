@@ -119,3 +119,10 @@ def test_what_another_method_was_tuned_on_is_counted_by_this_one() -> None:
     answers = AnswerSet("q", Answer("a"), (Answer("a"),), (), label=1).with_choice(True, {})
     [scores] = Scorer.build("exact", "exact").score([answers])
     assert scores.reported_label == 1
+
+
+def test_documents_that_share_an_id_are_no_run(tmp_path: Path) -> None:
+    """Their verdicts and scores would be mixed up."""
+    twice = (AnswerSet("7", Answer("yes"), ()), AnswerSet("7", Answer("no"), ()))
+    with pytest.raises(DataError, match=r"run-.*share the id '7'"):
+        load_run(save_run(Run("t", "m", twice, {}, {}, created="2026"), tmp_path))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from hedge_tasks.data.own_data import texts_of
 from hedge_tasks.data.roles import ColumnSettings, find_roles
 from hedge_tasks.data.tables import read_rows, read_table
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.files import write_whole
 from hedge_tasks.judging.label_files import by_id, label_rows
 
 WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
@@ -140,3 +143,21 @@ def test_what_is_no_label_is_refused(cell: Any) -> None:
     if cell is not True:
         with pytest.raises(DataError, match="expected"):
             cells.label("supported" if cell == "yes" else cell, "here: correct", right=True)
+
+
+def test_a_file_of_line_breaks_is_refused_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "breaks.json"
+    file.write_text("{}" + "\n" * 100_000 + "x")
+    began = time.monotonic()
+    with pytest.raises(DataError, match="not valid JSON"):
+        read_rows(file)
+    assert time.monotonic() - began < 10
+
+
+def test_only_our_own_unfinished_files_are_cleared_away(tmp_path: Path) -> None:
+    unfinished = [tmp_path / name for name in ("film.mp4.part", f"run.jsonl.{'0f' * 16}.part")]
+    for file in unfinished:
+        file.write_text("half")
+        os.utime(file, (0, 0))
+    write_whole(tmp_path / "report.html", "all")
+    assert [file.exists() for file in unfinished] == [True, False]

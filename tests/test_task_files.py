@@ -142,6 +142,14 @@ def test_files_that_are_not_there(files: object, told: str) -> None:
         load_documents("mine", Data("csv", None, "test"), settings, options={"data_files": files})
 
 
+@pytest.mark.slow
+def test_documents_have_an_id_of_their_own(tmp_path: Path) -> None:
+    pd.DataFrame({"question": ["a", "b"], "answer": ["x", "y"], "id": [7, 7]}).to_csv(tmp_path / "x.csv")
+    settings = DocumentSettings(prompt="plain/question", images=(), id="id")
+    with pytest.raises(DataError, match="share values of the column 'id'"):
+        load_documents("mine", Data("csv", None, "test"), settings, options={"data_files": str(tmp_path / "x.csv")})
+
+
 # --- includes ---------------------------------------------------------------------------------------------------------
 
 ADDRESS = "package://hedge_tasks.tasks/_hedge_template_yaml"
@@ -183,6 +191,7 @@ def test_an_include_that_no_package_has(tmp_path: Path) -> None:
     for address in (
         "package://no_such_package/x",
         "package://hedge_tasks.tasks/none",
+        "package://hedge_tasks.tasks/hedge_demo",
         "package://hedge_tasks.tasks/../x",
     ):
         with pytest.raises(ConfigError, match="no such file in an installed package"):

@@ -23,7 +23,7 @@ from hedge_tasks.data.foreign import inspect_logs, polygraph
 from hedge_tasks.data.forms import LISTS, AnswerRows, content_of, documents
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
 from hedge_tasks.data.roles import ColumnSettings
-from hedge_tasks.data.tables import read_rows, read_table, table_of
+from hedge_tasks.data.tables import STDIN, read_rows, read_table, table_of
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import has_thought, without_thoughts
 from hedge_tasks.errors import ConfigError, DataError
@@ -92,8 +92,10 @@ def read_answers(
 
 
 def _read_file(file: Path, columns: ColumnSettings, requests: Mapping[str, str]) -> AnswerRows:
+    if file != STDIN and not file.exists():
+        raise DataError(f"cannot read {file}: there is no such file")
     ending, form = file.suffix.lower(), None
-    is_log = ending == ".eval" or (ending == ".json" and file.is_file() and inspect_logs.is_log(file))
+    is_log = ending == ".eval" or (ending == ".json" and inspect_logs.is_log(file))
     try:
         if is_log or ending in (".man", ".pt", ".pth"):
             form, rows = (inspect_logs if is_log else polygraph).read(file)

@@ -43,7 +43,7 @@ class Form:
         needs: columns by which it is known.
         columns: which of its columns is what; `reply` has the baseline, or all answers, first.
         logprobs: of a column of replies, the one with the log-probabilities of their tokens.
-        fails: whether an empty text is a request that failed.
+        in_words: whether a text may stand for a list or, where it is empty, for a request that failed.
         notes: on how the tool's file became a table.
     """
 
@@ -51,7 +51,7 @@ class Form:
     columns: ColumnSettings
     needs: frozenset[str] = frozenset()
     logprobs: Mapping[str, str] = field(default_factory=dict)
-    fails: bool = True
+    in_words: bool = True
     notes: tuple[str, ...] = ()
 
 
@@ -231,7 +231,7 @@ def _replies(
 ) -> dict[str, Any]:
     """The answers of a row; of several columns the first holds the baseline. `failed` gets the id for each lost one."""
     replies = [list(_answers(row, column, form, where)) for column in columns.reply]
-    whole = [[a for a in answers if not (form.fails and _FAILED.fullmatch(str(a["text"])))] for answers in replies]
+    whole = [[a for a in answers if not (form.in_words and _FAILED.fullmatch(str(a["text"])))] for answers in replies]
     failed += [id] * (sum(len(answers) or 1 for answers in replies) - sum(map(len, whole)))
     answers = [answer for of_column in whole for answer in of_column]
     if len(whole) == 1:
@@ -244,7 +244,8 @@ def _answers(row: Fields, column: str, form: Form, where: str) -> Iterator[Field
     cell, logprobs = row.get(column), cells.as_list(row.get(form.logprobs.get(column, ""))) or []
     if isinstance(cell, Mapping) and "body" in cell:
         cell = list((cell["body"] or {}).get("choices") or ())
-    items = cells.as_list([] if cell is None else cell)
+    is_text = isinstance(cell, str) and not form.in_words
+    items = None if is_text else cells.as_list([] if cell is None else cell)
     texts, tokens = ([cell], [logprobs]) if items is None else (_flat(items), logprobs)
     for item, known in zip_longest(texts, tokens[: len(texts)]):
         if isinstance(item, str) and item.lstrip().startswith('{"id"'):

@@ -368,6 +368,6 @@ def _own_folder(path: str) -> Path | None:
     if not path.startswith(PACKAGE_SCHEME):
         return local_copy(path)
     folder = inside_package(path)
-    if folder is None:
+    if folder is None or not folder.is_dir():
         raise DataError(f"{path}: there is no such folder in an installed package")
     return folder

@@ -38,7 +38,7 @@ STDIN = Path("-")
 """Stands for the standard input, which holds JSON lines."""
 
 _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib")
-_LINES = re.compile(rb"\s*\{.*\}\s*\n\s*\{")
+_LINES = re.compile(rb"\s*\{.*\}[^\S\n]*\n\s*\{")
 """The begin of a file with an object a line."""
 
 _ROWS_AT_ONCE = 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterable
@@ -14,6 +15,9 @@ from pathlib import Path
 from loguru import logger
 
 from hedge_tasks.errors import DataError
+
+_PART = re.compile(r"\.[0-9a-f]{32}\.part")
+"""End of the name of an unfinished file of ours; browsers and downloaders have .part files, too."""
 
 _ABANDONED_S = 86_400
 """Age at which an unfinished file counts as left behind."""
@@ -92,5 +96,5 @@ def _warn_of_no_sync(folder: Path) -> None:
 def _remove_abandoned(folder: Path) -> None:
     for file in folder.glob("*.part"):
         with suppress(OSError):  # another process may be quicker
-            if time.time() - file.stat().st_mtime > _ABANDONED_S:
+            if _PART.search(file.name) and time.time() - file.stat().st_mtime > _ABANDONED_S:
                 file.unlink(missing_ok=True)

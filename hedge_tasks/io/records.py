@@ -143,7 +143,8 @@ def _fault(value: Any, error: ValidationError) -> str:
     placed = [(_place(value, e), e) for e in error.errors(include_url=False)[:_MOST_ALTERNATIVES]]
     # Of a union there is one error for each of its types: what is wrong deeper inside says more.
     inside = tuple(f"{placed[0][0] or chr(0)}{mark}" for mark in ".[")
-    path, first = next((entry for entry in placed if entry[0].startswith(inside)), placed[0])
+    own = [entry for entry in placed if entry[1]["type"] == "value_error" and entry[0] == placed[0][0]]
+    path, first = next((entry for entry in placed if entry[0].startswith(inside)), [*own, placed[0]][0])
     if first["type"] == "missing":
         return f"{path}: missing"
     if first["type"] == "value_error":

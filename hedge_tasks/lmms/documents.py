@@ -81,6 +81,8 @@ def load_documents(
     if len(dataset) == 0:
         raise DataError(f"{what}: no documents")
     _check_texts(dataset, settings, what)
+    if settings.id and len(set(map(str, dataset[settings.id]))) < len(dataset):
+        raise DataError(f"{what}: documents share values of the column {settings.id!r}; leave out id, to number them")
     dataset = splits.fetch_images(dataset, settings.images, source.path, source.revision or settings.revision, files)
     image_keys = splits.image_keys(dataset, settings.images)
     return Documents(

@@ -48,16 +48,6 @@ class UnitTable(ComparedDetectors):
         labelled, unknown = self.n_labelled, self.counted.n_unknown
         return Coverage(labelled=labelled, undecided=len(self.counted.units) - labelled - unknown, failed=unknown)
 
-    @property
-    def covered(self) -> float:
-        """Share of the answers' text that lies in a claim, on average."""
-        return sum(answer.covered for answer in self.scored.decomposed) / len(self.scored.decomposed)
-
-    @property
-    def unlocated(self) -> int:
-        """Claims that the decomposition could not place."""
-        return sum(answer.unlocated for answer in self.scored.decomposed)
-
 
 def unit_table(
     scored: ScoredClaims,

@@ -103,7 +103,7 @@ def protocol_of(name: str | None) -> Protocol:
     Raises:
         ConfigError: there is none; names the nearest one.
     """
-    return OURS if name is None else lookup("protocol", name, PROTOCOLS)
+    return OURS if name is None else lookup(f"protocol ({VARIABLE}, hedge.protocol)", name, PROTOCOLS)
 
 
 def chosen_protocol(name: str | None) -> str | None:

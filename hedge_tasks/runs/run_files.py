@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -267,6 +268,8 @@ def _read_run_file(file: Path) -> Run:
     (where, first), *rows = parse_objects(lines[:-1], str(file))
     header = RunHeader.read(first, where)
     answer_sets = tuple(AnswerSet.read(fields, at) for at, fields in rows)
+    if shared := [id for id, n in Counter(a.id for a in answer_sets).items() if n > 1]:
+        raise DataError(f"{file}: documents share the id {shared[0]!r}; hedge.id has to name a column of ids")
     read = {a.id: (RunRow.read(fields, at), fields) for a, (at, fields) in zip(answer_sets, rows, strict=True)}
     evidence = {id: row.evidence for id, (row, _) in read.items() if row.evidence}
     support = {id: row.support for id, (row, _) in read.items() if row.support}

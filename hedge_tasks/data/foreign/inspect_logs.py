@@ -50,7 +50,7 @@ def read(file: Path) -> tuple[Form, list[Row]]:
     if len(scorers) > 1:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
     columns = ColumnSettings(id="id", question="input", answers=("target",), reply=("choices",), label=label)
-    return Form("inspect_ai", columns, fails=False, notes=tuple(notes)), rows
+    return Form("inspect_ai", columns, in_words=False, notes=tuple(notes)), rows
 
 
 def _row(epochs: Sequence[Sample], label: str | None) -> dict[str, Any]:

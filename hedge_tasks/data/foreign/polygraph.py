@@ -18,7 +18,7 @@ _FORM = Form(
     "lm-polygraph",
     ColumnSettings(question="input_texts", answers=("target_texts",), reply=("greedy_texts", "sample_texts")),
     logprobs={"greedy_texts": "greedy_log_likelihoods", "sample_texts": "sample_log_likelihoods"},
-    fails=False,
+    in_words=False,
     notes=("ids: the number of the row, from 0",),
 )
 
