@@ -274,7 +274,7 @@ def _settled(stated: list[_Stated], text: str, answers: Answers) -> Reading:
 
 
 def _weighed(value: str, deciding: list[_Stated], text: str, answers: Answers) -> Reading:
-    """What statements of one answer amount to beside the rest of the reply."""
+    """The answer that statements of it amount to beside the rest of the reply."""
     basis = next(b for b in (STATED, LINE, OPENING) if b in {statement.basis for statement in deciding})
     if basis != STATED and declines(text[: deciding[0].end + 200]):
         return unreadable(REFUSAL)
