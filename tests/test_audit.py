@@ -282,6 +282,9 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "runs" / audit_file(kept).name).write_text("{}")
     assert main(["rescore", str(path)]) == 2
     assert "plan" in capsys.readouterr().err
+    page = tmp_path / "page.html"
+    assert main(["report", str(path), str(path), "--no-curves", "--out", str(page)]) == 0, "it says so and goes on"
+    assert "the audit" in page.read_text()
 
 
 def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:

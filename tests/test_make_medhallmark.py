@@ -245,6 +245,9 @@ def test_types_of_vqa_rad_and_slake_are_dimensions(tmp_path: Path) -> None:
     path.write_text(json.dumps({"image": "a.png", "question": "q?"}) + "\n")
     with pytest.raises(DataError, match=r"vqa\.jsonl:1: unknown answer column"):
         read_vqa([path])
+    path.write_text(json.dumps({**lines[0], "image": {"bytes": "iVBO", "path": "a.png"}}) + "\n")
+    with pytest.raises(DataError, match=r"vqa\.jsonl:1: image: expected a text"):
+        read_vqa([path])
 
 
 @pytest.mark.parametrize(

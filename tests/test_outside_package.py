@@ -153,7 +153,9 @@ def test_its_table_command_is_one_of_ours(outside: Outside) -> None:
 
 
 def test_its_broken_parts_are_named_and_break_nothing(outside: Outside) -> None:
-    assert "evaluation 'no_such' of hedge-colours cannot be loaded: " in (outside.folder / "log").read_text("utf-8")
+    assert "evaluation 'no_such' of hedge-colours cannot be loaded: ModuleNotFoundError" in (
+        outside.folder / "log"
+    ).read_text("utf-8")
     done = outside.run("-m", "hedge_tasks.cli", "judge", "out", "--judge", "no_such")
     assert done.returncode == 2
     assert "judge 'no_such' of hedge-colours cannot be loaded: ModuleNotFoundError" in done.stderr

@@ -13,6 +13,7 @@ from hedge_tasks.errors import ConfigError
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
+    from hedge_tasks.judging.designed import ExpertAudit
     from hedge_tasks.measures.measure import Measure
     from hedge_tasks.measures.run_measures import Document
     from hedge_tasks.numbers import Table
@@ -68,8 +69,10 @@ def _between(runs: Sequence[Run], clustering: ClusteringChoice, metric: Sequence
     from hedge_tasks.measures.comparisons import check_same_documents, compare_two_runs
     from hedge_tasks.measures.run_measures import compare_documents, documents_of
     from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
+    from hedge_tasks.runs.audit_files import audit_of
 
     check_same_documents(*runs)
+    audits = list(map(audit_of, runs))
     first, second = map(_suite, runs)
     own = {name: measure for name, measure in first.items() if name in second}
     names = _chosen(metric or [*(name for name, measure in own.items() if measure.leads), *SCORE_NAMES, _RATE], own)
@@ -79,13 +82,20 @@ def _between(runs: Sequence[Run], clustering: ClusteringChoice, metric: Sequence
 
     pairs: _Pairs = {name: compare_documents(own[name], *documents(own[name])) for name in own if name in names}
     detectors = [name for name in names if name != _RATE and name not in own]
-    pairs |= _aurocs(runs, clustering, detectors, everything=bool(metric))
+    pairs |= _aurocs(runs, audits, clustering, detectors, everything=bool(metric))
     if _RATE in names:
-        pairs[_RATE] = compare_two_runs(HALLUCINATION_RATE, runs, documents(HALLUCINATION_RATE))
+        pairs[_RATE] = compare_two_runs(HALLUCINATION_RATE, documents(HALLUCINATION_RATE), audits)
     return pairs
 
 
-def _aurocs(runs: Sequence[Run], clustering: ClusteringChoice, detectors: Sequence[str], *, everything: bool) -> _Pairs:
+def _aurocs(
+    runs: Sequence[Run],
+    audits: Sequence[ExpertAudit | None],
+    clustering: ClusteringChoice,
+    detectors: Sequence[str],
+    *,
+    everything: bool,
+) -> _Pairs:
     """Compare detectors of two runs, where both have them; or all."""
     from hedge_tasks.measures.comparisons import compare_two_runs
     from hedge_tasks.measures.run_measures import scored_documents
@@ -96,7 +106,7 @@ def _aurocs(runs: Sequence[Run], clustering: ClusteringChoice, detectors: Sequen
     scores = [s.with_detectors(detectors).score(r.answer_sets) for r, s in zip(runs, scorers, strict=False)]
     shown = [name for name in detectors if everything or all(_is_there(name, side) for side in scores)]
     return {
-        measure.name: compare_two_runs(measure, runs, [scored_documents(side, measure) for side in scores])
+        measure.name: compare_two_runs(measure, [scored_documents(side, measure) for side in scores], audits)
         for measure in map(detector_auroc, shown)
     }
 

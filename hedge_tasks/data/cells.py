@@ -159,8 +159,8 @@ def first_of(row: Mapping[str, object], names: Sequence[str], where: str, what: 
     """
     for name in (name for name in names if name in row):
         value = row[name]
-        # An answer set's baseline answer.
-        return text(value.get("text") if isinstance(value, Mapping) else value, f"{where}: {name}")
+        # An answer set's baseline answer; a picture, whose bytes are in such a cell, has no text.
+        return text(value["text"] if isinstance(value, Mapping) and "text" in value else value, f"{where}: {name}")
     raise DataError(f"{where}: {unknown(f'{what} column', names[0], map(str, row))}")
 
 

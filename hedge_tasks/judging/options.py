@@ -21,7 +21,7 @@ class OptionJudge(ReplyJudge):
     """
 
     name = "option"
-    version = "6"
+    version = "7"
     prompts: ClassVar[tuple[str, ...]] = ("reply_option",)
 
     def reading(self, parsing: str, case: Case) -> Reading:

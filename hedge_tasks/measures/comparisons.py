@@ -10,9 +10,9 @@ from loguru import logger
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import compare_columns, labelled
 from hedge_tasks.errors import DataError
+from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_measures import Document, compare_documents, estimate_of
-from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison
 from hedge_tasks.statistics.experts import difference_of
@@ -28,18 +28,20 @@ def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores
     return compare_columns(labelled(scores, a), labelled(others, b))
 
 
-def compare_two_runs(measure: Measure, runs: Sequence[Run], sides: Sequence[Sequence[Document]]) -> Comparison | None:
+def compare_two_runs(
+    measure: Measure, sides: Sequence[Sequence[Document]], audits: Sequence[ExpertAudit | None]
+) -> Comparison | None:
     """Return the difference of a number between two runs: by experts where audits stand beside both, else by the judge.
 
     Args:
         measure: of answers or of a detector, whose labels experts correct.
-        runs: the two.
         sides: their documents, as the measure sees them; None is returned where they have none in common.
+        audits: theirs.
     """
-    audits = [audit.on([d.id for d in side]) for run, side in zip(runs, sides, strict=True) if (audit := audit_of(run))]
-    if len(audits) < len(runs):
+    labels = [audit.on([d.id for d in side]) for side, audit in zip(sides, audits, strict=True) if audit is not None]
+    if len(labels) < len(sides):
         return compare_documents(measure, *sides)
-    return difference_of(*(estimate_of(measure, *side) for side in zip(sides, audits, strict=True)))
+    return difference_of(*(estimate_of(measure, *side) for side in zip(sides, labels, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -222,14 +222,15 @@ def _of_suites(first: Analysis, second: Analysis) -> Iterator[tuple[str, Compari
 
 def _of_labels(first: Analysis, second: Analysis) -> Iterator[tuple[str, Comparison | None]]:
     """Compare two runs by what their labels say: the hallucination rate, and the detectors that both have."""
-    sides, runs = (first, second), (first.run, second.run)
-    rates = [documents_of(run, HALLUCINATION_RATE) for run in runs]
-    yield HALLUCINATION_RATE.title, compare_two_runs(HALLUCINATION_RATE, runs, rates)
+    sides = (first, second)
+    audits = [readable_audit(side.run)[0] for side in sides]
+    rates = [documents_of(side.run, HALLUCINATION_RATE) for side in sides]
+    yield HALLUCINATION_RATE.title, compare_two_runs(HALLUCINATION_RATE, rates, audits)
     for name in first.scores:
         for score in (s for s in first.drawn(name) if s in second.estimates.get(name, ())):
             measure = detector_auroc(score)
             scored = [scored_documents(side.scores[name], measure) for side in sides]
-            yield f"{name}, {name_of(score)}", compare_two_runs(measure, runs, scored)
+            yield f"{name}, {name_of(score)}", compare_two_runs(measure, scored, audits)
 
 
 def table_of(pairs: Sequence[Pair]) -> Table:

@@ -124,9 +124,9 @@ def test_a_pure_run_has_the_numbers_of_hedge_hf(
     runs = (run, own_run)
     scores = [scorers_of(of)["nli"].score(of.answer_sets) for of in runs]
     detectors = [detector_auroc(name) for name in ("se", "radflag", "vase")]
-    found = {m.name: compare_two_runs(m, runs, [scored_documents(s, m) for s in scores]) for m in detectors}
+    found = {m.name: compare_two_runs(m, [scored_documents(s, m) for s in scores], [None, None]) for m in detectors}
     rates = [documents_of(of, HALLUCINATION_RATE) for of in runs]
-    found["hallucination rate"] = compare_two_runs(HALLUCINATION_RATE, runs, rates)
+    found["hallucination rate"] = compare_two_runs(HALLUCINATION_RATE, rates, [None, None])
     for name, comparison in found.items():
         assert comparison is not None, name
         assert comparison.p_value is not None, (name, comparison)
