@@ -35,10 +35,7 @@ CANNOT_TELL = "cannot tell"
 _CODE_COLUMNS = ("code", "id")
 _LABEL_COLUMNS = ("label", "verdict", "choice")
 _RATER_COLUMNS = ("rater", "annotator")
-_WITHOUT_LABEL = {
-    **dict.fromkeys(("no answer", "no_answer", "declined", "refusal", "refused", "no label"), NO_ANSWER),
-    **dict.fromkeys(("cannot tell", "cannot_tell", "can't tell", "unsure"), CANNOT_TELL),
-}
+_DECLINED = frozenset({NO_ANSWER, "declined", "refusal", "refused", "no label"})
 
 
 class PlannedStratum(Record):
@@ -124,8 +121,9 @@ def _label_in_row(row: Row, name: str) -> ExpertSaid | None:
 
 
 def _meaning(value: object, where: str) -> str | None:
-    if isinstance(value, str) and (meaning := _WITHOUT_LABEL.get(value.strip().casefold())):
-        return meaning
+    word = str(value).strip().casefold().replace("_", " ")
+    if word in _DECLINED or word == CANNOT_TELL:
+        return CANNOT_TELL if word == CANNOT_TELL else NO_ANSWER
     try:
         label = cells.label(value, where)
     except DataError as error:

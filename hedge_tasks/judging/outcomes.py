@@ -18,27 +18,23 @@ from hedge_tasks.numbers import PERCENT
 from hedge_tasks.replies.reading import BASES, DECLINING, DISAGREED, FAILED, REASONS, SOFT, UNCONFIRMED, UNFINISHED
 
 OUTCOME_SUPPORTED = "supported"
+"""A label: 0."""
 OUTCOME_HALLUCINATED = "hallucinated"
+"""A label: 1."""
 DECLINED = "declined"
+"""The model declined to answer, or claimed nothing."""
 SOFTLY_READ = "unconfirmed"
+"""The reply was read only softly, and no second reading confirmed it."""
 UNREAD = "unread"
+"""The reply says something that nobody could read."""
 UNREAD_JUDGE = "judge unread"
+"""What the judge wrote could not be read."""
 CUT_OFF = "cut off"
+"""The reply ended before it could say an answer."""
 REQUEST_FAILED = "failed"
+"""The request failed: nothing was answered."""
 UNDECIDED = "undecided"
-
-OUTCOMES: Mapping[str, str] = {
-    OUTCOME_SUPPORTED: "a label: 0",
-    OUTCOME_HALLUCINATED: "a label: 1",
-    DECLINED: "the model declined to answer, or claimed nothing",
-    SOFTLY_READ: "the reply was read only softly, and no second reading confirmed it",
-    UNREAD: "the reply says something that nobody could read",
-    UNREAD_JUDGE: "what the judge wrote could not be read",
-    CUT_OFF: "the reply ended before it could say an answer",
-    REQUEST_FAILED: "the request failed: nothing was answered",
-    UNDECIDED: "the judge could not tell, or nobody judged",
-}
-"""Every answer has exactly one of these."""
+"""The judge could not tell, or nobody judged."""
 
 _DECLINING_CATEGORIES = (NO_ANSWER, "unclear")
 """Judges' words for answers that claim nothing; "unclear" is SHALE's."""
@@ -105,7 +101,7 @@ def of_unanswered(why: str, judge: str, version: str) -> Verdict:
 
 
 def outcome_of(verdict: Verdict | Mapping[str, Any] | None) -> str:
-    """The outcome of an answer, as `OUTCOMES` has it.
+    """The one outcome of an answer, such as `DECLINED`.
 
     Args:
         verdict: as a judge gives it or a run file has it; None where nobody judged.

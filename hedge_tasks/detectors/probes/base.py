@@ -20,9 +20,6 @@ IntArray = npt.NDArray[np.int64]
 Arrays = Mapping[str, FloatArray]
 """The state that a detector has learnt."""
 
-TARGETS = ("labels", "entropy")
-"""The target of a detector: labels of documents, or the semantic entropy of their draws, which needs no label."""
-
 
 @dataclass(frozen=True)
 class FittedDetector:
@@ -32,7 +29,7 @@ class FittedDetector:
         name, title: as of every detector.
         place: that it looks at: of `states` one of `hedge_tasks.data.inside.PLACES`, of `sentence_states` one of
             `SENTENCE_PLACES`, of `heads` one of `HEADS`.
-        target: one of `TARGETS`.
+        target: `labels` of documents, or `entropy`: the semantic entropy of their draws, which needs no label.
         fit: from states of shape (n, layers, width), targets 0 or 1 of shape (n,) and groups of shape (n,) to arrays.
         score: from these arrays and states of shape (m, layers, width) to numbers of shape (m,), the higher the more
             likely the answer is hallucinated.

@@ -16,8 +16,6 @@ from hedge_tasks.detectors.distribution import relative_weights
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-TARGETS = ("se", "radflag", "vase")
-
 # Scores that are equal in exact arithmetic differ in the last digits between ways of summing them up; rounding keeps
 # ties ties, so that the choice of a threshold does not hang on them.
 _DIGITS = 12
@@ -31,7 +29,7 @@ class DocumentProfile:
 
     Attributes:
         id, label, group: as in the answer set.
-        names: of the scores, in the order of `TARGETS`; one that the answers do not allow is missing.
+        names: of the scores, in the order se, radflag, vase; one that the answers do not allow is missing.
         steps: Shape `(1 + len(names), k)`: the thresholds and below them the scores.
         heights: Cosines at which the distinct answers merge, within the searched range or not, ascending.
     """
