@@ -126,6 +126,15 @@ def test_a_text_in_brackets_is_one_answer(tmp_path: Path) -> None:
     assert (read.baseline.text, *(answer.text for answer in read.clean)) == ("[1, 2]", "['a', 'b']", "c")
 
 
+@pytest.mark.parametrize(("name", "n"), [("r.jsonl", 1), ("r.csv", 2)])
+def test_a_text_in_brackets_is_a_list_in_tables_of_texts_alone(tmp_path: Path, name: str, n: int) -> None:
+    frame = pd.DataFrame({"question": ["Where?", "Where?"], "response": ["[12, 40]", "[7, 9]"]})
+    path = tmp_path / name
+    frame.to_csv(path, index=False) if n == 2 else frame.to_json(path, orient="records", lines=True)
+    columns = ColumnSettings(question="question", reply=("response",))
+    assert {len(a.answers) for a in read_answers([path], columns=columns).answer_sets} == {n}
+
+
 def batch(folder: Path) -> list[Path]:
     def choice(text: str) -> dict[str, Any]:
         return {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile, zip_longest
 from string import ascii_uppercase
 from typing import Any
@@ -43,7 +44,7 @@ class Form:
         needs: columns by which it is known.
         columns: which of its columns is what; `reply` has the baseline, or all answers, first.
         logprobs: of a column of replies, the one with the log-probabilities of their tokens.
-        in_words: whether a text may stand for a list or, where it is empty, for a request that failed.
+        in_words: whether a text may stand for a request that failed, and in tables of texts for a list.
         notes: on how the tool's file became a table.
     """
 
@@ -111,12 +112,15 @@ def documents(
     check_columns(table, chosen)
     form = form or _form_of(table, chosen)
     columns, rows = _columns(table, form, chosen), list(table.rows(None))
+    items = partial(_items, in_words=form.in_words and table.in_words)
     read, failed = list[Row](), list[str]()
     for number, (where, row) in enumerate(rows):
         if row.get("filter") != rows[0][1].get("filter"):
             continue
         fields = _document(row, columns, str(number), where)
-        fields |= _own_answers(row) if form is _OWN else _replies(row, columns, form, where, failed, fields["id"])
+        fields |= (
+            _own_answers(row) if form is _OWN else _replies(row, columns, form, items, where, failed, fields["id"])
+        )
         if question := (requests or {}).get(fields["id"]):
             fields["question"] = question
         if form is _OWN or fields["answers"] or "baseline" in fields:
@@ -191,6 +195,10 @@ def _model(name: str, rows: Sequence[Row]) -> str:
     return models[0] if models else ""
 
 
+Items = Callable[[Any], list[Any] | None]
+"""Gives the list that a cell holds; None where it is one text."""
+
+
 # --- one row ----------------------------------------------------------------------------------------------------------
 
 
@@ -227,10 +235,10 @@ def _own_answers(row: Fields) -> dict[str, Any]:
 
 
 def _replies(
-    row: Fields, columns: ColumnSettings, form: Form, where: str, failed: list[str], id: str
+    row: Fields, columns: ColumnSettings, form: Form, items: Items, where: str, failed: list[str], id: str
 ) -> dict[str, Any]:
     """The answers of a row; of several columns the first holds the baseline. `failed` gets the id for each lost one."""
-    replies = [list(_answers(row, column, form, where)) for column in columns.reply]
+    replies = [list(_answers(row, column, form, items, where)) for column in columns.reply]
     whole = [[a for a in answers if not (form.in_words and _FAILED.fullmatch(str(a["text"])))] for answers in replies]
     failed += [id] * (sum(len(answers) or 1 for answers in replies) - sum(map(len, whole)))
     answers = [answer for of_column in whole for answer in of_column]
@@ -239,14 +247,20 @@ def _replies(
     return {"baseline": answers[0], "answers": answers[1:]} if whole[0] else {"answers": []}
 
 
-def _answers(row: Fields, column: str, form: Form, where: str) -> Iterator[Fields]:
-    """The answers in a cell: one, a list, repeats in lists, or the choices of a completion."""
-    cell, logprobs = row.get(column), cells.as_list(row.get(form.logprobs.get(column, ""))) or []
+def _items(cell: Any, *, in_words: bool) -> list[Any] | None:
+    """The list in a cell, also of the choices of a completion; None for one text."""
     if isinstance(cell, Mapping) and "body" in cell:
         cell = list((cell["body"] or {}).get("choices") or ())
-    is_text = isinstance(cell, str) and not form.in_words
-    items = None if is_text else cells.as_list([] if cell is None else cell)
-    texts, tokens = ([cell], [logprobs]) if items is None else (_flat(items), logprobs)
+    if isinstance(cell, str) and not in_words:
+        return None
+    return cells.as_list([] if cell is None else cell)
+
+
+def _answers(row: Fields, column: str, form: Form, items: Items, where: str) -> Iterator[Fields]:
+    """The answers in a cell: one, a list, repeats in lists, or the choices of a completion."""
+    cell, logprobs = row.get(column), cells.as_list(row.get(form.logprobs.get(column, ""))) or []
+    several = items(cell)
+    texts, tokens = ([cell], [logprobs]) if several is None else (_flat(several), logprobs)
     for item, known in zip_longest(texts, tokens[: len(texts)]):
         if isinstance(item, str) and item.lstrip().startswith('{"id"'):
             raise DataError(f"{where}: a sample of a task of this package; its run file holds more (hedge_runs/)")

@@ -56,6 +56,7 @@ class StoredTable:
         rows: makes a pass over all rows with their places, as they are, or with the columns named alone, each of them.
         notes: choices that were made on the way to it, a line each.
         in_folder: whether the user named its folder, whose other files belong to it.
+        in_words: whether it is of texts alone, CSV or a spreadsheet, where a list has to be one, too.
     """
 
     name: str
@@ -65,6 +66,7 @@ class StoredTable:
     rows: Callable[[Sequence[str] | None], Iterator[Row]]
     notes: tuple[str, ...] = ()
     in_folder: bool = False
+    in_words: bool = False
 
     def values(self, column: str) -> Iterator[Any]:
         """The values of a column."""
@@ -122,7 +124,8 @@ def _files_table(files: Sequence[Path]) -> StoredTable:
     if kind == "parquet":
         return _parquet_table(files)
     read = {"spreadsheet": _sheet_rows, "JSON lines": _line_rows, "JSON": _json_rows, "CSV": _csv_rows}[kind]
-    return table_of(str(first), [row for file in files for row in read(file)], first.parent)
+    table = table_of(str(first), [row for file in files for row in read(file)], first.parent)
+    return replace(table, in_words=kind in ("CSV", "spreadsheet"))
 
 
 def _kind_of(path: Path) -> str:
