@@ -84,7 +84,8 @@ def included_file(path: str) -> str:
     if PACKAGE_SCHEME not in path:
         return path
     address = path[path.rindex(PACKAGE_SCHEME) :]
-    if (file := inside_package(address)) is None or not file.is_file():
+    file = inside_package(address)
+    if not (file and file.is_file()):
         raise ConfigError(f"include: {address}: there is no such file in an installed package")
     return str(file)
 
@@ -144,12 +145,10 @@ def evaluation_measures(name: str) -> list[Any]:
 
 def installed_measures(name: str) -> list[Any]:
     """Return the measures of an evaluation that a file names; none where it is not installed or its code is broken."""
-    _, source = evaluations().get(name, (None, None))
-    return (
-        []
-        if source is None
-        else Registration(name, source).tried(f"measures of {name}", lambda: evaluation_measures(name)) or []
-    )
+    if name not in evaluations():
+        return []
+    entry = Registration(name, evaluations()[name][1])
+    return entry.tried(f"measures of {name}", partial(evaluation_measures, name)) or []
 
 
 def task_folders() -> list[Path]:
@@ -166,7 +165,7 @@ def prompt_files() -> dict[str, Path]:
     """
     shared = {path.stem: path for path in sorted(own_folder("_prompts").glob("*.json"))}
     files = {name: evaluation.folder / "prompts.json" for name, (evaluation, _) in evaluations().items()}
-    return {**{name: path for name, path in files.items() if path.is_file()}, **shared}
+    return {name: path for name, path in files.items() if path.is_file()} | shared
 
 
 def judge_prompt_files() -> dict[str, Path]:
