@@ -93,6 +93,24 @@ def test_what_a_parquet_file_repeats_counts_in_full(
                 assert "t.parquet: it unpacks to more than 1 MiB" in fails("mine", "t.parquet")
 
 
+def test_a_value_that_is_stored_once_is_never_in_many_rows_at_once(
+    here: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memory that it takes to find out is of the size of the budget, not of a batch of rows."""
+    monkeypatch.setattr("hedge_tasks.io.outside._UNPACKED", 1 << 20)
+    table = pa.table({"question": ["x" * 200_000] * 200, "answer": ["y"] * 200})
+    pq.write_table(table, here / "t.parquet", dictionary_pagesize_limit=1 << 30)
+    del table
+    default = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(default)
+    pa.set_memory_pool(pool)
+    try:
+        assert "t.parquet: it unpacks to more than 1 MiB" in fails("mine", "t.parquet")
+    finally:
+        pa.set_memory_pool(default)
+    assert pool.max_memory() < 8 << 20
+
+
 @pytest.mark.slow
 def test_folders_without_a_table_or_with_two(fails: Callable[..., str]) -> None:
     assert "it holds no table. Put a CSV file into it" in fails("mine", "bilder")
