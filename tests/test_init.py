@@ -207,6 +207,7 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     """Non-ASCII everywhere, a row left out, ids and kinds; the YAML that was written is used."""
     (here / "Bücher").mkdir()
     columns = rows(image=names(), qid=[f"ü{i}" for i in range(6)], category=["a", "b"] * 3, rest=["z"] * 6)
+    columns["question"][1] = "What does <image> mean?"
     columns["image"][5] = "bilder/none.png"
     pd.DataFrame(columns).to_csv("Bücher/fragen.csv", index=False)
     call = ["init", "my-task", "Bücher", "--images", str(here), "--drop", "--out", "Bücher/neu", "--json"]
@@ -215,6 +216,8 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     facts = json.loads(said.out)
     assert (facts["documents"], facts["left_out"]) == (5, [6])
     assert "Left out: 1 of 6 rows cannot be used: row 6" in said.err
+    assert "1 of 6 rows hold a mark that some models keep for themselves" in said.err
+    assert "row 2: <image>" in said.err
     assert "not used, and not seen by the model: column 'rest'" in said.err
     assert facts["first"][0] == {"text": "Is it größer als 0?", "pictures": "32 x 24", "reference": "no"}
     folder = here / "Bücher" / "neu"
