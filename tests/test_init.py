@@ -93,6 +93,24 @@ def test_what_a_parquet_file_repeats_counts_in_full(
                 assert "t.parquet: it unpacks to more than 1 MiB" in fails("mine", "t.parquet")
 
 
+def test_a_value_that_is_stored_once_is_never_in_many_rows_at_once(
+    here: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memory that it takes to find out is of the size of the budget, not of a batch of rows."""
+    monkeypatch.setattr("hedge_tasks.io.outside._UNPACKED", 1 << 20)
+    table = pa.table({"question": ["x" * 200_000] * 200, "answer": ["y"] * 200})
+    pq.write_table(table, here / "t.parquet", dictionary_pagesize_limit=1 << 30)
+    del table
+    default = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(default)
+    pa.set_memory_pool(pool)
+    try:
+        assert "t.parquet: it unpacks to more than 1 MiB" in fails("mine", "t.parquet")
+    finally:
+        pa.set_memory_pool(default)
+    assert pool.max_memory() < 8 << 20
+
+
 @pytest.mark.slow
 def test_folders_without_a_table_or_with_two(fails: Callable[..., str]) -> None:
     assert "it holds no table. Put a CSV file into it" in fails("mine", "bilder")
@@ -189,6 +207,7 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     """Non-ASCII everywhere, a row left out, ids and kinds; the YAML that was written is used."""
     (here / "Bücher").mkdir()
     columns = rows(image=names(), qid=[f"ü{i}" for i in range(6)], category=["a", "b"] * 3, rest=["z"] * 6)
+    columns["question"][1] = "What does <image> mean?"
     columns["image"][5] = "bilder/none.png"
     pd.DataFrame(columns).to_csv("Bücher/fragen.csv", index=False)
     call = ["init", "my-task", "Bücher", "--images", str(here), "--drop", "--out", "Bücher/neu", "--json"]
@@ -197,6 +216,8 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     facts = json.loads(said.out)
     assert (facts["documents"], facts["left_out"]) == (5, [6])
     assert "Left out: 1 of 6 rows cannot be used: row 6" in said.err
+    assert "1 of 6 rows hold a mark that some models keep for themselves" in said.err
+    assert "row 2: <image>" in said.err
     assert "not used, and not seen by the model: column 'rest'" in said.err
     assert facts["first"][0] == {"text": "Is it größer als 0?", "pictures": "32 x 24", "reference": "no"}
     folder = here / "Bücher" / "neu"

@@ -164,6 +164,7 @@ def test_a_number_is_a_wrong_answer_where_yes_or_no_was_asked_for(answer: str) -
         ("", "empty-answer"),
         ("What is the most likely diagnosis?", "empty-answer"),
         ("I cannot see the image.", "declined"),
+        ("Ich weiß es nicht.", "declined"),
         ("It is difficult to determine the location.", "declined"),
     ],
 )

@@ -121,6 +121,27 @@ def test_a_relation_said_the_other_way_round_is_never_a_yes() -> None:
         question = f"Is the red cup {relation} the blue book?"
         assert read_yes_no(f"The red cup is {relation} the blue book.", question).value == "yes"
         assert read_yes_no(f"The blue book is {relation} the red cup.", question).value != "yes"
+        for things in (("A", "B"), ("the left lung", "the right lung")):
+            question = "Is {} {} {}?".format(things[0], relation.replace("left", "side"), things[1])
+            assert (
+                read_yes_no("{1} is {2} {0}.".format(*things, relation.replace("left", "side")), question).value
+                != "yes"
+            )
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Are both present?", "Yes for the first, no for the second."),
+        ("Is the abnormality on the left?", "Right-sided."),
+        ("Is there a ski in the image?", "He's on a snowboard, not skis."),
+    ],
+)
+def test_what_says_the_opposite_or_something_else_is_never_a_firm_yes(question: str, reply: str) -> None:
+    """Of half an answer, a word that begins another one, and a person in the place of what was asked about."""
+    read = read_yes_no(reply, question)
+    assert read.soft or not read.readable
+    assert read_yes_no("No—there is no such thing.", question).value == "no"
 
 
 @pytest.mark.parametrize(

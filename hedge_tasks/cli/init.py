@@ -121,6 +121,9 @@ def init(
 def _left_out(findings: RowFindings, table: StoredTable, *, drop: bool) -> list[int]:
     from hedge_tasks.data.own_data import describe
 
+    if findings.marked:
+        what = "hold a mark that some models keep for themselves, which do not answer them"
+        say(describe(findings.marked, table.n_rows, what), sys.stderr)
     if not findings.faults:
         return []
     faults = describe(findings.faults, table.n_rows)

@@ -15,6 +15,7 @@ from hedge_tasks.data.picture_files import PictureFiles, content_of
 from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.data.roles import Roles
 from hedge_tasks.data.tables import StoredTable
+from hedge_tasks.data.template_tokens import mark_in
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.progress import progress
@@ -31,11 +32,13 @@ class RowFindings:
 
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.
+        marked: number of a row from 0 -> what in its question a model may take for a mark of its own.
         pictures: number of different pictures.
         groups: number of groups of questions that belong together.
     """
 
     faults: dict[int, str] = field(default_factory=dict)
+    marked: dict[int, str] = field(default_factory=dict)
     pictures: int = 0
     groups: int = 0
 
@@ -90,11 +93,11 @@ def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
     return pictures
 
 
-def describe(faults: Mapping[int, str], n_rows: int) -> str:
+def describe(faults: Mapping[int, str], n_rows: int, what: str = "cannot be used") -> str:
     """The first rows of which something is to be said, with the reasons."""
     first = "; ".join(f"row {row + 1}: {why}" for row, why in list(faults.items())[:_SHOWN])
     others = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-    return f"{len(faults)} of {n_rows} rows cannot be used: {first}{others}"
+    return f"{len(faults)} of {n_rows} rows {what}: {first}{others}"
 
 
 def picture_columns(roles: Roles) -> tuple[str, ...]:
@@ -133,6 +136,8 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path
             except DataError as error:
                 findings.faults[row] = str(error)
                 continue
+            if mark := mark_in(texts[roles.question]):
+                findings.marked[row] = mark
             declared.append(texts[roles.group] or None if roles.group else None)
             shown_there.append("".join(map(_digest, contents)) or f"text {texts[roles.question]}")
             pictures: Any = [{"bytes": content, "path": None} for content in contents]

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -244,26 +244,32 @@ def _parquet_table(files: Sequence[Path]) -> StoredTable:
     import pyarrow.parquet as pq
 
     name = str(files[0] if len(files) == 1 else files[0].parent)
+    at_once = _ROWS_AT_ONCE
     with _readable(name):
         for file in files:
             stored = pq.read_metadata(file)
-            outside.check_unpacked(file, sum(stored.row_group(i).total_byte_size for i in range(stored.num_row_groups)))
+            sizes = [stored.row_group(i).total_byte_size for i in range(stored.num_row_groups)]
+            outside.check_unpacked(file, sum(sizes))
+            # A value that is stored once may be in every row: no more rows at once than the budget has room for.
+            at_once = max(1, min(at_once, outside.most_unpacked(file) // max(1, *sizes)))
         data = ds.dataset([str(file) for file in files], format="parquet")
         n_rows = data.count_rows()
     columns = tuple(column for column in data.schema.names if not column.startswith("__index_level_"))
     classes = _class_names(data.schema.metadata)
 
     def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
-        options = {"columns": list(selected or columns), "batch_readahead": 0, "fragment_readahead": 0}
+        wanted = list(selected or columns)
         size, numbers = 0, count()
         with _readable(name):
-            for batch in data.to_batches(batch_size=_ROWS_AT_ONCE, **options):
+            # Not by the data set, whose scanner unpacks a group of rows as a whole.
+            parts = (pq.ParquetFile(file).iter_batches(at_once, columns=wanted) for file in files)
+            for batch in chain.from_iterable(parts):
                 # A value that is stored once, and repeated by its number, is in every row that is read.
                 size += sum(getattr(c, "dictionary_decode", lambda c=c: c)().nbytes for c in batch.columns)
                 outside.check_unpacked(files[0], size)
                 for row in batch.to_pylist():
                     named = {c: classes[c].get(row[c]) for c in classes if c in row}
-                    yield f"{name}: row {next(numbers)}", {**row, **named}
+                    yield f"{name}: row {next(numbers)}", {**dict.fromkeys(wanted), **row, **named}
 
     return StoredTable(name, columns, n_rows, files[0].parent, read)
 

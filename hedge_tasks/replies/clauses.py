@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -175,24 +175,25 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
 
 
-def turned(question: Sequence[str], clause: Sequence[str], topic: Collection[str]) -> bool:
+def turned(question: Sequence[str], clause: Sequence[str], topic: Collection[str], places: Set[str]) -> bool:
     """Whether two things that a question names on either side of one of its words have changed sides in a clause.
 
     Args:
         question: its words in order.
         clause: the same of what says it back.
         topic: the words that name things.
+        places: words of which what stands behind is enough, for names such as "A" are lost among other words.
 
     Example:
         >>> question = "is the tube above the carina".split()
-        >>> turned(question, "the carina is above the tube".split(), {"tube", "carina"})
+        >>> turned(question, "the carina is above the tube".split(), {"tube", "carina"}, set())
         True
     """
     before, after = _places(question), _places(clause)
     both = before.keys() & after.keys()
     things = both & set(topic)
     return any(
-        any(before[a] < before[word] and after[a] > after[word] for a in things)
+        (word in places or any(before[a] < before[word] and after[a] > after[word] for a in things))
         and any(before[b] > before[word] and after[b] < after[word] for b in things)
         for word in both
     )

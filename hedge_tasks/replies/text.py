@@ -50,7 +50,8 @@ _PUNCTUATION = str.maketrans(
         **dict.fromkeys("。｡", ". "),
         **dict.fromkeys("¡¿\u00ad\u061c\ufeff", ""),
         **dict.fromkeys((chr(at) for at in range(0x200B, 0x2070) if unicodedata.category(chr(at)) == "Cf"), ""),
-        **dict.fromkeys("‐‑‒–—―", "-"),
+        **dict.fromkeys("‐‑‒–", "-"),
+        **dict.fromkeys("—―", " - "),
         **dict.fromkeys("✔✅☑🗸", "✓"),
         **dict.fromkeys("✘❌✖☒✕❎⛔", "✗"),
         "\ufe0f": "",
@@ -135,7 +136,7 @@ _NOT_SPELLED = re.compile(r"n't\b|(?<=\b(?:is|do))nt\b|(?<=\b(?:are|was|did|has)
 
 def spelled_out(text: str) -> str:
     """Lower case, with contractions written out."""
-    text = text.casefold().replace("can't", "can not").replace("cannot", "can not").replace("won't", "will not")
+    text = text.lower().replace("can't", "can not").replace("cannot", "can not").replace("won't", "will not")
     text = _NOT_SPELLED.sub(" not", text)
     text = re.sub(r"\b(i)'m\b", r"\1 am", text)
     text = re.sub(r"\b(it|that|he|she|there|this|what)'s\b", r"\1 is", text)

@@ -16,7 +16,7 @@ from hedge_tasks.replies.wording import cues, opposites, pattern_of, phrases, wo
 
 YES, NO = "yes", "no"
 
-_END = re.compile(r"\s*(?:[.,;:!?()\]\"'\n/&|।…-]|\Z)")
+_END = re.compile(r"\s*(?:[.,;:!?()\]\"'\n/&|।…]|-(?!\w)|\Z)")
 _BOTH = re.compile(
     r"(?:yes\W{1,3}(?:and|or)?\W{0,3}no|no\W{1,3}(?:and|or)?\W{0,3}yes)\b(?!\W+\w)|either yes or no", re.I
 )
@@ -137,13 +137,13 @@ class YesNo(Answers):
 
     def said(self, every: list[Clause]) -> list[tuple[str, bool]]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
-        if self.negated or not self.topic:
-            return []
         answers, strange = [], False
         for clause in every:
             begun = self.at(clause.original)
             if begun is not None and set(WORD.findall(clause.text[begun.end :])[:1]) & words("place"):
                 answers.append((begun.value, False))  # "yes on the left, no on the right"
+                continue
+            if self.negated or not self.topic:
                 continue
             value = self._bare(clause) if not strange else None
             if value is not None:
@@ -210,7 +210,8 @@ class YesNo(Answers):
         own, topic = set(clause.own), set(self.topic)
         if own & _NORMAL and self._finding and own <= _NORMAL | words("picture_word"):
             return NO if clause.polarity == AFFIRMED else None  # "the scan looks normal", asked for a lesion
-        if topic <= own and turned(self.in_order, clause.stems, self.topic):
+        places = frozenset[str]() if self.presence else words("place") | {"than"}
+        if topic <= own and turned(self.in_order, clause.stems, self.topic, places):
             return None
         rivals = {word for word in topic - own if own & opposites().get(word, frozenset()) - topic}
         if rivals:
