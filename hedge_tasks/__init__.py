@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "AnswerSet", "LoadedRun", "LoadedRuns", "Scores", "__version__", "load", "score_answers"]
 
 _ROOMS = {
-    "sampling": ("Answer", "AnswerSet"),
-    "report.loaded": ("LoadedRun", "LoadedRuns", "load"),
-    "detectors.pipeline": ("Scores", "score_answers"),
+    "hedge_tasks.sampling": ("Answer", "AnswerSet"),
+    "hedge_tasks.report.loaded": ("LoadedRun", "LoadedRuns", "load"),
+    "hedge_tasks.detectors.pipeline": ("Scores", "score_answers"),
 }
 
 
@@ -38,5 +38,5 @@ def __getattr__(name: str) -> Any:
         return metadata.version("hedge-tasks")
     for room, names in _ROOMS.items():
         if name in names:
-            return getattr(import_module(f"hedge_tasks.{room}"), name)
+            return getattr(import_module(room), name)
     raise AttributeError(f"module 'hedge_tasks' has no attribute {name!r}")

@@ -22,8 +22,6 @@ from hedge_tasks.detectors.base import LEVELS, NEEDS, Detector
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.registry import Registry
 
-__all__ = ["GROUP", "MODULES", "get", "named", "names", "register"]
-
 GROUP = "hedge_tasks.detectors"
 """Entry-point group of detectors in other packages."""
 

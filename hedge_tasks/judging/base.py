@@ -14,8 +14,6 @@ from typing import Any, Protocol, runtime_checkable
 from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
 
-__all__ = ["NO_ANSWER", "Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
-
 HALLUCINATED = 1
 SUPPORTED = 0
 

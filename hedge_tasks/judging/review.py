@@ -84,11 +84,7 @@ def write_review(
 
     source = (resources.files("hedge_tasks.judging") / "templates" / "review.html").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
-    records = [
-        {"id": i.id, "claim": i.claim, "texts": dict(i.texts), "reference": i.reference}
-        | {"images": [_data_url(image) for image in i.images]}
-        for i in items
-    ]
+    records = [{**vars(item), "images": [_data_url(image) for image in item.images]} for item in items]
     # Browsers may keep the labels of all files in one place: these are of these records and of no others.
     identity = [title, *((item["id"], item["claim"], item["texts"], item["reference"]) for item in records)]
     store = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -13,22 +13,14 @@ papers' code does. How often each reader is right is measured on a corpus of rep
 `benchmarks/RESULTS.md`.
 """
 
-from hedge_tasks.replies.free import read_free, spoken_text
-from hedge_tasks.replies.labels import Judgement, read_judgement, read_verdict
-from hedge_tasks.replies.options import read_option
-from hedge_tasks.replies.reading import BASES, REASONS, Reading, unreadable
-from hedge_tasks.replies.yes_no import read_yes_no
-
-__all__ = [
-    "BASES",
-    "REASONS",
-    "Judgement",
-    "Reading",
-    "read_free",
-    "read_judgement",
-    "read_option",
-    "read_verdict",
-    "read_yes_no",
-    "spoken_text",
-    "unreadable",
-]
+from hedge_tasks.replies.free import read_free as read_free
+from hedge_tasks.replies.free import spoken_text as spoken_text
+from hedge_tasks.replies.labels import Judgement as Judgement
+from hedge_tasks.replies.labels import read_judgement as read_judgement
+from hedge_tasks.replies.labels import read_verdict as read_verdict
+from hedge_tasks.replies.options import read_option as read_option
+from hedge_tasks.replies.reading import BASES as BASES
+from hedge_tasks.replies.reading import REASONS as REASONS
+from hedge_tasks.replies.reading import Reading as Reading
+from hedge_tasks.replies.reading import unreadable as unreadable
+from hedge_tasks.replies.yes_no import read_yes_no as read_yes_no

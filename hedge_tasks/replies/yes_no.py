@@ -70,6 +70,15 @@ class YesNo(Answers):
         return tuple(dict.fromkeys(things or own))
 
     @cached_property
+    def things(self) -> Set[str]:
+        return frozenset(self.topic)
+
+    @cached_property
+    def sides(self) -> Set[str]:
+        """Words on whose either side things stand that must not change places: "above", "than"."""
+        return frozenset() if self.presence else words("place") | {"than"}
+
+    @cached_property
     def negated(self) -> bool:
         return polarity(self.spoken) != AFFIRMED
 
@@ -86,8 +95,7 @@ class YesNo(Answers):
     def head(self) -> str:
         """The thing whose denial is a no: the last word in front of where it would be."""
         spoken = WORD.findall(self.spoken)
-        first = next((at for at, word in enumerate(spoken) if word in words("place") and at > 2), len(spoken))
-        front = [stem(word) for word in spoken[:first] if stem(word) in self.topic]
+        front = [stem(word) for word in spoken[: _place(spoken, 3)] if stem(word) in self.topic]
         return front[-1] if front else self.topic[-1] if self.topic else ""
 
     @property
@@ -121,7 +129,8 @@ class YesNo(Answers):
     def in_object(self, some: Mapping[str, Any]) -> set[str]:
         """`{"bicycle": false}`, or any one flag of presence: `{"object": "bicycle", "present": true}`."""
         flags = [key for key in some if key.casefold().replace(" ", "_") in phrases("present_key")]
-        named = set(map(stem, WORD.findall(" ".join(v for v in some.values() if isinstance(v, str)).casefold())))
+        texts = " ".join(value for value in some.values() if isinstance(value, str))
+        named = set(map(stem, WORD.findall(texts.casefold())))
         answers = set()
         for key, value in some.items():
             flag = self.at(value) if isinstance(value, str) else None
@@ -129,7 +138,7 @@ class YesNo(Answers):
             about = {
                 stem(word) for word in WORD.findall(key.casefold().replace("_", " ")) if word not in words("grammar")
             }
-            mine = bool(about) and about <= set(self.topic)
+            mine = bool(about) and about <= self.things
             flagged = flags == [key] and self.presence and (len(some) == 1 or self.head in named)
             if text in (YES, NO) and not self.negated and (mine or flagged):
                 answers.add(text)
@@ -155,7 +164,7 @@ class YesNo(Answers):
                 continue
             value = self._clause(clause)
             rivals = {word for thing in self.topic for word in opposites().get(thing, frozenset())} - words("side")
-            others = set(self._up_to(clause)) - set(self.topic) - rivals - words("picture_word") - _NORMAL
+            others = set(self._up_to(clause)) - self.things - rivals - words("picture_word") - _NORMAL
             strange |= bool(others)
             if value is not None:
                 answers.append((value, not others))
@@ -166,7 +175,7 @@ class YesNo(Answers):
         if value != YES or not self.presence:
             return False
         return any(
-            c.own and c.words[:1] == ("there",) and set(self.topic).isdisjoint(c.own) and self._bare(c) is None
+            c.own and c.words[:1] == ("there",) and self.things.isdisjoint(c.own) and self._bare(c) is None
             for c in every[:2]
         )
 
@@ -180,9 +189,8 @@ class YesNo(Answers):
         """Whether a clause says that a thing is there: "there is a mass", "a mass is seen", not "a mass grew"."""
         at = clause.stems.index(self.head) if self.head in clause.stems else 0
         behind = clause.words[at + 1 :]
-        near = next((i for i, word in enumerate(behind) if word in words("place")), len(behind))
         there = not words("verb").isdisjoint(clause.words[:at])
-        return there or not Clause(" ".join(behind[:near])).own
+        return there or not Clause(" ".join(behind[: _place(behind)])).own
 
     def _bare(self, clause: Clause) -> str | None:
         """ "There is one", "I do not see any", "absent": a clause without a word of its own."""
@@ -198,7 +206,7 @@ class YesNo(Answers):
 
     def _in_front(self, clause: Clause) -> Set[str]:
         """The words in front of where a thing is, of a clause that has no word of its own besides; else none."""
-        front = next((at for at, word in enumerate(clause.words) if at and word in words("place")), len(clause.words))
+        front = _place(clause.words, 1)
         elsewhere = Clause(" ".join(clause.words[front:])).own if clause.own else ()
         if len(clause.own) > len(elsewhere) or (elsewhere and (clause.polarity == DENIED or not self.presence)):
             return frozenset()
@@ -207,11 +215,10 @@ class YesNo(Answers):
     def _clause(self, clause: Clause) -> str | None:
         if clause.polarity == OPEN:
             return None
-        own, topic = set(clause.own), set(self.topic)
+        own, topic = set(clause.own), self.things
         if own & _NORMAL and self._finding and own <= _NORMAL | words("picture_word"):
             return NO if clause.polarity == AFFIRMED else None  # "the scan looks normal", asked for a lesion
-        places = frozenset[str]() if self.presence else words("place") | {"than"}
-        if topic <= own and turned(self.in_order, clause.stems, self.topic, places):
+        if topic <= own and turned(self.in_order, clause.stems, self.topic, self.sides):
             return None
         rivals = {word for word in topic - own if own & opposites().get(word, frozenset()) - topic}
         if rivals:
@@ -222,29 +229,31 @@ class YesNo(Answers):
 
     def _near(self, own: set[str], rivals: set[str]) -> bool:
         """Whether the words of a clause are about what was asked, but for the opposites of some of its words."""
-        about = set(self.topic) - rivals
+        about = self.things - rivals
         if not about:
-            return bool(own) and own <= words("picture_word") | {o for word in rivals for o in opposites()[word]}
-        return bool(own) and (about <= own or (not self.presence and self.topic[0] in own))
+            return own <= words("picture_word") | {o for word in rivals for o in opposites()[word]}
+        return about <= own or (not self.presence and self.topic[0] in own)
 
     def _affirms(self, clause: Clause, own: set[str]) -> bool:
         """Whether a clause names all that was asked, and states it."""
-        if not set(self.topic) <= own:
+        if not self.things <= own:
             return False
-        if self.presence and clause.words[0] in ("a", "an") and len(own) > len(set(self.topic)):
+        if self.presence and clause.words[0] in ("a", "an") and own != self.things:
             return True  # "a cat sleeps" is said where there is one
         return not words("verb").isdisjoint(clause.words) and (not self.presence or self._exists(clause))
 
     def _denies(self, clause: Clause, own: set[str]) -> bool:
         """Whether what a clause denies is what was asked."""
-        if set(self.topic) <= own or (self.presence and self.head in own and self._same_place(own)):
+        elsewhere = any(opposites().get(word, frozenset()) & own for word in self.topic)  # another side than asked
+        if self.things <= own or (self.presence and self.head in own and not elsewhere):
             return True
         pronoun = clause.words[0] in ("it", "he", "she", "they", "this", "that") and set(self.topic[1:]) <= own
         return pronoun and len(self.topic) > 1 and not self.presence
 
-    def _same_place(self, own: set[str]) -> bool:
-        """Whether a clause names no other side than the question does."""
-        return not any(opposites().get(word, frozenset()) & own for word in self.topic)
+
+def _place(spoken: Sequence[str], least: int = 0) -> int:
+    """Where the words begin that say where something is; behind the last one where none do."""
+    return next((at for at, word in enumerate(spoken) if at >= least and word in words("place")), len(spoken))
 
 
 @cache
