@@ -164,6 +164,9 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     assert second.baseline.mean_logprob is None
     assert "lost: 1 requests that failed, such as 'c'" in read.notes
     assert "lost: the thought of 2 answers" in read.notes
+    for body in ("text", {"messages": ["text"]}):
+        with pytest.raises(DataError, match=r"in\.jsonl: not as its tool writes it"):
+            read_answers(files, lines(tmp_path / "in.jsonl", [{"custom_id": "a", "body": body}]))
     assert "lost: log-probabilities of thought and answer together, of 2 answers" in read.notes
     assert "baseline: of 2 documents the first answer, for nothing says which it is" in read.notes
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,10 @@ def read_answers(
         ConfigError: the files are of several tools or models, or nothing says which column holds the answers.
         DataError: a file cannot be read, or has two different lines with one id; names the place.
     """
-    requests, lost = _requests(questions), Counter[str]()
+    lost, requests = Counter[str](), {}
+    if questions is not None:
+        with _as_its_tool_writes(questions):
+            requests = dict(map(_request, (row for _, row in read_rows(questions))))
     read = [_read_file(file, columns or ColumnSettings(), requests) for file in files]
     forms, models = dict.fromkeys(file.form for file in read), dict.fromkeys(f.model for f in read if f.model)
     if len(forms) > 1 or len(models) > 1:
@@ -96,13 +100,19 @@ def _read_file(file: Path, columns: ColumnSettings, requests: Mapping[str, str])
         raise DataError(f"cannot read {file}: there is no such file")
     ending, form = file.suffix.lower(), None
     is_log = ending == ".eval" or (ending == ".json" and inspect_logs.is_log(file))
-    try:
+    with _as_its_tool_writes(file):
         if is_log or ending in (".man", ".pt", ".pth"):
             form, rows = (inspect_logs if is_log else polygraph).read(file)
             table = table_of(str(file), rows, file.parent)
         else:
             table = read_table(file)
         return documents(table, columns, form, requests)
+
+
+@contextmanager
+def _as_its_tool_writes(file: Path) -> Iterator[None]:
+    try:
+        yield
     except (AttributeError, KeyError, TypeError) as error:
         raise DataError(f"{file}: not as its tool writes it ({type(error).__name__}: {error})") from None
 
@@ -116,13 +126,10 @@ def read_answer_set(fields: Mapping[str, Any], where: str) -> AnswerSet:
     return AnswerSet.read(_normal_row(fields, where, Counter()), where)
 
 
-def _requests(file: Path | None) -> dict[str, str]:
-    """The question of each request of a batch, by its id: the texts of the last turn."""
-    questions = {}
-    for _, row in read_rows(file) if file else ():
-        turns = (row.get("body") or {}).get("messages") or [{}]
-        questions[str(row.get("custom_id"))] = content_of(turns[-1].get("content"))[0]
-    return questions
+def _request(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The id and the question of a request of a batch: the texts of the last turn."""
+    turns = (row.get("body") or {}).get("messages") or [{}]
+    return str(row.get("custom_id")), content_of(turns[-1].get("content"))[0]
 
 
 def _notes(read: Sequence[AnswerRows], lost: Counter[str], answer_sets: Sequence[AnswerSet]) -> Iterable[str]:
