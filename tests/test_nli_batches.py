@@ -62,6 +62,18 @@ def test_forward_passes_keep_to_the_budget_of_tokens_with_padding(tokenizer):
     assert padding < 0.1 * sum(rows * length for rows, length in shapes)
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_rows_are_padded_as_the_tokenizer_pads(tokenizer, side, monkeypatch):
+    monkeypatch.setattr(tokenizer, "padding_side", side)
+    model, pairs, seen = deberta(), [("left lung", "left"), ("heart", "there is a large effusion"), ("no", "yes")], []
+    model.register_forward_pre_hook(lambda _, args, kwargs: seen.append(kwargs), with_kwargs=True)
+    classifier = NliModel(model, tokenizer)
+    seen.clear()
+    (order,) = [list(batch) for batch in classifier.predict(pairs, batch_size=9)]
+    expected = tokenizer.pad([tokenizer(*pair) for pair in order], return_tensors="pt")
+    assert {name: value.tolist() for name, value in seen[0].items()} == {k: v.tolist() for k, v in expected.items()}
+
+
 # --- number formats --------------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from loguru import logger
 
 from hedge_tasks.clustering.deberta import slice_relative_positions
@@ -89,35 +90,32 @@ class NliModel:
     def _begun(self, batch: list[Pair], encoded: Mapping[str, Any]) -> tuple[list[Pair], dict[str, Any], Any]:
         import torch
 
-        backend = self._tokenizer.backend_tokenizer
-        whole = [backend.post_process(encoded[premise], encoded[hypothesis]) for premise, hypothesis in batch]
-        columns = {"input_ids": [pair.ids for pair in whole]}
-        if "token_type_ids" in self._tokenizer.model_input_names:
+        tokenizer, process = self._tokenizer, self._tokenizer.backend_tokenizer.post_process
+        whole = [process(encoded[premise], encoded[hypothesis]) for premise, hypothesis in batch]
+        longest, pads = max(map(len, whole)), (tokenizer.pad_token_id or 0, tokenizer.pad_token_type_id)
+        for pair in whole:  # `tokenizer.pad` takes as long as a GPU for its products
+            pair.pad(longest, direction=tokenizer.padding_side, pad_id=pads[0], pad_type_id=pads[1])
+        columns = {"input_ids": [pair.ids for pair in whole], "attention_mask": [pair.attention_mask for pair in whole]}
+        if "token_type_ids" in tokenizer.model_input_names:
             columns["token_type_ids"] = [pair.type_ids for pair in whole]
-        inputs = dict(self._tokenizer.pad(columns, return_tensors="pt").to(self._model.device))
+        inputs = {name: torch.as_tensor(np.array(rows), device=self._model.device) for name, rows in columns.items()}
         with torch.inference_mode():
             return batch, inputs, self._model(**inputs).logits.float()
 
     def _probabilities(self, inputs: dict[str, Any], logits: Any) -> list[Probabilities]:
+        """Softmax in float32. What overflows in half precision is computed again in float32."""
         import torch
 
         with torch.inference_mode():
-            rows = self._finite_logits(inputs, logits).softmax(dim=-1)[:, self._columns].tolist()
+            overflowed = ~torch.isfinite(logits).all(dim=-1)
+            if overflowed.any() and self._model.dtype != torch.float32:
+                # Only those rows: what a pair gets must not depend on the others in its batch.
+                with self._in_float32():
+                    logits[overflowed] = self._model(**{name: rows[overflowed] for name, rows in inputs.items()}).logits
+            if not torch.isfinite(logits).all():
+                raise FloatingPointError("this NLI model gives NaN or infinity, in float32 too: its weights are no use")
+            rows = logits.softmax(dim=-1)[:, self._columns].tolist()
         return [(row[0], row[1], row[2]) for row in rows]
-
-    def _finite_logits(self, inputs: dict[str, Any], logits: Any) -> Any:
-        """Logits in float32. What overflows in half precision is computed again in float32."""
-        import torch
-
-        overflowed = ~torch.isfinite(logits).all(dim=-1)
-        if overflowed.any() and self._model.dtype != torch.float32:
-            # Only those rows: what a pair gets must not depend on the others in its batch.
-            with self._in_float32():
-                rows = {name: tensor[overflowed] for name, tensor in inputs.items()}
-                logits[overflowed] = self._model(**rows).logits
-        if not torch.isfinite(logits).all():
-            raise FloatingPointError("the NLI model returned NaN or infinity, in float32 too: its weights are no use")
-        return logits
 
     @contextmanager
     def _in_float32(self) -> Iterator[None]:
@@ -304,18 +302,14 @@ def relations_by_index(id2label: Mapping[int, str]) -> dict[int, Relation]:
     Raises:
         ConfigError: If the labels are not exactly contradiction, neutral and entailment.
     """
-    relations = {int(index): _relation(label) for index, label in id2label.items()}
+    names = {int(index): str(label).strip().casefold() for index, label in id2label.items()}
+    relations = {i: next((_STEMS[stem] for stem in _STEMS if name.startswith(stem)), None) for i, name in names.items()}
     if len(relations) != len(Relation) or set(relations.values()) != set(Relation):
         raise ConfigError(
             f"this is no usable NLI model: its labels are {', '.join(map(repr, id2label.values()))}, but they must be "
             "contradiction, neutral and entailment, each once (`id2label` in the model's config.json)"
         )
     return {index: relation for index, relation in relations.items() if relation is not None}
-
-
-def _relation(label: object) -> Relation | None:
-    name = str(label).strip().casefold()
-    return next((relation for stem, relation in _STEMS.items() if name.startswith(stem)), None)
 
 
 def token_limit(config: Any, tokenizer: Any) -> int | None:
