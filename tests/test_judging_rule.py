@@ -282,7 +282,7 @@ def test_what_may_deny_the_reference_never_supports_it_nor_contradicts_its_denia
     answers = (
         "{} is not seen.|{} has resolved.|{}: no.|Rather than {}, it is edema.|It is wrong to speak of {}.|{} (-)|"
         "There was {}, which has resolved.|Nothing here suggests {}.|0 {}|{}: unlikely.|Previously treated {}.|"
-        "I reject that there is {}."
+        "I reject that there is {}.|No findings of {}.|There is no abnormality to suggest {}."
     )
     for answer in answers.format(*[finding] * answers.count("{}")).split("|"):
         assert label(FINDING, finding, answer) != 0, answer
