@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
 from hedge_tasks.cli.printing import Details, typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
+from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, count_of, format_number
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -78,10 +79,13 @@ def _search(
         "candidates": _candidates(calibration),
         "left_out": Details(calibration.left_out),
     }
-    if experts is not None:
-        estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished)) if policy else None
-        facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets), "risk_by_experts": estimate}
     notes = [*finding.lines(), promise_of(policy) if policy else "Nothing can be promised with these labels."]
+    if experts is not None:
+        facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets), "risk_by_experts": None}
+        if policy is not None:
+            estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished))
+            facts["risk_by_experts"] = Details(estimate)
+            notes.append(f"By the experts {format_number(estimate, PERCENT, interval=True)} of it is hallucinated.")
     if policy and out is not None:
         save_policy(policy, out)
         again = typed("calibrate", "OTHER_RUN", "--check", out)
@@ -104,24 +108,23 @@ def _candidates(calibration: PolicySearch) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name, control in calibration.tried.items():
         if (chosen := control.chosen) is None:
-            rows.append({"detector": name, "no_promise": control.reason, "labels_that_might_do": control.more_labels})
+            facts = {"no_promise": control.reason, "labels_that_might_do": control.more_labels}
         else:
-            counts = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
-            rows.append({"detector": name, **counts, "share": chosen.share, "threshold": chosen.threshold})
+            facts = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
+            facts["threshold"] = chosen.threshold
+        rows.append({"detector": name, **facts})
     return rows
 
 
 def promise_of(policy: Policy) -> str:
     """Return what a policy promises, in words."""
-    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
-
     promise, calibration = policy.promise, policy.calibration
     to_type = f" to questions of the type {calibration.question_type}" if calibration.question_type else ""
     return (
         f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers{to_type} "
         f"that {policy.detector} lets through are called hallucinated by {calibration.judge or 'its labels'}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
-        f"these {promise.n}; that {promise.n_detectors} detectors and every threshold were tried is part of it."
+        f"these {promise.n}; {count_of(promise.n_detectors, 'detector')} and every threshold tried are accounted for."
     )
 
 
@@ -135,6 +138,9 @@ def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | Non
     notes = ["Nothing that is accepted here has a label." if checked.held is None else f"The promise {words}."]
     if checked.shifted:
         notes.append("Another share is let through than when calibrated: the questions may be others.")
-    facts = {"run": finished.title, "promised": policy.promise.risk, "accepted_then": policy.promise.accepted}
+    facts = {"promised": policy.promise.risk, "accepted_then": policy.promise.accepted, **vars(checked)}
+    risk, accepted = (format_number(n, PERCENT, interval=True) for n in (checked.risk, checked.accepted))
+    notes.insert(0, f"Hallucinated of what is let through: {risk}, promised at most {PERCENT(facts['promised'])}.")
+    notes.insert(1, f"Let through: {accepted} (99 %), when calibrated {PERCENT(facts['accepted_then'])}.")
     code = PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
-    return {**facts, **vars(checked), "notes": notes}, code
+    return {"run": finished.title, **{k: Details(v) for k, v in facts.items()}, "notes": notes}, code
