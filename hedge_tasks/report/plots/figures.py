@@ -26,7 +26,7 @@ _UNIT = (0.0, 1.0)
 _NEAR_CHANCE = 0.4
 _CHANCE = ((0.5, "chance"),)
 _CURVE_POINTS = 400
-_TOO_FEW = "needs answers labelled hallucinated and answers labelled supported"
+_TOO_FEW = "needs five answers labelled hallucinated and five labelled supported"
 
 
 def roc_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES) -> Chart:
