@@ -47,10 +47,13 @@ def calibrate(
         seed: Of the documents that place the candidates.
         detectors: Which ones may be chosen, such as se,radflag.
     """
-    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.errors import ConfigError, DataError
+    from hedge_tasks.runs.audit_files import audit_of
 
     finished = run.load()
-    experts = _audit(finished) if audit else None
+    experts = audit_of(finished) if audit else None
+    if audit and experts is None:
+        raise DataError(f"{finished.title}: no labels of experts stand beside it; first: hedge audit apply RUN LABELS")
     if check is not None:
         return _check(finished, check, trust=trust_policy, experts=experts)
     if risk is None:
@@ -75,17 +78,16 @@ def _search(
     facts: dict[str, Any] = {
         "finding": Details(finding.to_dict()),
         "policy": Details(policy.model_dump(mode="json") if policy else None),
-        "tried": Details(calibration.tried),
         "candidates": _candidates(calibration),
         "left_out": Details(calibration.left_out),
     }
     notes = [*finding.lines(), promise_of(policy) if policy else "Nothing can be promised with these labels."]
     if experts is not None:
-        facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets), "risk_by_experts": None}
-        if policy is not None:
-            estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished))
-            facts["risk_by_experts"] = Details(estimate)
-            notes.append(f"By the experts {format_number(estimate, PERCENT, interval=True)} of it is hallucinated.")
+        facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets)}
+    if experts is not None and policy is not None:
+        estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished))
+        facts["risk_by_experts"] = Details(estimate)
+        notes.append(f"Hallucinated of it, by the experts: {format_number(estimate, PERCENT, interval=True)}.")
     if policy and out is not None:
         save_policy(policy, out)
         again = typed("calibrate", "OTHER_RUN", "--check", out)
@@ -93,26 +95,15 @@ def _search(
     return {**facts, "notes": notes}, 0 if policy is not None else PROBLEMS_FOUND
 
 
-def _audit(finished: Run) -> ExpertAudit:
-    from hedge_tasks.errors import DataError
-    from hedge_tasks.runs.audit_files import audit_of
-
-    audit = audit_of(finished)
-    if audit is None:
-        raise DataError(f"{finished.title}: no labels of experts stand beside it; first: hedge audit apply RUN LABELS")
-    return audit
-
-
 def _candidates(calibration: PolicySearch) -> list[dict[str, Any]]:
     """Return the most that each detector can promise, or why it can promise nothing."""
     rows: list[dict[str, Any]] = []
     for name, control in calibration.tried.items():
         if (chosen := control.chosen) is None:
-            facts = {"no_promise": control.reason, "labels_that_might_do": control.more_labels}
+            rows.append({"detector": name, "no_promise": control.reason, "labels_that_might_do": control.more_labels})
         else:
-            facts = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
-            facts["threshold"] = chosen.threshold
-        rows.append({"detector": name, **facts})
+            counts = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
+            rows.append({"detector": name, **counts, "threshold": chosen.threshold})
     return rows
 
 
@@ -140,7 +131,6 @@ def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | Non
         notes.append("Another share is let through than when calibrated: the questions may be others.")
     facts = {"promised": policy.promise.risk, "accepted_then": policy.promise.accepted, **vars(checked)}
     risk, accepted = (format_number(n, PERCENT, interval=True) for n in (checked.risk, checked.accepted))
-    notes.insert(0, f"Hallucinated of what is let through: {risk}, promised at most {PERCENT(facts['promised'])}.")
-    notes.insert(1, f"Let through: {accepted} (99 %), when calibrated {PERCENT(facts['accepted_then'])}.")
+    notes.insert(0, f"Let through {accepted} (99 %), of it hallucinated {risk}; promised {PERCENT(facts['promised'])}.")
     code = PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
     return {"run": finished.title, **{k: Details(v) for k, v in facts.items()}, "notes": notes}, code
