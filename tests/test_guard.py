@@ -168,7 +168,8 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     assert main(["calibrate", str(one), "--risk", "0.001", "--json"]) == 1
     facts = json.loads(capsys.readouterr().out)
     assert facts["policy"] is None
-    assert facts["tried"]["radflag"]["more_labels"] is None or facts["tried"]["radflag"]["more_labels"] > 600
+    more = facts["candidates"][0]["labels_that_might_do"]
+    assert more is None or more > 600
     assert main(["calibrate", str(one)]) == 2
     assert "--risk: say which share" in capsys.readouterr().err
     assert main(["calibrate", str(one), "--risk", "1.5"]) == 2

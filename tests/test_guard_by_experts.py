@@ -63,7 +63,7 @@ def test_the_command_promises_what_experts_say(tmp_path: Path, capsys: pytest.Ca
     assert main(["calibrate", str(run.path), *options, "--audit", "--out", str(out)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "labels 400" in printed
-    assert "risk by experts 0." in printed
+    assert "Hallucinated of it, by the experts: " in printed
     assert "experts: 2 radiologists" in printed
     assert load_policy(out).calibration.coverage.total <= 400
     plain = save_run(finished_run(40, seed=5, sampling=SAMPLING), tmp_path / "other")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
 from hedge_tasks.cli.printing import Details, typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
+from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, count_of, format_number
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -46,10 +47,13 @@ def calibrate(
         seed: Of the documents that place the candidates.
         detectors: Which ones may be chosen, such as se,radflag.
     """
-    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.errors import ConfigError, DataError
+    from hedge_tasks.runs.audit_files import audit_of
 
     finished = run.load()
-    experts = _audit(finished) if audit else None
+    experts = audit_of(finished) if audit else None
+    if audit and experts is None:
+        raise DataError(f"{finished.title}: no labels of experts stand beside it; first: hedge audit apply RUN LABELS")
     if check is not None:
         return _check(finished, check, trust=trust_policy, experts=experts)
     if risk is None:
@@ -74,29 +78,21 @@ def _search(
     facts: dict[str, Any] = {
         "finding": Details(finding.to_dict()),
         "policy": Details(policy.model_dump(mode="json") if policy else None),
-        "tried": Details(calibration.tried),
         "candidates": _candidates(calibration),
         "left_out": Details(calibration.left_out),
     }
-    if experts is not None:
-        estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished)) if policy else None
-        facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets), "risk_by_experts": estimate}
     notes = [*finding.lines(), promise_of(policy) if policy else "Nothing can be promised with these labels."]
+    if experts is not None:
+        facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets)}
+    if experts is not None and policy is not None:
+        estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished))
+        facts["risk_by_experts"] = Details(estimate)
+        notes.append(f"Hallucinated of it, by the experts: {format_number(estimate, PERCENT, interval=True)}.")
     if policy and out is not None:
         save_policy(policy, out)
         again = typed("calibrate", "OTHER_RUN", "--check", out)
         notes.append(f"Written to {out}; `{again}` says whether it holds there.")
     return {**facts, "notes": notes}, 0 if policy is not None else PROBLEMS_FOUND
-
-
-def _audit(finished: Run) -> ExpertAudit:
-    from hedge_tasks.errors import DataError
-    from hedge_tasks.runs.audit_files import audit_of
-
-    audit = audit_of(finished)
-    if audit is None:
-        raise DataError(f"{finished.title}: no labels of experts stand beside it; first: hedge audit apply RUN LABELS")
-    return audit
 
 
 def _candidates(calibration: PolicySearch) -> list[dict[str, Any]]:
@@ -107,21 +103,19 @@ def _candidates(calibration: PolicySearch) -> list[dict[str, Any]]:
             rows.append({"detector": name, "no_promise": control.reason, "labels_that_might_do": control.more_labels})
         else:
             counts = {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong}
-            rows.append({"detector": name, **counts, "share": chosen.share, "threshold": chosen.threshold})
+            rows.append({"detector": name, **counts, "threshold": chosen.threshold})
     return rows
 
 
 def promise_of(policy: Policy) -> str:
     """Return what a policy promises, in words."""
-    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
-
     promise, calibration = policy.promise, policy.calibration
     to_type = f" to questions of the type {calibration.question_type}" if calibration.question_type else ""
     return (
         f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers{to_type} "
         f"that {policy.detector} lets through are called hallucinated by {calibration.judge or 'its labels'}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
-        f"these {promise.n}; that {promise.n_detectors} detectors and every threshold were tried is part of it."
+        f"these {promise.n}; {count_of(promise.n_detectors, 'detector')} and every threshold tried are accounted for."
     )
 
 
@@ -135,6 +129,8 @@ def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | Non
     notes = ["Nothing that is accepted here has a label." if checked.held is None else f"The promise {words}."]
     if checked.shifted:
         notes.append("Another share is let through than when calibrated: the questions may be others.")
-    facts = {"run": finished.title, "promised": policy.promise.risk, "accepted_then": policy.promise.accepted}
+    facts = {"promised": policy.promise.risk, "accepted_then": policy.promise.accepted, **vars(checked)}
+    risk, accepted = (format_number(n, PERCENT, interval=True) for n in (checked.risk, checked.accepted))
+    notes.insert(0, f"Let through {accepted} (99 %), of it hallucinated {risk}; promised {PERCENT(facts['promised'])}.")
     code = PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
-    return {**facts, **vars(checked), "notes": notes}, code
+    return {"run": finished.title, **{k: Details(v) for k, v in facts.items()}, "notes": notes}, code

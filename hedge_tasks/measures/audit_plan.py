@@ -97,7 +97,7 @@ def write_plan(
         items.append(ReviewItem(code, shown, CLAIM, [picture_of(file) for file in pictures.get(id, ())], right))
         rows.append([code, question, answer, right, ""])
     write_whole(files[0], plan.model_dump_json(indent=1) + "\n")
-    write_review(files[1], f"Audit {plan.seed}-{len(items)}", items, KEYS, labels=files[2].name, code="code")
+    write_review(files[1], f"Audit of {len(items)} answers", items, KEYS, labels=files[2].name, code="code")
     write_whole(files[2], as_csv(rows))
     return files
 

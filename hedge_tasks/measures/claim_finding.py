@@ -29,7 +29,7 @@ def _lead(table: UnitTable) -> list[str]:
     share = format_number(best.estimate, WHOLE_PERCENT, interval=True)
     first = f"{best.title} finds them ({share})."
     if best.estimate.low is not None and best.estimate.low <= 0.5:
-        first = f"No detector of them can be told from chance: the best is {best.title} ({share})."
+        first = f"No detector of them is better than chance for certain: the best is {best.title} ({share})."
     blind = {row.detector: row for row in table.rows if row.blind}
     name = table.against[0]
     if name not in blind:

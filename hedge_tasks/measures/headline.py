@@ -178,7 +178,7 @@ class Headline:
             one_class = self.rate is None or self.rate.value in (None, 0.0, 1.0)
             return "" if one_class else f"There is no ROC-AUC of a detector: {self.why_none}."
         if lead.number.low is None or lead.number.low <= 0.5:
-            return f"No detector of them can be told from chance: the best is {lead.name} ({lead.share})."
+            return f"No main detector is better than chance for certain: the best is {lead.name} ({lead.share})."
         start = f"{lead.name[0].upper()}{lead.name[1:]} finds them ({lead.share})"
         if sampling is None or self.free is None:
             return f"{start}."

@@ -16,7 +16,7 @@ from hedge_tasks.detectors.units import Labelled
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.measures.blind import SIGNIFICANT
 from hedge_tasks.numbers import Format, Number, format_p
-from hedge_tasks.runs.health import health_of, summary_of
+from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS, codes_of, two_sided_p
 from hedge_tasks.statistics.placements import degrees_of_freedom, deleted_spread, whole_auroc, without_each_group
@@ -92,7 +92,8 @@ class TrustState:
         """The state in a line: its colour, and the gravest reason."""
         others = len(self.grave) - 1
         more = f" (and {others} more, see hedge health)" if others > 0 else ""
-        return f"{self.level}, {WORDS[self.level]}" + (f": {self.reasons[0].head}{more}" if self.grave else "")
+        first = f": {self.reasons[0].head.removeprefix('Not checked: ')}" if self.grave else ""
+        return f"{self.level}, {WORDS[self.level]}{first}{more}"
 
     @property
     def text(self) -> str:
@@ -143,8 +144,6 @@ def _about_health(run: Run) -> Iterator[TrustReason]:
             yield TrustReason(text, "note" if finding.accounted else "yellow")
     if health.unchecked:
         yield TrustReason(f"Not checked: {'; '.join(health.unchecked)}.", "not checked")
-    if health.settings:
-        yield TrustReason(f"Settings: {summary_of(health.settings)}.", "note")
 
 
 def _about_question_types(column: Labelled) -> Iterator[TrustReason]:

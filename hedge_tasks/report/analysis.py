@@ -236,8 +236,10 @@ def _of_labels(first: Analysis, second: Analysis) -> Iterator[tuple[str, Compari
 def table_of(pairs: Sequence[Pair]) -> Table:
     """Return comparisons as a table; a difference is of the first less the second, on the documents that both have."""
     adjusted = any(pair.p_adjusted is not None for pair in pairs)
+    sides = {f"{pair.topic}: a is {pair.a}, b is {pair.b}." for pair in pairs}
+    notes = [*sides] if len(sides) == 1 else []
     columns = [
-        *map(Column, ("of", "what", "a", "b")),
+        *map(Column, ("what",) if notes else ("of", "what", "a", "b")),
         Column("difference", "a - b", format=SIGNED, interval=True),
         Column("p", "p (max-T)" if adjusted else "p (exploratory)", show="p"),
         Column("pairs", "paired", show="n", of="difference"),
@@ -245,4 +247,4 @@ def table_of(pairs: Sequence[Pair]) -> Table:
     ]
     names = ((pair, {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b}) for pair in pairs)
     rows = [{**about, "difference": pair.comparison.number, "p": pair.p} for pair, about in names]
-    return Table(columns, rows, "Paired differences, on the same answers")
+    return Table(columns, rows, "Paired differences", notes)

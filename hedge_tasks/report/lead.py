@@ -8,7 +8,6 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.judging.outcomes import readings_line
-from hedge_tasks.measures.headline import judge_in_words
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.seed_spread import COVERED
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
@@ -17,10 +16,8 @@ from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.plots.figures import auroc_start
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.health import decoding_line, health_of
-from hedge_tasks.runs.run_files import Run
 
 _MOST = 400
-_MOST_JUDGES = 3
 _WEIGHTS = {"logprob": "log-probability", "uniform": "all the same"}
 
 
@@ -78,8 +75,7 @@ def setup_of(analysis: Analysis) -> list[tuple[str, str]]:
         ("Model", run.model or "unknown"),
         ("Questions", f"{len(run.answer_sets)}, each with 1 baseline + {n} clean + {noisy} noisy answers"),
         ("Prompt", str(documents.get("prompt") or "") if isinstance(documents, Mapping) else ""),
-        ("Judge", _judges(run)),
-        ("Readings", readings_line(health.readings)),
+        ("Replies read", readings_line(health.readings)),
         ("Decoding", decoding_line(health)),
         ("Answer weights", " and ".join(_WEIGHTS.get(name, name) for name in weights)),
         ("Intervals", COVERED),
@@ -99,10 +95,8 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
         yield {"name": name, "value": "undefined", "note": "no answer has a label", "about": about}
         return
     if finding.bounds is not None:
-        value, note = (
-            " to ".join(map(PERCENT, finding.bounds)),
-            f"whatever the {coverage.missing} undecided answers are",
-        )
+        value = " to ".join(map(PERCENT, finding.bounds))
+        note = f"whatever the {coverage.missing} undecided answers are"
     else:
         value, note = PERCENT(rate.value), f"{_bounds(rate, PERCENT)}{coverage}"
     yield {"name": f"{name} ↓", "value": value, "note": note, "about": about}
@@ -162,20 +156,10 @@ def _tile(metric: Measure, number: Number) -> dict[str, Any]:
     name = f"{metric.title} {'↑' if metric.higher_is_better else '↓'}"
     if number.value is None:
         return {"name": name, "value": "undefined", "note": clean(number.reason or "", _MOST), "about": metric.about}
-    bounds = _bounds(number, THREE_DIGITS)
-    note = (
-        f"{bounds}{number.n} documents in {number.n_groups} groups"
-        if 0 < number.n_groups < number.n
-        else f"{bounds}{number.n} documents"
-    )
+    grouped = f" in {number.n_groups} groups" if 0 < number.n_groups < number.n else ""
+    note = f"{_bounds(number, THREE_DIGITS)}{number.n} documents{grouped}"
     return {"name": name, "value": THREE_DIGITS(number.value), "note": note, "about": metric.about}
 
 
 def _bounds(number: Number, fmt: Format) -> str:
     return " to ".join(map(fmt, number.interval)) + "; " if number.interval else ""
-
-
-def _judges(run: Run) -> str:
-    names = dict.fromkeys(str(verdict.get("judge") or "an unknown judge") for verdict in run.verdicts.values())
-    named = [judge_in_words(name).removeprefix("the ") for name in [*names][:_MOST_JUDGES]]
-    return " and ".join(named) + (" and others" if len(names) > _MOST_JUDGES else "") or "nobody"

@@ -176,7 +176,10 @@ def _metrics_table(analysis: Analysis) -> Table:
         }
         for detector in [s for s in analysis.detectors if analysis.has_number(s)] or analysis.shown
     ]
-    return Table(columns, rows)
+    if (free := analysis.finding.free) and free.detector not in analysis.detectors:
+        numbers = dict.fromkeys(analysis.estimates, free.number)
+        rows.append({"detector": free.detector, "samples": "0", **numbers})
+    return Table(columns, rows, notes=["msp: log-probability of the whole answer; baseline NLL: its mean a token."])
 
 
 def _types_table(analysis: Analysis) -> Table | None:

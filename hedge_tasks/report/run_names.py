@@ -87,7 +87,7 @@ def _differing(settings: Sequence[Mapping[str, str]], words: Mapping[str, str], 
         values = [of_run.get(key) for of_run in settings]
         if len(set(values)) > 1:
             rows.append([clean(word, 100), *(MISSING if value is None else clean(value, 100) for value in values)])
-    return Table.of(["", *names], rows) if rows else None
+    return Table.of(["setting", *names], rows) if rows else None
 
 
 def _with_times(runs: Sequence[Run], differences: Sequence[str]) -> list[str]:

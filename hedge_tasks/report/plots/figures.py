@@ -26,17 +26,16 @@ _UNIT = (0.0, 1.0)
 _NEAR_CHANCE = 0.4
 _CHANCE = ((0.5, "chance"),)
 _CURVE_POINTS = 400
-_TOO_FEW = "needs answers labelled hallucinated and answers labelled supported"
+_TOO_FEW = "needs five answers labelled hallucinated and five labelled supported"
 
 
 def roc_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES) -> Chart:
     """ROC curves, with the area under each in the legend."""
     series = []
     for name in detectors:
-        data = labelled(scores, name)
-        if data.both_classes:
-            x, y = roc_curve(data)
-            area = float(np.trapezoid(y, x))
+        # As few as have no ROC-AUC have no curve either.
+        if (area := detection_auroc(scores, name).value) is not None:
+            x, y = roc_curve(labelled(scores, name))
             title = f"{name_of(name)} ({THREE_DIGITS(area)})"
             series.append(Series(title, tuple(x.tolist()), tuple(y.tolist()), kind="curve"))
     labels = ("supported answers flagged", "hallucinations flagged")
