@@ -18,11 +18,11 @@ from loguru import logger
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
 from hedge_tasks.claims.entailment import Entailment
-from hedge_tasks.clustering.chosen import chosen_models
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
 from hedge_tasks.io.records import Settings
+from hedge_tasks.io.sources import model_option
 from hedge_tasks.judging import Case, Judge, check_judge, keep_labels
 from hedge_tasks.judging.config import judge_from
 from hedge_tasks.runs.claim_labels import check_references, judged_spans
@@ -33,9 +33,6 @@ from hedge_tasks.runs.support import Support
 
 VARIABLE = "HEDGE_CLAIMS"
 """Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
-
-JUDGE_VARIABLE = "HEDGE_CLAIM_JUDGE"
-"""Environment variable: the judge of claims in place of the YAML's, as `HEDGE_JUDGE` names one of answers."""
 
 OFF = "off"
 
@@ -89,13 +86,11 @@ class TaskClaims:
         unit = options.named("unit", config.unit)
         named = os.environ.get(VARIABLE, "").strip()
         support = options.named(VARIABLE, named) if named else options.named("support", config.support)
-        if support["name"] == "nli":
-            support |= chosen_models("nli")
-        judge = os.environ.get(JUDGE_VARIABLE, "").strip() or config.judge
+        support |= model_option(support["name"])
         return cls(
             build_decomposition(unit.pop("name"), **unit),
             build_entailment(support.pop("name"), **support),
-            judge_from(judge) if judge else None,
+            judge_from(config.judge) if config.judge else None,
             {"silent": config.silent, "errors": config.errors},
             {"elsewhere": config.elsewhere, "graph": config.graph},
         )
@@ -164,7 +159,7 @@ class TaskClaims:
         """Why claims may have no labels."""
         if self.judge is not None:
             return f"the judge of claims, {self.judge.name}, could not tell"
-        return f"the judge of the answers labels none of their claims; hedge.claims.judge or {JUDGE_VARIABLE} names one"
+        return "the judge of the answers labels none of their claims; hedge.claims.judge names one, or `hedge claims`"
 
 
 def switched_off(task: str, row: str) -> bool:
