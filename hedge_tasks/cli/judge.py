@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,29 +87,35 @@ def judge(
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    counts = Counter(_NAMES[verdict.label] for verdict in verdicts)
     categories = Counter(verdict.category for verdict in verdicts if verdict.category is not None)
-    return {"documents": len(verdicts), **{name: counts[name] for name in _NAMES.values()}, "categories": categories}
+    return {"documents": len(verdicts), **_by_name([v.label for v in verdicts]), "categories": categories}
+
+
+def _by_name(labels: Sequence[int | None]) -> dict[str, int]:
+    return {name: labels.count(label) for label, name in _NAMES.items()}
 
 
 def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """Return how far judges agree, where they do not, and the AUROC by judge and detector, or why there is none."""
-    from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, disagreements, labels_by_judge
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+    from hedge_tasks.detectors.units import detection_auroc, shared_groups
+    from hedge_tasks.judging.baselines import MAJORITY
+    from hedge_tasks.runs.judge_comparison import agreement, disagreements, votes_by_judge
     from hedge_tasks.runs.relabel import cases_of
 
-    labels = labels_by_judge(verdicts)
-    ids = [answers.id for answers in judged.answer_sets]
+    by_judge = {judge: [vote.label for vote in votes] for judge, votes in votes_by_judge(verdicts).items()}
+    by_judge[MAJORITY] = [verdict.label for verdict in verdicts]
+    auroc: Any = {}
     try:
         scores = clustering.scorer(judged).score(judged.answer_sets)
-        auroc: Any = auroc_by_judge(scores, {name: dict(zip(ids, own, strict=True)) for name, own in labels.items()})
+        for judge, labels in by_judge.items():
+            units = [replace(unit, label=label) for unit, label in zip(scores, labels, strict=True)]
+            auroc[judge] = {name: detection_auroc(units, name) for name in SCORE_NAMES}
     except HedgeError as error:
         auroc = str(error)
-    counts = [
-        {"judge": name, **{word: own.count(label) for label, word in _NAMES.items()}} for name, own in labels.items()
-    ]
     return {
-        "labels": counts,
-        "agreement": agreement(verdicts, [answer_set.group for answer_set in judged.answer_sets]),
+        "labels": [{"judge": judge, **_by_name(labels)} for judge, labels in by_judge.items()],
+        "agreement": agreement(verdicts, shared_groups([answers.group for answers in judged.answer_sets])),
         "disagreements": disagreements(cases_of(judged), verdicts),
         "auroc": auroc,
     }
