@@ -29,13 +29,11 @@ class SupportChoice:
     Attributes:
         unit: Sentence, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
         support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
-        graph: Claims of all draws as well, for degree and closeness.
         keep: Keep claims and support in the run file: next time free.
     """
 
     unit: str | None = None
     support: str | None = None
-    graph: bool = False
     keep: bool = False
 
 
@@ -108,20 +106,18 @@ def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[objec
 
     kept, names = finished.support, {"support": choice.support, "decomposition": choice.unit}
     wanted: dict[str, Any] = {key: name for key, name in names.items() if name}
-    # Whoever names nothing gets what is kept; a support that is named without a graph is another one than that with it.
-    wanted |= {"graph": choice.graph} if wanted or choice.graph else {}
     if kept is not None and wanted.items() <= kept.source.settings.items():
         return _taken(kept), ()
     unit, support = named("--unit", choice.unit or "sentence"), named("--support", choice.support or "words")
     if support["name"] == "nli":
         support = {**model_options(finished, "nli", {k: v for k, v in support.items() if k != "name"}), **support}
     decomposition, engine = build_decomposition(**unit), build_entailment(**support)
-    settings = {**decomposition.settings(), **engine.settings(), "graph": choice.graph}
+    settings = {**decomposition.settings(), **engine.settings()}
     if kept is not None and settings.items() <= kept.source.settings.items():
         return _taken(kept), ()
     if choice.keep:
         file_of(finished)  # before anything is asked for nothing
-    questions = inquiry(finished.answer_sets, decomposition, graph=choice.graph)
+    questions = inquiry(finished.answer_sets, decomposition)
     engine.check()
     say(f"price: {questions.source(engine).price}", sys.stderr)
     answers = questions.ask(engine)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,17 +53,38 @@ def run_from_answers(
         judged.get(case.id) or _given_verdict(case, a.label, given_by)
         for case, a in zip(cases, answer_sets, strict=True)
     ]
-    scorer = Scorer.build("exact", "exact", {"closed": True} if closed else {})
     n, n_noisy = (max((len(getattr(a, condition)) for a in answer_sets), default=0) for condition in ("clean", "noisy"))
-    settings: dict[str, Any] = {
+    documents = chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}
+    sampling = {"n": n, "n_noisy": n_noisy, "imported": True}
+    return imported_run(task, model, answer_sets, verdicts, documents, sampling, source, closed=closed)
+
+
+def imported_run(
+    task: str,
+    model: str,
+    answer_sets: Sequence[AnswerSet],
+    verdicts: Sequence[Verdict],
+    judge: Any,
+    sampling: Mapping[str, Any],
+    source: str,
+    *,
+    closed: bool,
+) -> Run:
+    """Return a run of answers and the verdicts on them; see `run_from_answers`.
+
+    Args:
+        judge, sampling: settings of the judge and of the draws, for the record.
+    """
+    scorer = Scorer.build("exact", "exact", {"closed": True} if closed else {})
+    settings = {
         "version": __version__,
-        "documents": {"judge": chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}},
-        "sampling": {"n": n, "n_noisy": n_noisy, "imported": True},
+        "documents": {"judge": judge},
+        "sampling": sampling,
         "filters": {scorer.name: scorer.settings()},
         "source": source,
     }
     run = Run(task, model, tuple(answer_sets), settings=settings, created=now())
-    return with_verdicts(run, cases, verdicts)
+    return with_verdicts(run, [_case(a) for a in answer_sets], verdicts)
 
 
 def _case(answers: AnswerSet) -> Case:

@@ -46,7 +46,6 @@ class _Config(Settings):
     silent: Literal["unlabelled", "hallucinated"] = "unlabelled"
     errors: Literal["all", "major", "minor"] = "all"
     elsewhere: bool = True
-    graph: bool = False
 
 
 @dataclass
@@ -57,14 +56,14 @@ class TaskClaims:
         unit, engine: decomposition and entailment.
         judge: of every claim; None where labels come with the verdicts on the answers, or not at all.
         labels: which labels count, `silent` and `errors` of `hedge_tasks.claims.labels.label_of`.
-        asking: what else is asked, `elsewhere` and `graph` of `hedge_tasks.runs.claims.inquiry`.
+        elsewhere: whether draws about other images are asked about as well.
     """
 
     unit: Decomposition
     engine: Entailment
     judge: Judge | None
     labels: Mapping[str, str]
-    asking: Mapping[str, bool]
+    elsewhere: bool
     _decomposed: Sequence[Decomposed] | None = field(default=None, repr=False)
 
     @classmethod
@@ -92,7 +91,7 @@ class TaskClaims:
             build_entailment(support.pop("name"), **support),
             judge_from(config.judge) if config.judge else None,
             {"silent": config.silent, "errors": config.errors},
-            {"elsewhere": config.elsewhere, "graph": config.graph},
+            config.elsewhere,
         )
 
     def check(self, have_images: bool) -> None:
@@ -111,7 +110,7 @@ class TaskClaims:
     def settings(self) -> dict[str, Any]:
         """Return what decides the numbers."""
         judge = None if self.judge is None else self.judge.settings()
-        asking = {**self.unit.settings(), **self.engine.settings(), **self.asking}
+        asking = {**self.unit.settings(), **self.engine.settings(), "elsewhere": self.elsewhere}
         return {"asked": asking, "labels": {"judge": judge, **self.labels}}
 
     def judged(
@@ -145,7 +144,7 @@ class TaskClaims:
             detectors: of claims, whose scores the rows need.
         """
         among, known = run.answer_sets, self._decomposed
-        queries = together(lambda: inquiry(own, self.unit, among=among, decomposed=known, **self.asking))
+        queries = together(lambda: inquiry(own, self.unit, among=among, elsewhere=self.elsewhere, decomposed=known))
         first, *others = gather([together(lambda: queries.source(self.engine))])
         source = first.replaced(price=first.price.with_others([s.price for s in others]))
         if is_first():
