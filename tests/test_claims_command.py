@@ -247,7 +247,7 @@ def test_kept_support_is_scored_again_without_the_engine(
     path = save_run(load_run(answers), tmp_path / "run")
     arguments = (path, "--support", "rare")
     first, err = asked(capsys, *arguments, "--keep", "--json")
-    assert "at most 63 calls" in err
+    assert "at most 30 calls" in err
     second, err = asked(capsys, *arguments, "--json")
     assert "nothing is asked: the support is kept with the run" in err
     assert NeverAgain.asked == 1
