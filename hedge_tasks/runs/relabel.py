@@ -10,7 +10,6 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.judging.config import verdict_record
-from hedge_tasks.llm.account import asked
 from hedge_tasks.runs.run_files import Run, now
 
 
@@ -36,7 +35,7 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     cases = cases_of(run)
     verdicts = judge.judge(cases)
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
-    source = {"judged_again": {"created": run.created, "judge": judge_of(run), **asked(judge)[0]}}
+    source = {"judged_again": {"created": run.created, "judge": judge_of(run)}}
     settings = {**run.settings, "documents": documents, **source}
     judged = replace(run, settings=settings, created=now(), path=None)
     return with_verdicts(judged, cases, verdicts), verdicts
