@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -99,9 +99,8 @@ def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[objec
     """Return the support kept with the run, if it is of the chosen settings, else what engines say, and these."""
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.io.options import named
-    from hedge_tasks.runs.claim_files import keep_support
     from hedge_tasks.runs.claims import inquiry
-    from hedge_tasks.runs.run_files import file_of
+    from hedge_tasks.runs.run_files import file_of, write_again
     from hedge_tasks.runs.scorers import model_options
 
     kept, names = finished.support, {"support": choice.support, "decomposition": choice.unit}
@@ -122,7 +121,7 @@ def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[objec
     say(f"price: {questions.source(engine).price}", sys.stderr)
     answers = questions.ask(engine)
     if choice.keep:
-        keep_support(finished, answers)
+        write_again(replace(finished, support=answers))
     return answers, (decomposition, engine)
 
 

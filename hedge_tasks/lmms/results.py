@@ -43,6 +43,7 @@ from hedge_tasks.runs.evidence import join_evidence, pack_outputs
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
+from hedge_tasks.runs.relabel import case_of
 from hedge_tasks.runs.run_files import FOLDER, Run, now, save_run
 from hedge_tasks.runs.task_claims import TaskClaims, switched_off
 from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
@@ -176,15 +177,11 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         """Return what the judge sees; the images only where it asks for them."""
         settings, document = self._settings, self._document(instance)
         column = settings.description
-        return Case(
-            answers.id,
-            answers.question or "",
-            answers.reference or "",
-            answers.baseline.text,
+        return replace(
+            case_of(answers),
             description=(str(document[column] or "") or None) if column else None,
             images=partial(self._images, instance.doc_id) if settings.images else None,
             image_key=self._data.image_keys[instance.doc_id] or None,
-            cut=answers.baseline.finish == "length",
         )
 
     def _images(self, doc_id: int) -> list[Any]:

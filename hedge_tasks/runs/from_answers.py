@@ -16,7 +16,7 @@ from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.replies import read_option
 from hedge_tasks.replies.declining import declining_option, unanswered
 from hedge_tasks.replies.reading import DECLINING
-from hedge_tasks.runs.relabel import with_verdicts
+from hedge_tasks.runs.relabel import case_of, with_verdicts
 from hedge_tasks.runs.run_files import Run, now
 
 VERSION = "1"
@@ -44,7 +44,7 @@ def run_from_answers(
         source: names of the files, for the record.
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """
-    cases = [_case(a) for a in answer_sets]
+    cases = [case_of(a) for a in answer_sets]
     unlabelled = [] if given_by else [case for case, a in zip(cases, answer_sets, strict=True) if a.label is None]
     open_cases = [case for case in unlabelled if case.reference]
     chosen: Judge | None = configured_judge(judge) if open_cases else None
@@ -84,12 +84,7 @@ def imported_run(
         "source": source,
     }
     run = Run(task, model, tuple(answer_sets), settings=settings, created=now())
-    return with_verdicts(run, [_case(a) for a in answer_sets], verdicts)
-
-
-def _case(answers: AnswerSet) -> Case:
-    cut = answers.baseline.finish == "length"
-    return Case(answers.id, answers.question or "", answers.reference or "", answers.baseline.text, cut=cut)
+    return with_verdicts(run, [case_of(a) for a in answer_sets], verdicts)
 
 
 def _given_verdict(case: Case, label: int | None, given_by: str) -> Verdict:
