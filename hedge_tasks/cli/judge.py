@@ -75,7 +75,9 @@ def judge(
         "model": judged.model,
         "run": str(save_run(judged, folder)),
         "judge": chosen.settings(),
-        **_counts(verdicts),
+        "documents": len(verdicts),
+        **_by_name([verdict.label for verdict in verdicts]),
+        "categories": Counter(verdict.category for verdict in verdicts if verdict.category is not None),
         "unreliable": reliability(verdicts),
         **cost,
         "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changes(finished, judged).items()],
@@ -84,11 +86,6 @@ def judge(
     if getattr(chosen, "judges", None):
         facts |= _compared(clustering, judged, verdicts)
     return facts
-
-
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    categories = Counter(verdict.category for verdict in verdicts if verdict.category is not None)
-    return {"documents": len(verdicts), **_by_name([v.label for v in verdicts]), "categories": categories}
 
 
 def _by_name(labels: Sequence[int | None]) -> dict[str, int]:

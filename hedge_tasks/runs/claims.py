@@ -151,18 +151,14 @@ class ScoredClaims:
     Attributes:
         title: of the run.
         answers: of all its documents.
-        decomposed: likewise: what of each text is covered, what could not be located.
-        price: of the support.
-        settings: of decomposition and engine.
+        support: of their claims.
         left_out: detector -> why no answer has its scores.
         labelled_by: where the labels come from.
     """
 
     title: str
     answers: tuple[ScoredAnswer, ...]
-    decomposed: tuple[Decomposed, ...]
-    price: SupportPrice
-    settings: Mapping[str, Any]
+    support: Support
     left_out: Mapping[str, str] = field(default_factory=dict)
     labelled_by: str = ""
 
@@ -237,9 +233,7 @@ def score_claims(
         labels = join(evidence.claims, of_run.get(answers.id, ()))
         scored.append(ScoredAnswer(answers, evidence, labels, _scores(installed, evidence)))
     left_out = {d.name: _why_not(d, scored) for d in installed if not any(d.name in answer.scores for answer in scored)}
-    decomposed = tuple(support.answers[answers.id].decomposed for answers in run.answer_sets)
-    about = support.source
-    return ScoredClaims(run.title, tuple(scored), decomposed, about.price, about.settings, left_out, source)
+    return ScoredClaims(run.title, tuple(scored), support, left_out, source)
 
 
 def claim_evidence(answer_sets: Sequence[AnswerSet], support: Support) -> list[ClaimEvidence]:
