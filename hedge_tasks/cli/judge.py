@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +77,8 @@ def judge(
         "run": str(save_run(judged, folder)),
         "judge": chosen.settings(),
         "documents": len(verdicts),
-        **_by_name([verdict.label for verdict in verdicts]),
-        "categories": Counter(verdict.category for verdict in verdicts if verdict.category is not None),
+        **_counts(verdicts),
+        "categories": Counter(filter(None, map(attrgetter("category"), verdicts))),
         "unreliable": reliability(verdicts),
         **cost,
         "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changes(finished, judged).items()],
@@ -88,8 +89,9 @@ def judge(
     return facts
 
 
-def _by_name(labels: Sequence[int | None]) -> dict[str, int]:
-    return {name: labels.count(label) for label, name in _NAMES.items()}
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    counts = Counter(verdict.label for verdict in verdicts)
+    return {name: counts[label] for label, name in _NAMES.items()}
 
 
 def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -100,18 +102,17 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
     from hedge_tasks.runs.judge_comparison import agreement, disagreements, votes_by_judge
     from hedge_tasks.runs.relabel import cases_of
 
-    by_judge = {judge: [vote.label for vote in votes] for judge, votes in votes_by_judge(verdicts).items()}
-    by_judge[MAJORITY] = [verdict.label for verdict in verdicts]
+    by_judge = {**votes_by_judge(verdicts), MAJORITY: verdicts}
     auroc: Any = {}
     try:
         scores = clustering.scorer(judged).score(judged.answer_sets)
-        for judge, labels in by_judge.items():
-            units = [replace(unit, label=label) for unit, label in zip(scores, labels, strict=True)]
+        for judge, votes in by_judge.items():
+            units = [replace(unit, label=vote.label) for unit, vote in zip(scores, votes, strict=True)]
             auroc[judge] = {name: detection_auroc(units, name) for name in SCORE_NAMES}
     except HedgeError as error:
         auroc = str(error)
     return {
-        "labels": [{"judge": judge, **_by_name(labels)} for judge, labels in by_judge.items()],
+        "labels": [{"judge": judge, **_counts(votes)} for judge, votes in by_judge.items()],
         "agreement": agreement(verdicts, shared_groups([answers.group for answers in judged.answer_sets])),
         "disagreements": disagreements(cases_of(judged), verdicts),
         "auroc": auroc,

@@ -50,37 +50,6 @@ _UNREAD_REPLIES = 0.05
 _BLIND, _FEWEST_CHECKED = 0.8, 5
 """Answers that stay on another picture: above this share, no score that compares samples sees the picture's part."""
 
-# From which share a property is worth a word, and from which the numbers cannot be relied on.
-_CERTAIN = (0.80, 0.98)
-_SEVERAL = (0.01, 0.25)
-_ANY = (0.0, 1.0)
-_FAILED = (0.0, 0.05)
-_NO_LABEL = (0.05, 0.5)
-_UNREAD_REPLIES = 0.05
-_BLIND, _FEWEST_CHECKED = 0.8, 5
-"""Answers that stay on another picture: above this share, no score that compares samples sees the picture's part."""
-
-_ODD: Mapping[str, tuple[Callable[[Answer], bool], str, tuple[float, float]]] = {
-    CUT: (
-        lambda a: a.finish == "length" or without_thoughts(a.text)[1],
-        "draws reached the token limit or never ended a thought (max_new_tokens)",
-        _SEVERAL,
-    ),
-    EMPTY: (lambda a: not a.text.strip(), "draws are empty", _SEVERAL),
-    FILTERED: (lambda a: a.finish == "filtered", "draws were stopped by a content filter", _SEVERAL),
-    LOGPROBS: (
-        lambda a: a.mean_logprob is None,
-        "draws have no log-probability: their samples weigh the same (discrete entropy)",
-        _ANY,
-    ),
-    TOKENS: (
-        lambda a: without_template_tokens(a.text) != a.text,
-        "draws have tokens of a chat template around them: without them the same answer counts as another one",
-        _ANY,
-    ),
-}
-"""By name of a test: what is otherwise about a draw, in words as well, and bounds of its share."""
-
 _ODD: Mapping[str, tuple[Callable[[Answer], bool], str, tuple[float, float]]] = {
     CUT: (
         lambda a: a.finish == "length" or without_thoughts(a.text)[1],
