@@ -14,7 +14,6 @@ from transformers.utils import is_flash_attn_2_available
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.base import positive
-from hedge_tasks.numbers import count_of
 
 DeviceMap = str | Mapping[str, Any]
 
@@ -30,7 +29,7 @@ def default_device() -> str:
         return "cpu"
     rank, gpus = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
     if (ranks := max(int(os.environ.get("LOCAL_WORLD_SIZE", 1)), rank + 1)) > gpus:
-        has = f"and this machine has {count_of(gpus, 'GPU')}: torchrun --nproc-per-node {gpus} ..."
+        has = f"and this machine has only {gpus}: torchrun --nproc-per-node {gpus} ..."
         raise ConfigError(f"{ranks} processes need a GPU each, {has}")
     return f"cuda:{rank}"
 

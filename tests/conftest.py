@@ -105,7 +105,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("STORE", "DATA_DIR", "NLI_MODEL", "EMBEDDING_MODEL", "JUDGE", "DETECTORS"):
+    for name in ("STORE", "DATA_DIR", "MODELS", "JUDGE", "DETECTORS"):
         monkeypatch.delenv(f"HEDGE_{name}", raising=False)
     monkeypatch.setenv("HEDGE_CACHE", "off")  # what one test has learned is no help to the next
 

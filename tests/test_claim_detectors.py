@@ -23,7 +23,7 @@ def support(rng: np.random.Generator, k: int, n: int) -> np.ndarray:
     return rng.dirichlet([0.4] * 3, size=(k, n))
 
 
-def evidence_of(seed: int = 0, k: int = 5, n: int = 7, m: int = 4, u: int = 9) -> ClaimEvidence:
+def evidence_of(seed: int = 0, k: int = 5, n: int = 7, m: int = 4) -> ClaimEvidence:
     rng = np.random.default_rng(seed)
     claims = tuple(Claim(f"a#{i}", "a", f"{'No' if i % 2 else 'A'} mass {i}.", i, i + 1, "sentence") for i in range(k))
     return ClaimEvidence(
@@ -34,8 +34,6 @@ def evidence_of(seed: int = 0, k: int = 5, n: int = 7, m: int = 4, u: int = 9) -
         True,
         support(rng, k, n),
         rng.random(k),
-        rng.random((u, n + 1)) * (rng.random((u, n + 1)) < 0.35) + 1e-3,
-        tuple(rng.permutation(u)[:k].tolist()),
         tuple(-rng.exponential(size=i) for i in range(1, k + 1)),
         "nli",
     )
@@ -62,7 +60,6 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
     hard = [max(range(3), key=row.__getitem__) for row in clean]
     p, q = ([mean(draws, column) for column in range(3)] for draws in (clean, noisy))
     logprobs = evidence.logprobs[i].tolist()
-    weights = evidence.graph[evidence.graph_rows[i]].tolist()
     return {
         "claim_radflag": radflag(clean),
         "claim_luq": 1 - mean(clean, ENTAILMENT),
@@ -75,8 +72,6 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
         "claim_luq_noisy": 1 - mean(noisy, ENTAILMENT),
         "claim_contrast": 1 - p[ENTAILMENT] - (p[ENTAILMENT] - q[ENTAILMENT]),
         "claim_vase": entropy_of(softmax([a + (a - b) for a, b in zip(p, q, strict=True)])),
-        "claim_degree": 1 - sum(weight for weight in weights if weight >= 0.5) / len(weights),
-        "claim_closeness": 1 - closeness(evidence.graph, evidence.graph_rows[i]),
         "claim_nll": -sum(logprobs) / len(logprobs),
         "claim_nll_max": -min(logprobs),
         "claim_position": i,
@@ -85,27 +80,6 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
         "claim_rarity": evidence.rarity[i],
         "claim_elsewhere": 1 - mean(other, ENTAILMENT),
     }
-
-
-def closeness(graph: np.ndarray, start: int) -> float:
-    """Breadth first, as a claim's neighbours are answers and an answer's neighbours claims."""
-    u, m = graph.shape
-    distance = {("claim", start): 0}
-    front = [("claim", start)]
-    while front:
-        new = []
-        for kind, i in front:
-            for j in range(m if kind == "claim" else u):
-                other = ("answer", j) if kind == "claim" else ("claim", j)
-                weight = graph[i, j] if kind == "claim" else graph[j, i]
-                if weight >= 0.5 and other not in distance:
-                    distance[other] = distance[kind, i] + 1
-                    new.append(other)
-        front = new
-    total = sum(distance.values())
-    if not total:
-        return 0.0
-    return min(1.0, (m + 2 * (u - 1)) / total * (len(distance) - 1) / (u + m - 1))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -169,8 +143,6 @@ UQLM = {
     "claim_luq": "entailment",
     "claim_contradiction": "noncontradiction",
     "claim_luq_contrasted": "contrasted_entailment",
-    "claim_degree": "degree_centrality",
-    "claim_closeness": "closeness_centrality",
 }
 
 
@@ -179,8 +151,7 @@ def test_equal_to_uqlm_and_lm_polygraph(number: int) -> None:
     one, confidences = GOLDEN["answers"][number], GOLDEN["uqlm"][number]
     whole, k = np.array(one["support"]), one["claims"]
     claims = tuple(Claim(f"a#{i}", "a", str(i), i, i + 1, "x") for i in range(k))
-    graph, rows = whole[..., ENTAILMENT], tuple(range(k))
-    evidence = ClaimEvidence(claims, "", whole[:k, 1:], graph=graph, graph_rows=rows)
+    evidence = ClaimEvidence(claims, "", whole[:k, 1:])
     for name, theirs in UQLM.items():
         found = get(name).claim_scores(evidence)
         assert found is not None

@@ -30,7 +30,7 @@ def verdicts(body: dict[str, Any]) -> dict[str, str]:
 
 
 def judge(url: str, **options: Any) -> JudgeEntailment:
-    return JudgeEntailment("m", url=url, max_retries=0, **{"cache": False, **options})
+    return JudgeEntailment("m", url=url, max_retries=0, **options)
 
 
 def columns(found: np.ndarray) -> list[list[int]]:
@@ -67,8 +67,8 @@ def test_verdicts_are_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HEDGE_CACHE", str(tmp_path))
     script = Script(lambda body: json.dumps(verdicts(body)))
     with serve(script) as url:
-        first = judge(url, cache=True).support([ASKED])[0]
-        second = judge(url, cache=True).support([ASKED])[0]
+        first = judge(url).support([ASKED])[0]
+        second = judge(url).support([ASKED])[0]
         assert len(script.bodies) == 2
         assert (first == second).all()
         JudgeEntailment("another", url=url, max_retries=0).support([ASKED])
@@ -103,7 +103,7 @@ TEXT = "The heart is large.\nNo mass or\nclip. No mass."
 def atomic(reply: Any, **options: Any) -> tuple[Any, list[Pieces]]:
     script = Script(reply)
     with serve(script) as url:
-        unit = build_decomposition("atomic", model="m", url=url, max_retries=0, **{"cache": False, **options})
+        unit = build_decomposition("atomic", model="m", url=url, max_retries=0, **options)
         found = unit.pieces([Passage(TEXT), Passage(""), Passage(TEXT)])
     return script, found
 

@@ -132,14 +132,13 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
         patch.setenv("OPENAI_API_KEY", "none")
         patch.setenv("HEDGE_CACHE", str(root / "cache"))
         judge = {"name": "llm", "model": "judge", "url": url, "prompt": "claim", "asks": 1}
-        patch.setenv("HEDGE_CLAIM_JUDGE", json.dumps(judge))
-        support = f"{{name: judge, model: reader, url: '{url}'}}"
+        claims = {"unit": "sentence", "support": {"name": "judge", "model": "reader", "url": url}, "judge": judge}
         listed = ("radflag_claim_auroc", "radflag_claim_auroc_within", "elsewhere_claim_auroc", "blind_claim_auroc")
         listed += ("contradiction_claim_auroc", "claims_radflag_mean_auroc")
         (root / "scripted_reports.yaml").write_text(
             "include: hedge_tasks\ntask: scripted_reports\ndataset_path: json\n"
             "dataset_kwargs: {data_files: {test: reports.jsonl}}\ntest_split: test\n"
-            f"hedge: {{prompt: plain/question, images: [], id: id, claims: {{unit: sentence, support: {support}}}}}\n"
+            f"hedge: {{prompt: plain/question, images: [], id: id, claims: {claims}}}\n"
             f"generation_kwargs: {{n: {N}, n_noisy: 0, probe: false, until: []}}\n"
             "filter_list:\n- name: exact\n  filter:\n  - {function: hedge_score, backend: exact}\n"
             "metric_list: [" + ", ".join(f"{{metric: {name}}}" for name in listed) + "]\n",

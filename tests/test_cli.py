@@ -135,7 +135,7 @@ def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_environment_names_the_model_and_an_option_goes_before_it(
     answers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("HEDGE_NLI_MODEL", "nowhere/named")
+    monkeypatch.setenv("HEDGE_MODELS", "nli=nowhere/named")
     for name, model in (("nli", "nowhere/named"), ("nli:model=nowhere/given", "nowhere/given")):
         assert main(["score", str(answers), "--clustering", name]) == 2
         assert f"cannot load the NLI model '{model}'" in capsys.readouterr().err

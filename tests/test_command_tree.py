@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from hedge_tasks.cli import COMMANDS, main, whole_parser
 from hedge_tasks.io import progress as progress_module
 from hedge_tasks.io.commands import Parser, as_json
-from hedge_tasks.io.progress import progress, show_progress
+from hedge_tasks.io.progress import progress
 from hedge_tasks.numbers import Column, Number, Table
 
 
@@ -140,10 +141,9 @@ def test_progress_is_shown_where_somebody_sees_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress_module, "_DELAY_S", 0.0)
-    monkeypatch.setattr(progress_module, "_asked_for", False)
     assert list(progress(range(3), name="Scoring", unit="point")) == [0, 1, 2]
-    assert capsys.readouterr().err == ""  # no terminal, and nobody asked
-    show_progress()
+    assert capsys.readouterr().err == ""  # no terminal
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert list(progress(range(3), name="Scoring", unit="point")) == [0, 1, 2]
     shown = capsys.readouterr().err
     assert "Scoring" in shown

@@ -199,7 +199,7 @@ def test_more_ranks_than_gpus_are_an_error_in_every_rank_before_the_model_is_loa
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setenv("LOCAL_RANK", rank)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    with pytest.raises(ConfigError, match=r"4 processes need a GPU each, and this machine has 2 GPUs: torchrun"):
+    with pytest.raises(ConfigError, match=r"4 processes need a GPU each, and this machine has only 2: torchrun"):
         HedgeTiny()
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     monkeypatch.setenv("LOCAL_RANK", "1")

@@ -213,7 +213,7 @@ def test_models_of_installed_tasks_and_packages_are_loaded(tmp_path: Path, setti
 
 def test_a_model_of_the_environment_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path, replace(RUN, settings={"filters": STRANGE}))
-    monkeypatch.setenv("HEDGE_NLI_MODEL", "stranger/model")
+    monkeypatch.setenv("HEDGE_MODELS", "nli=stranger/model")
     assert "strange" in scorers_of(load_run(path))
 
 

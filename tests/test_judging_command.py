@@ -16,21 +16,14 @@ from openai_server import serve, texts_of
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, recall_score, roc_auc_score
 
 from hedge_tasks.cli import main
-from hedge_tasks.clustering import build_backend
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.pipeline import score_answers
-from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import DataError
 from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.baselines import majority, stand_beside
 from hedge_tasks.judging.check import check, facets
 from hedge_tasks.judging.label_files import HumanLabel
 from hedge_tasks.judging.rule import RuleJudge
-from hedge_tasks.runs.judge_comparison import (
-    agreement,
-    auroc_by_judge,
-    disagreements,
-)
+from hedge_tasks.runs.judge_comparison import agreement, disagreements
 from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
 
 WORDS = ("liver", "spleen", "kidney", "heart")
@@ -165,26 +158,9 @@ def test_agreement_is_that_of_the_labels_and_takes_the_groups() -> None:
     kappa = found["Cohen's kappa: a, c"]
     assert kappa.value == pytest.approx(cohen_kappa_score(*zip(*both, strict=True)))
     assert kappa.n == len(both)
+    # Of documents in groups the errors are between these.
     groups = [f"image {i // 6}" for i in range(60)]
-    # An item without a group stands for itself; the others keep theirs.
-    for of_items, n_groups in ((groups, 10), ([None, *groups[1:]], 10), ([None] * 60, 0)):
-        assert agreement(panel(*columns), of_items)["percent agreement"].n_groups == n_groups
-
-
-def test_an_auroc_is_over_the_documents_that_its_judge_labels() -> None:
-    sets = [answer_set(i) for i in range(40)]
-    scores = Scorer("exact", build_backend("exact")).score(sets)
-    draw = random.Random(1)
-    labels = {judge: {a.id: draw.choice([0, 1, None]) for a in sets} for judge in ("one", "two")}
-    table = auroc_by_judge(scores, labels)
-    for judge, by_id in labels.items():
-        kept = [s for s in scores if by_id[s.id] is not None]
-        expected = roc_auc_score([by_id[s.id] for s in kept], [s["radflag"] for s in kept])
-        assert table[judge]["radflag"].value == pytest.approx(expected)
-        assert table[judge]["radflag"].n == len(kept)
-    del labels["two"]["7"]
-    with pytest.raises(DataError, match="two has no verdict on '7'"):
-        auroc_by_judge(scores, labels)
+    assert agreement(panel(*columns), groups)["percent agreement"].n_groups == 10
 
 
 # --- against people ---------------------------------------------------------------------------------------------------

@@ -185,10 +185,10 @@ THOUGHT = '<think>{"1": "no"} or {yes}? {"claims": []} {"more_accurate": 2}</thi
 def test_judges_claims_and_makers_read_a_reply_with_braces_in_its_thought(tmp_path: Path) -> None:
     """Claims lost such replies, the others did not."""
     with serve(Script(f'{THOUGHT}{{"1": "yes"}}')) as url:
-        engine = build_entailment("judge", model="m", url=url, cache=False)
+        engine = build_entailment("judge", model="m", url=url)
         assert engine.support([SupportQuery(("A cyst.",), ("A cyst there.",))])[0][0, 0].tolist() == [0, 0, 1]
     with serve(Script(f'{THOUGHT}{{"claims": [{{"claim": "A cyst.", "quote": "cyst"}}]}}')) as url:
-        [found] = build_decomposition("atomic", model="m", url=url, cache=False).pieces([Passage("A cyst.")])
+        [found] = build_decomposition("atomic", model="m", url=url).pieces([Passage("A cyst.")])
         assert [piece.text for piece in found.pieces] == ["A cyst."]
     with serve(Script(f'{THOUGHT}{{"more_accurate": 1}}')) as url, ReplyLog(tmp_path) as log:
         asking = Asking("r", stages_of(1, 0, 1), {"judge": [ServedModel("m", url)]}, log, Account())
@@ -426,7 +426,7 @@ def test_a_server_of_ones_own_is_told_the_key_only_if_asked(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serve(Script('{"1": "yes"}'), key=told) as url:
-        engine = build_entailment("judge", model="m", url=url, account=account, max_retries=0, cache=False)
+        engine = build_entailment("judge", model="m", url=url, account=account, max_retries=0)
         assert engine.support([SupportQuery(("A cyst.",), ("A cyst there.",))])[0][0, 0, 2] == 1
 
 

@@ -264,8 +264,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with pytest.MonkeyPatch.context() as patch, serve(scripted(ANSWERS)) as url:
         patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
         patch.setenv("OPENAI_API_KEY", "none")
-        patch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
-        patch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
+        patch.setenv("HEDGE_MODELS", "nli=package://hedge_tasks.models.tiny/nli,bertscore=nobody/has-this-model")
         tasks = root / "tasks"
         tasks.mkdir()
         for part in PARTS:

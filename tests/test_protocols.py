@@ -154,8 +154,7 @@ def test_the_nli_model_is_shown_so_many_characters() -> None:
 
 
 def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL"):
-        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv("HEDGE_MODELS", raising=False)
     nli = {"backend": "nli", "model": "a/nli", "revision": "r1", "with_question": False}
     embed = {"backend": "embed", "model": "custom:function", "with_question": False}
     run = finished_run(2, filters={"embed": embed, "nli": nli})
@@ -165,16 +164,18 @@ def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(mo
     with pytest.raises(Untrusted, match="a/nli"):
         model_options(outside, "nli")
     assert model_options(outside, "nli", {"model": "mine"}) == {}
-    monkeypatch.setenv("HEDGE_NLI_MODEL", "/my/nli")
-    monkeypatch.setenv("HEDGE_EMBEDDING_MODEL", "/my/embed")
+    monkeypatch.setenv("HEDGE_MODELS", "nli=/my/nli, embed=/my/embed")
     assert model_options(run, "nli") == {"model": "/my/nli"}
     assert model_options(run, "embed") == {"model": "/my/embed"}
+    monkeypatch.setenv("HEDGE_MODELS", "nil=/my/nli")
+    with pytest.raises(ConfigError, match="HEDGE_MODELS 'nil', did you mean 'nli'"):
+        model_options(run, "nli")
 
 
 def test_rescore_with_another_clustering_needs_no_model_that_the_run_did_not_use(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("HEDGE_NLI_MODEL", raising=False)
+    monkeypatch.delenv("HEDGE_MODELS", raising=False)
     own = Scorer.build("nli", "nli", {"model": TINY}).settings()
     save_run(finished_run(6, task="hedge_demo", filters={"nli": own}), tmp_path)
     assert main(["rescore", str(tmp_path), "--clustering", "nli:rule=strict", "--json"]) == 0

@@ -146,7 +146,7 @@ def test_the_python_is_accepted_by_a_type_checker(tmp_path: Path) -> None:
 def shell(command: str, folder: Path) -> str:
     """A command as it stands there, its programs as forks of the fork server."""
     path = f"{programs()}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "HEDGE_NLI_MODEL": TINY_NLI}
+    environment = {**os.environ, "PATH": path, "HEDGE_MODELS": f"nli={TINY_NLI}"}
     done = subprocess.run(
         command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=900
     )
@@ -195,7 +195,7 @@ def test_what_is_done_after_a_run_works(
     demo: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(demo[0])
-    monkeypatch.setenv("HEDGE_NLI_MODEL", TINY_NLI)
+    monkeypatch.setenv("HEDGE_MODELS", f"nli={TINY_NLI}")
     for name in ("results_a", "results_b"):
         if not Path(name).exists():
             Path(name).symlink_to("results", target_is_directory=True)

@@ -19,6 +19,7 @@ from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
 from hedge_tasks.judging import build_judge
 from hedge_tasks.judging.rule import RuleJudge
+from hedge_tasks.runs.from_answers import run_from_answers
 from hedge_tasks.runs.from_store import run_from_store
 from hedge_tasks.runs.relabel import relabel
 from hedge_tasks.runs.run_files import Run, load_run, save_run
@@ -111,6 +112,16 @@ def test_a_run_from_a_store_names_its_judge_with_the_version(tmp_path: Path, mon
     monkeypatch.setattr(RuleJudge, "version", "of tomorrow")
     later = run_from_store(tmp_path, None, "rule")
     assert {v["judge"] for v in later.verdicts.values()} == {"rule of tomorrow"}
+
+
+def test_an_answer_that_was_cut_has_no_label_whoever_judges_it_again() -> None:
+    sets = [
+        AnswerSet(f, Answer("Yes", finish=f), (), question="Is there a mass?", reference="yes")
+        for f in ("stop", "length")
+    ]
+    first = run_from_answers("t", "m", sets, "rule")
+    again, _ = relabel(first, build_judge("rule"))
+    assert [a.label for a in again.answer_sets] == [a.label for a in first.answer_sets] == [0, None]
 
 
 def test_show_marks_where_every_answer_comes_from(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,9 +40,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _environment(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_DATA_DIR", str(hub))
-    monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
+    monkeypatch.setenv("HEDGE_MODELS", "nli=package://hedge_tasks.models.tiny/nli")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.delenv("HEDGE_SHALE_BASE", raising=False)
 
 
 def digest(image: Image.Image) -> str:

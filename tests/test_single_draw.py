@@ -28,7 +28,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Run:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HEDGE_NLI_MODEL", "microsoft/deberta-v2-xlarge-mnli")  # not here, and nobody misses it
+        patch.setenv("HEDGE_MODELS", "nli=microsoft/deberta-v2-xlarge-mnli")  # not here, and nobody misses it
         patch.setenv("HEDGE_STORE", str(store))
         return evaluate(tmp_path_factory.mktemp("single"), *COMMAND, "--gen_kwargs", "n=0")
 

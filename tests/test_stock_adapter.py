@@ -28,7 +28,7 @@ def test_qwen_of_lmms_eval_answers_vqa_rad_beside_pope(
 
     monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
     monkeypatch.setenv("HEDGE_FILTERS", "nli")
-    monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
+    monkeypatch.setenv("HEDGE_MODELS", "nli=package://hedge_tasks.models.tiny/nli")
     if importlib.util.find_spec("decord") is None:  # the adapter reads videos with it, and has none here
         monkeypatch.setitem(sys.modules, "decord", ModuleType("decord"))
     weights = tiny_qwen.write(tmp_path / "weights")

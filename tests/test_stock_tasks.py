@@ -101,7 +101,7 @@ def stand_ins() -> Iterator[None]:
         "scripted_chat": {"chat_class_path": "scripted_models.ScriptedChat"},
     }.items():
         models.MODEL_REGISTRY_V2.register_manifest(ModelManifest(model_id=name, **paths), overwrite=True)
-    quick = {"HEDGE_FILTERS": "nli", "HEDGE_NLI_MODEL": "package://hedge_tasks.models.tiny/nli", "HEDGE_CACHE": "off"}
+    quick = {"HEDGE_FILTERS": "nli", "HEDGE_MODELS": "nli=package://hedge_tasks.models.tiny/nli", "HEDGE_CACHE": "off"}
     with (
         patch.object(tasks.TaskManager, "initialize_tasks", initialize),
         patch("datasets.load_dataset", load_dataset),

@@ -58,7 +58,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_everything(root: Path, output: Path, *arguments: str) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEDGE_DATA_DIR", str(root))
-        patch.setenv("HEDGE_NLI_MODEL", TINY_NLI)
+        patch.setenv("HEDGE_MODELS", f"nli={TINY_NLI}")
         settings = ("--gen_kwargs", "n=2,max_new_tokens=6", *arguments)
         return evaluate(output, "--model", "hedge_tiny", "--tasks", "hedge_medvqa", *settings)
 

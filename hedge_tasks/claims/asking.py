@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from hedge_tasks.clustering.nli_cache import cache_folder
-from hedge_tasks.io import options
 from hedge_tasks.llm.account import Account
 from hedge_tasks.llm.asker import Asker, Query, QueryResult
 from hedge_tasks.llm.log import ReplyLog
@@ -31,7 +30,6 @@ class ClaimAsker:
     Args:
         model: Name under which the server knows the model.
         url, account, thinking, concurrency, timeout, max_retries: See `ServedModel`.
-        cache: Whether replies are read from and written to disk (`HEDGE_CACHE`).
 
     Raises:
         ConfigError: a value makes no sense.
@@ -49,11 +47,9 @@ class ClaimAsker:
         concurrency: int = 16,
         timeout: float = 120.0,
         max_retries: int = 8,
-        cache: bool = True,
     ) -> None:
         how: dict[str, Any] = {"concurrency": concurrency, "timeout": timeout, "max_retries": max_retries}
         self.model = ServedModel(model, url, account=account, thinking=thinking, **how)
-        self.cache = options.flag("cache", cache)
         self.prompt = load_template("hedge_tasks.claims", self.prompt_name)
         self.account = Account()
 
@@ -81,5 +77,5 @@ class ClaimAsker:
 
     @cached_property
     def _log(self) -> ReplyLog | None:
-        folder = cache_folder() if self.cache else None
+        folder = cache_folder()
         return None if folder is None else ReplyLog(folder / "claims")

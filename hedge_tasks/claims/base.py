@@ -54,9 +54,6 @@ class ClaimEvidence:
         elsewhere: support by the clean draws about another image, shape (K, n', 3); None where it was not asked for.
         rarity: 1 − share of other images' answers in which the claim's words stand, shape (K,); None for a single
             answer.
-        graph: entailment of the different claims of all answers (rows) by all answers (columns; the first is the
-            baseline answer), shape (U, 1 + n); None where it was not asked for.
-        graph_rows: in which row of the graph each claim stands, shape (K,).
         logprobs: of each claim's tokens, in nats; None where they are not known.
         engine: name of the one that gave the support.
 
@@ -71,8 +68,6 @@ class ClaimEvidence:
     contradicts: bool = True
     elsewhere: Matrix | None = None
     rarity: FloatArray | None = None
-    graph: Matrix | None = None
-    graph_rows: tuple[int, ...] = ()
     logprobs: tuple[FloatArray, ...] | None = None
     engine: str = ""
 
@@ -107,7 +102,6 @@ class ClaimEvidence:
             "contradictions": self.contradicts,
             "elsewhere": self.elsewhere is not None and self.elsewhere.shape[1] > 0,
             "rarity": self.rarity is not None,
-            "claim_graph": self.graph is not None,
             "claim_logprobs": self.logprobs is not None,
         }
         return frozenset(need for need, is_met in met.items() if is_met)
@@ -116,7 +110,7 @@ class ClaimEvidence:
         """The same with the first n clean and m noisy draws only."""
         if (n, m) == (self.n_clean, self.n_noisy):
             return self
-        return replace(self, clean=self.clean[:, :n], noisy=self.noisy[:, :m], graph=None, graph_rows=())
+        return replace(self, clean=self.clean[:, :n], noisy=self.noisy[:, :m])
 
     def verdicts(self, number: int) -> list[tuple[str, str, float]]:
         """The verdict of every draw on one claim: its name ("clean 0"), the likeliest verdict, and the entailment.

@@ -71,10 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from loguru import logger
 
     from hedge_tasks.errors import HedgeError
-    from hedge_tasks.io.progress import show_progress
 
-    if arguments.verbose:
-        show_progress()
     logger.remove()
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")

@@ -100,9 +100,9 @@ class ClusteringChoice:
 
     def alone(self, default: str) -> Scorer:
         """Return the scorer of answers that belong to no run."""
-        from hedge_tasks.clustering.chosen import chosen_models
+        from hedge_tasks.io.sources import model_option
 
-        return self._built(self.clustering or default, lambda backend, _: chosen_models(backend), ())
+        return self._built(self.clustering or default, lambda backend, _: model_option(backend), ())
 
     def _built(self, text: str, models: Callable[[str, Any], Mapping[str, Any]], own: Iterable[str]) -> Scorer:
         """Return a clustering as the user writes it.

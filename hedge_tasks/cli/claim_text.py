@@ -41,14 +41,16 @@ def claim_facts(
     from hedge_tasks.measures.detector_table import numbers_table
     from hedge_tasks.numbers import reason_lines
 
+    source = scored.support.source
+    decomposed = [supported.decomposed for supported in scored.support.answers.values()]
     facts = {
-        **{"run": scored.title, **scored.settings, "price": Details(scored.price.model_dump())},
+        **{"run": scored.title, **source.settings, "price": Details(source.price.model_dump())},
         "claims": sum(len(answer.claims) for answer in scored.answers),
-        "covered": sum(answer.covered for answer in scored.decomposed) / len(scored.decomposed),
-        "unlocated": sum(answer.unlocated for answer in scored.decomposed),
+        "covered": sum(answer.covered for answer in decomposed) / len(decomposed),
+        "unlocated": sum(answer.unlocated for answer in decomposed),
         "left_out": Details((scored if measured is None else measured).left_out),
     }
-    price = f"to ask for all of it: {scored.price}"
+    price = f"to ask for all of it: {source.price}"
     if measured is None:
         return {**facts, "labelled": 0, "suspicious": _suspicious(scored, price, why)}
     notes = ["*: turned round", *reason_lines("left out", {**measured.left_out, **(left_out or {})}.items())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,13 +29,11 @@ class SupportChoice:
     Attributes:
         unit: Sentence, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
         support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
-        graph: Claims of all draws as well, for degree and closeness.
         keep: Keep claims and support in the run file: next time free.
     """
 
     unit: str | None = None
     support: str | None = None
-    graph: bool = False
     keep: bool = False
 
 
@@ -101,32 +99,29 @@ def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[objec
     """Return the support kept with the run, if it is of the chosen settings, else what engines say, and these."""
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.io.options import named
-    from hedge_tasks.runs.claim_files import keep_support
     from hedge_tasks.runs.claims import inquiry
-    from hedge_tasks.runs.run_files import file_of
+    from hedge_tasks.runs.run_files import file_of, write_again
     from hedge_tasks.runs.scorers import model_options
 
     kept, names = finished.support, {"support": choice.support, "decomposition": choice.unit}
     wanted: dict[str, Any] = {key: name for key, name in names.items() if name}
-    # Whoever names nothing gets what is kept; a support that is named without a graph is another one than that with it.
-    wanted |= {"graph": choice.graph} if wanted or choice.graph else {}
     if kept is not None and wanted.items() <= kept.source.settings.items():
         return _taken(kept), ()
     unit, support = named("--unit", choice.unit or "sentence"), named("--support", choice.support or "words")
     if support["name"] == "nli":
         support = {**model_options(finished, "nli", {k: v for k, v in support.items() if k != "name"}), **support}
     decomposition, engine = build_decomposition(**unit), build_entailment(**support)
-    settings = {**decomposition.settings(), **engine.settings(), "graph": choice.graph}
+    settings = {**decomposition.settings(), **engine.settings()}
     if kept is not None and settings.items() <= kept.source.settings.items():
         return _taken(kept), ()
     if choice.keep:
         file_of(finished)  # before anything is asked for nothing
-    questions = inquiry(finished.answer_sets, decomposition, graph=choice.graph)
+    questions = inquiry(finished.answer_sets, decomposition)
     engine.check()
     say(f"price: {questions.source(engine).price}", sys.stderr)
     answers = questions.ask(engine)
     if choice.keep:
-        keep_support(finished, answers)
+        write_again(replace(finished, support=answers))
     return answers, (decomposition, engine)
 
 

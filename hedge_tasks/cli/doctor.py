@@ -49,14 +49,12 @@ def _models() -> _Facts:
     """Yield the models that answers are clustered with, and whether a run would have to download them."""
     from huggingface_hub import try_to_load_from_cache
 
-    from hedge_tasks.clustering.chosen import VARIABLES
+    from hedge_tasks.io.sources import chosen_models
     from hedge_tasks.llm.encoders import encoder_settings
     from hedge_tasks.runs.trust import default_models
 
-    chosen = [(os.environ.get(variable), None) for variable in VARIABLES.values()]
+    chosen = [(model, None) for model in chosen_models().values()]
     for model, revision in dict.fromkeys([*chosen, *default_models()]):
-        if not model:
-            continue
         revision = revision if isinstance(revision, str) else None
         if package := encoder_settings(model, revision).get("source"):
             where = f"installed with {package}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +76,9 @@ def judge(
         "model": judged.model,
         "run": str(save_run(judged, folder)),
         "judge": chosen.settings(),
+        "documents": len(verdicts),
         **_counts(verdicts),
+        "categories": Counter(filter(None, map(attrgetter("category"), verdicts))),
         "unreliable": reliability(verdicts),
         **cost,
         "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changes(finished, judged).items()],
@@ -85,30 +89,31 @@ def judge(
     return facts
 
 
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    counts = Counter(_NAMES[verdict.label] for verdict in verdicts)
-    categories = Counter(verdict.category for verdict in verdicts if verdict.category is not None)
-    return {"documents": len(verdicts), **{name: counts[name] for name in _NAMES.values()}, "categories": categories}
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    counts = Counter(verdict.label for verdict in verdicts)
+    return {name: counts[label] for label, name in _NAMES.items()}
 
 
 def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """Return how far judges agree, where they do not, and the AUROC by judge and detector, or why there is none."""
-    from hedge_tasks.runs.judge_comparison import agreement, auroc_by_judge, disagreements, labels_by_judge
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+    from hedge_tasks.detectors.units import detection_auroc, shared_groups
+    from hedge_tasks.judging.baselines import MAJORITY
+    from hedge_tasks.runs.judge_comparison import agreement, disagreements, votes_by_judge
     from hedge_tasks.runs.relabel import cases_of
 
-    labels = labels_by_judge(verdicts)
-    ids = [answers.id for answers in judged.answer_sets]
+    by_judge = {**votes_by_judge(verdicts), MAJORITY: verdicts}
+    auroc: Any = {}
     try:
         scores = clustering.scorer(judged).score(judged.answer_sets)
-        auroc: Any = auroc_by_judge(scores, {name: dict(zip(ids, own, strict=True)) for name, own in labels.items()})
+        for judge, votes in by_judge.items():
+            units = [replace(unit, label=vote.label) for unit, vote in zip(scores, votes, strict=True)]
+            auroc[judge] = {name: detection_auroc(units, name) for name in SCORE_NAMES}
     except HedgeError as error:
         auroc = str(error)
-    counts = [
-        {"judge": name, **{word: own.count(label) for label, word in _NAMES.items()}} for name, own in labels.items()
-    ]
     return {
-        "labels": counts,
-        "agreement": agreement(verdicts, [answer_set.group for answer_set in judged.answer_sets]),
+        "labels": [{"judge": judge, **_counts(votes)} for judge, votes in by_judge.items()],
+        "agreement": agreement(verdicts, shared_groups([answers.group for answers in judged.answer_sets])),
         "disagreements": disagreements(cases_of(judged), verdicts),
         "auroc": auroc,
     }

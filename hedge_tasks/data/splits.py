@@ -20,7 +20,6 @@ from hedge_tasks.data.repositories import repository, tables_in
 from hedge_tasks.errors import DataError, first_line
 from hedge_tasks.io.downloads import download
 from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.io.progress import shows_progress
 from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, inside_package
 
 if TYPE_CHECKING:
@@ -244,7 +243,7 @@ def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
     distinct = sorted({name for name in names if name})
-    bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": not shows_progress()}
+    bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": None}
     return dict(zip(distinct, thread_map(fetch, distinct, max_workers=_DOWNLOADS, **bar), strict=True))
 
 

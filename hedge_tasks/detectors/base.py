@@ -59,7 +59,6 @@ NEEDS: Mapping[str, str] = {
     "contradictions": "contradictions (this kind of support does not tell them from silence)",
     "elsewhere": "answers about another image (none was asked for, or there is none)",
     "rarity": "answers about other images",
-    "claim_graph": "claims of the draws (--graph finds them)",
     "claim_logprobs": "log-probabilities of the claims' tokens",
 }
 """Evidence that a detector may need, and how a reader is told that it is not there."""
@@ -95,7 +94,7 @@ LEVELS = ("answer", "claim")
 _DRAWS = frozenset({"clean", "noisy"})
 _TOKENS = frozenset(f"{draws}_{what}" for draws in ("clean", "noisy") for what in ("logprobs", "tokens"))
 _NOISY = frozenset(need for need in NEEDS if need.startswith("noisy"))
-_CLEAN = frozenset(need for need in NEEDS if need.startswith(("clean", "draw_"))) | {"claim_graph"}
+_CLEAN = frozenset(need for need in NEEDS if need.startswith(("clean", "draw_")))
 """Evidence that takes samples of one kind."""
 
 _NEEDS_OF_LEVEL: Mapping[str, frozenset[str]] = {

@@ -65,9 +65,8 @@ def columns(answers: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[st
     """
     by_name: dict[str, SeenScores] = {}
     without = np.array([unanswered(a.baseline.text) is not None for a in answers], dtype=bool)
-    for paid in dict.fromkeys(map(pays_for, detectors)):
-        names = [name for name in detectors if pays_for(name) == paid]
-        clean, noisy = paid
+    for clean, noisy in dict.fromkeys(map(pays_for, detectors)):
+        names = [name for name in detectors if pays_for(name) == (clean, noisy)]
         seen = [replace(a, clean=a.clean if clean else (), noisy=a.noisy if noisy else ()) for a in answers]
         clustered = scorer.cluster(seen)
         scores = _scores(clustered, scorer, names)

@@ -34,13 +34,10 @@ def same_origin(address: str, elsewhere: str) -> bool:
 @lru_cache(maxsize=1)
 def certificates() -> ssl.SSLContext:
     """Those that the environment names (SSL_CERT_FILE, SSL_CERT_DIR), or else certifi's."""
-    if file := os.environ.get("SSL_CERT_FILE"):
-        return ssl.create_default_context(cafile=file)
-    if folder := os.environ.get("SSL_CERT_DIR"):
-        return ssl.create_default_context(capath=folder)
     import certifi
 
-    return ssl.create_default_context(cafile=certifi.where())
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
 
 
 class _AtItsHost(HTTPRedirectHandler):

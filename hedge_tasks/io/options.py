@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.records import Above0, AtLeast0, Share
+
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def text(key: str, value: object) -> str:
@@ -70,14 +74,6 @@ def pairs(key: str, settings: str, form: str = "key=value,...") -> dict[str, boo
     return values
 
 
-def share(key: str, value: object) -> float:
-    """Return a number from 0 to 1. Raises ConfigError for anything else."""
-    result = number(key, value)
-    if result > 1:
-        raise ConfigError(f"{key}: expected a number from 0 to 1, got {value!r}")
-    return result
-
-
 def _quotable(part: str) -> str:
     """Quote a piece that could not be read for an error, cut short: a slip of the pen may have put a key there."""
     return part if len(part) <= 12 else part[:4] + "…"
@@ -90,36 +86,34 @@ def optional_text(key: str, value: object) -> str | None:
 
 def count(key: str, value: object, *, at_least: int = 0) -> int:
     """Return an integer of at least `at_least`. Raises ConfigError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise ConfigError(f"{key}: expected an integer of at least {at_least}, got {value!r}")
-    return value
+    return _checked(key, value, Annotated[int, Field(ge=at_least)], f"an integer of at least {at_least}")
 
 
 def flag(key: str, value: object) -> bool:
     """Return a truth value. Raises ConfigError for anything else."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"{key}: expected true or false, got {value!r}")
-    return value
+    return _checked(key, value, bool, "true or false")
 
 
 def number(key: str, value: object, *, zero: bool = True) -> float:
     """Return a finite number above 0, or 0 where `zero` allows it. Raises ConfigError for anything else."""
-    result = _float_or_nan(value)
-    if not (0 < result < math.inf or (zero and result == 0)):
-        raise ConfigError(f"{key}: expected a number {'of at least' if zero else 'above'} 0, got {value!r}")
-    return result
+    return _checked(key, value, AtLeast0 if zero else Above0, f"a number {'of at least' if zero else 'above'} 0")
+
+
+def share(key: str, value: object) -> float:
+    """Return a number from 0 to 1. Raises ConfigError for anything else."""
+    return _checked(key, value, Share, "a number from 0 to 1")
 
 
 def finite(key: str, value: object) -> float:
     """Return any number that is not infinite, also a negative one. Raises ConfigError for anything else."""
-    result = _float_or_nan(value)
-    if not math.isfinite(result):
-        raise ConfigError(f"{key}: expected a number, got {value!r}")
-    return result
+    return _checked(key, value, float, "a number")
 
 
-def _float_or_nan(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+def _checked(key: str, value: object, kind: Any, expected: str) -> Any:
+    try:
+        return TypeAdapter(kind, config=_STRICT).validate_python(value)
+    except ValidationError:
+        raise ConfigError(f"{key}: expected {expected}, got {value!r}") from None
 
 
 def address(key: str, value: object) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -43,42 +42,37 @@ class Remote:
         Raises:
             OSError: It cannot be reached.
         """
-        with self._opened() as (system, path):
-            system.invalidate_cache()
-            try:
-                entries = system.ls(path, detail=False)
-            except FileNotFoundError:
-                return []
+        self._call("invalidate_cache")
+        try:
+            entries = self._call("ls", detail=False)
+        except FileNotFoundError:
+            return []
         names = sorted(str(entry).rstrip("/").rpartition("/")[2] for entry in entries)
         return [self / name for name in names if name.startswith(prefix) and name.endswith(suffix)]
 
     def size(self) -> int:
         """Bytes. Raises OSError."""
-        with self._opened() as (system, path):
-            return int(system.info(path)["size"])
+        return int(self._call("info")["size"])
 
     def read_bytes(self) -> bytes:
         """Raises OSError."""
-        with self._opened() as (system, path):
-            return bytes(system.cat_file(path))
+        return bytes(self._call("cat_file"))
 
     def write(self, content: bytes) -> None:
         """Write the file, which appears as a whole or not at all. Raises OSError."""
-        with self._opened() as (system, path):
-            system.pipe_file(path, content)
+        self._call("pipe_file", content)
 
     def remove(self) -> None:
         """Raises OSError."""
-        with self._opened() as (system, path):
-            system.rm_file(path)
+        self._call("rm_file")
 
-    @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, str]]:
-        """Yield the file system and the path in it; whatever a protocol's package raises becomes an OSError."""
+    def _call(self, method: str, *content: bytes, **options: Any) -> Any:
+        """Call a method of the file system for this path; whatever a protocol's package raises becomes an OSError."""
         from fsspec.core import url_to_fs
 
         try:
-            yield url_to_fs(self.url)
+            system, path = url_to_fs(self.url)
+            return getattr(system, method)(path, *content, **options)
         except OSError:
             raise
         except Exception as error:

@@ -1,8 +1,7 @@
-"""Progress bars of long work, with the time that is left: on a terminal, or where they are asked for."""
+"""Progress bars of long work, with the time that is left, on a terminal."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +10,6 @@ if TYPE_CHECKING:
 
 _DELAY_S = 2.0
 """Work that is done sooner shows nothing."""
-
-_asked_for = False
-
-
-def show_progress() -> None:
-    """Show progress also where the standard error is no terminal."""
-    global _asked_for
-    _asked_for = True
-
-
-def shows_progress() -> bool:
-    """Whether progress is shown: on a terminal, or where it was asked for."""
-    return _asked_for or sys.stderr.isatty()
 
 
 def progress(
@@ -39,5 +25,5 @@ def progress(
     """
     from tqdm import tqdm
 
-    off = not shows_progress()
-    return tqdm(steps, total=total, desc=name, unit=unit, delay=_DELAY_S, leave=False, disable=off)
+    # None: where the standard error is no terminal.
+    return tqdm(steps, total=total, desc=name, unit=unit, delay=_DELAY_S, leave=False, disable=None)

@@ -1,18 +1,43 @@
-"""Where models and data come from: addresses inside installed packages, and whether the hub answers."""
+"""Where models and data come from: the environment, installed packages, the hub if it answers."""
 
 from __future__ import annotations
 
 import importlib.resources
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import DataError, check_names
+from hedge_tasks.io import options
 
 PACKAGE_SCHEME = "package://"
 """`package://some.python.package/sub/folder` is a folder inside an installed package."""
 
 HUB_TIMEOUT_S = 5.0
+
+MODELS = "HEDGE_MODELS"
+"""Environment variable: local models in place of others, such as `nli=/models/deberta,embed=/models/minilm`."""
+
+MODEL_KINDS = ("nli", "embed", "bertscore")
+"""Kinds of local models that it may name: of the clusterings `nli` and `embed`, and of BERTScore."""
+
+
+def chosen_models() -> dict[str, str]:
+    """The models that the environment names, by kind.
+
+    Raises:
+        ConfigError: the variable is no `kind=model,...`, or a kind is unknown; names the nearest one.
+    """
+    models = options.pairs(MODELS, os.environ.get(MODELS, ""), "nli=model,embed=model")
+    check_names(f"model of {MODELS}", models, MODEL_KINDS)
+    return {kind: options.text(f"{MODELS}: {kind}", model) for kind, model in models.items()}
+
+
+def model_option(kind: str) -> dict[str, str]:
+    """The model that the environment names for a kind, as the option `model`; empty where it names none."""
+    models = chosen_models()
+    return {"model": models[kind]} if kind in models else {}
 
 
 def inside_package(address: str) -> Path | None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
-from hedge_tasks.io.sources import PACKAGE_SCHEME, inside_package, why_hub_unreachable
+from hedge_tasks.io.sources import MODELS, PACKAGE_SCHEME, inside_package, why_hub_unreachable
 
 Model = TypeVar("Model")
 
@@ -47,7 +47,7 @@ def load_or_explain(
         raise ModelUnavailableError(
             f"cannot load the {kind} model {model!r}: {reason}.\n"
             f"{advice}{'Otherwise make' if advice else 'Make'} the hub reachable (or fill its cache, HF_HOME), "
-            f"or give as `model` (in an evaluation: HEDGE_{kind.upper()}_MODEL) a local folder or "
+            f"or give as `model` (in an evaluation: {MODELS}) a local folder or "
             f"{PACKAGE_SCHEME}some.python.package/sub/folder."
         ) from error
 

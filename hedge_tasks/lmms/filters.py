@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.clustering.chosen import chosen_models
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.errors import ConfigError, HedgeError, check_names
 from hedge_tasks.io import options as check
+from hedge_tasks.io.sources import model_option
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.runs.processes import gather
 
@@ -97,7 +97,7 @@ class HedgeFilter:
     ) -> None:
         check.flag("with_question", with_question)
         scoring: dict[str, Any] = {"with_question": with_question, "question_position": question_position}
-        options |= chosen_models(backend)  # lmms-eval's command line has no options for filters
+        options |= model_option(backend)  # lmms-eval's command line has no options for filters
         self.scorer = Scorer.build(backend, backend, options, alpha=check.finite("alpha", alpha), **scoring)
         self.keeps = False
         # Only known when the answers are there. The very same object sits in every dump of the settings.

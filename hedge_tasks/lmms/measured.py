@@ -14,9 +14,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.clustering.chosen import VARIABLES
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, check_names
+from hedge_tasks.io.sources import MODELS
 from hedge_tasks.judging.config import ENVIRONMENT
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS_VARIABLE
@@ -29,7 +29,7 @@ from hedge_tasks.sampling.second_stage import further_requests
 if TYPE_CHECKING:
     from hedge_tasks.lmms.task import HedgeTask
 
-_VARIABLES = (ENVIRONMENT, VARIABLE, FILTERS_VARIABLE, DETECTORS_VARIABLE, *VARIABLES.values())
+_VARIABLES = (ENVIRONMENT, VARIABLE, FILTERS_VARIABLE, DETECTORS_VARIABLE, MODELS)
 
 
 def load_task(task: str) -> HedgeTask:

@@ -15,7 +15,6 @@ from lmms_eval.api.task import ConfigurableMessagesTask
 from loguru import logger
 
 from hedge_tasks import __version__
-from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Unaskable, read_report, read_response
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
@@ -44,6 +43,7 @@ from hedge_tasks.runs.evidence import join_evidence, pack_outputs
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
+from hedge_tasks.runs.relabel import case_of
 from hedge_tasks.runs.run_files import FOLDER, Run, now, save_run
 from hedge_tasks.runs.task_claims import TaskClaims, switched_off
 from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
@@ -109,12 +109,12 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         try:
             run = replace(run, columns=self._kept_columns(instances, labelled))
             run, claims = self._with_claims(labelled, run)
-            outputs = self._inform_filters(labelled, claims)
+            self._inform_filters(labelled, claims, run)
             for ensemble in self._filters:
                 ensemble.apply(instances, None)
                 for instance, failure in failed:
                     instance.filtered_resps[ensemble.name] = failure
-            run = replace(run, evidence=join_evidence(gather([pack_outputs(outputs, labelled)])))
+            run = replace(run, evidence=join_evidence(gather([pack_outputs(run.outputs, labelled)])))
             self._note_entropies(instances)
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
@@ -177,15 +177,11 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         """Return what the judge sees; the images only where it asks for them."""
         settings, document = self._settings, self._document(instance)
         column = settings.description
-        return Case(
-            answers.id,
-            answers.question or "",
-            answers.reference or "",
-            answers.baseline.text,
+        return replace(
+            case_of(answers),
             description=(str(document[column] or "") or None) if column else None,
             images=partial(self._images, instance.doc_id) if settings.images else None,
             image_key=self._data.image_keys[instance.doc_id] or None,
-            cut=answers.baseline.finish == "length",
         )
 
     def _images(self, doc_id: int) -> list[Any]:
@@ -237,7 +233,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         self._parts = units_by_answer(scored, text=CLAIM_TEXT in detectors, **labels)
         return replace(run, support=support), {a.answers.id: a.evidence for a in scored.answers}
 
-    def _inform_filters(self, answer_sets: Sequence[AnswerSet], claims: Mapping[str, UnitEvidence]) -> ModelOutputs:
+    def _inform_filters(self, answer_sets: Sequence[AnswerSet], claims: Mapping[str, UnitEvidence], run: Run) -> None:
         """Tell filters what is known of claims and from inside the model, and where to keep what models say."""
         known: dict[str, Any] = {"claims": lambda: claims}
         store = store_folder(self._args)
@@ -245,11 +241,10 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             model = model_key(model_identity(self._args))
             keys = {a.id: inside_key(self.config.task, model, a.id, a.baseline.text) for a in answer_sets}
             known["inside"] = partial(read_inside, store, keys)
-        outputs, keeps = ModelOutputs(), output_folder(self._args, FOLDER) is not None
+        keeps = output_folder(self._args, FOLDER) is not None
         for step in filters_of(self._filters).values():
-            step.scorer = replace(step.scorer.with_outputs(outputs) if keeps else step.scorer, **known)
+            step.scorer = replace(step.scorer.with_outputs(run.outputs) if keeps else step.scorer, **known)
             step.keeps = keeps
-        return outputs
 
     def _note_entropies(self, instances: Sequence[Instance]) -> None:
         """Record the share of documents without any entropy, by filter: no AUROC can tell anything there."""

@@ -111,8 +111,8 @@ def _view(
     left_out = reason_lines("left out", (table.left_out if table else scored.left_out).items())
     return {
         "failed": "",
-        "about": f"{scored.settings.get('decomposition', 'claims')} by {scored.settings.get('support', 'support')}",
-        "price": str(scored.price),
+        "about": scored.support.source.title,
+        "price": str(scored.support.source.price),
         "sentence": claim_finding(table) if table else "No claim is labelled, so nobody knows which of them are wrong.",
         "labelled": table is not None,
         "numbers": numbers_table(table.rows, against="blind", brief=True, title="", notes=left_out) if table else None,

@@ -1,11 +1,10 @@
-"""Files about claims: labels that people gave, scores, and the support that is kept with a run."""
+"""Files about claims: labels that people gave, and scores."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.outside import shown
 from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims
-from hedge_tasks.runs.run_files import Run, write_again
-from hedge_tasks.runs.support import Support
+from hedge_tasks.runs.run_files import Run
 
 
 def read_labels(path: Path, answer_sets: Sequence[AnswerSet]) -> Mapping[str, Sequence[LabelledSpan]]:
@@ -68,15 +66,6 @@ def _json_score(value: float) -> float | str | None:
 
 SETTING = "claims"
 """Setting of a run: under `labels` which labels of claims count."""
-
-
-def keep_support(run: Run, support: Support) -> Path:
-    """Write the claims of a run and their support into its file.
-
-    Raises:
-        DataError: the run was not read from a run file, or the file cannot be written.
-    """
-    return write_again(replace(run, support=support))
 
 
 def label_options(run: Run) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hedge_tasks.data.sentences import sentence_spans
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import NO_ANSWER, Case, Judge, Verdict
-from hedge_tasks.runs.relabel import judge_of
+from hedge_tasks.runs.relabel import case_of, judge_of
 from hedge_tasks.runs.run_files import Run
 
 CLAIMS = "claims"
@@ -96,7 +96,7 @@ def judged_spans(
     """
     known = answer_cases or {}
     cases = [
-        replace(known.get(a.id, Case(a.id, a.question or "", a.reference or "", "")), id=claim.id, answer=claim.text)
+        replace(known.get(a.id) or case_of(a), id=claim.id, answer=claim.text)
         for a, parts in zip(answer_sets, decomposed, strict=True)
         for claim in parts.claims
     ]

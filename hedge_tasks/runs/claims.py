@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
+from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
-from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
+from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
 from hedge_tasks.claims.entailment import Entailment, SupportQuery
 from hedge_tasks.claims.labels import join, label_of
 from hedge_tasks.claims.tokens import claim_logprobs
@@ -38,7 +37,6 @@ class Inquiry:
         settings: of the decomposition, and what else is asked for.
         own: claims and draws of each answer, clean ones first.
         elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
-        graph: different claims of all answers and all answers; empty where not wanted.
     """
 
     answer_sets: tuple[AnswerSet, ...]
@@ -46,7 +44,6 @@ class Inquiry:
     settings: Mapping[str, Any]
     own: tuple[SupportQuery, ...]
     elsewhere: tuple[SupportQuery, ...] = ()
-    graph: tuple[SupportQuery, ...] = ()
 
     def source(self, engine: Entailment) -> SupportSource:
         """Return what would compute the support, with its price."""
@@ -54,7 +51,7 @@ class Inquiry:
             answers=len(self.answer_sets),
             claims=sum(len(answer.claims) for answer in self.decomposed),
             draws=min((len(query.draws) for query in self.own), default=0),
-            amount=engine.price([*self.own, *self.elsewhere, *self.graph]),
+            amount=engine.price([*self.own, *self.elsewhere]),
             unit=engine.priced,
         )
         settings = {**self.settings, **engine.settings()}
@@ -62,16 +59,13 @@ class Inquiry:
 
     def ask(self, engine: Entailment) -> Support:
         """Ask an engine for the support of the claims of each answer; nothing is asked twice."""
-        replies = iter(engine.support([*self.own, *self.elsewhere, *self.graph]))
-        own, elsewhere, graphs = (list(islice(replies, len(part))) for part in (self.own, self.elsewhere, self.graph))
+        replies, n = list(engine.support([*self.own, *self.elsewhere])), len(self.own)
         supported = {
             answers.id: Supported(
                 decomposed=decomposed,
-                clean=own[i][:, : len(answers.clean)],
-                noisy=own[i][:, len(answers.clean) :],
-                elsewhere=elsewhere[i] if elsewhere else None,
-                graph=graphs[i][..., ENTAILMENT] if graphs else None,
-                graph_rows=tuple(self.graph[i].claims.index(claim.text) for claim in decomposed.claims if graphs),
+                clean=replies[i][:, : len(answers.clean)],
+                noisy=replies[i][:, len(answers.clean) :],
+                elsewhere=replies[n + i] if self.elsewhere else None,
             )
             for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True))
         }
@@ -84,7 +78,6 @@ def inquiry(
     *,
     among: Sequence[AnswerSet] | None = None,
     elsewhere: bool = True,
-    graph: bool = False,
     decomposed: Sequence[Decomposed] | None = None,
 ) -> Inquiry:
     """Return the queries to an engine about answers of a run.
@@ -92,7 +85,6 @@ def inquiry(
     Args:
         among: all answers of the run, where these are those of one process.
         elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
-        graph: also for the graph of the claims of all draws.
         decomposed: the claims of the answers, where they are known.
 
     Raises:
@@ -104,10 +96,9 @@ def inquiry(
         raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(texts)} answers")
     draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
     blind = _elsewhere(answer_sets, answer_sets if among is None else among, texts) if elsewhere else ()
-    graphs = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
-    settings = {**decomposition.settings(), "elsewhere": elsewhere, "graph": graph}
+    settings = {**decomposition.settings(), "elsewhere": elsewhere}
     own = tuple(map(SupportQuery, texts, draws))
-    return Inquiry(tuple(answer_sets), tuple(decomposed), settings, own, blind, graphs)
+    return Inquiry(tuple(answer_sets), tuple(decomposed), settings, own, blind)
 
 
 def _elsewhere(
@@ -116,15 +107,6 @@ def _elsewhere(
     others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
     clean = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
     return tuple(SupportQuery(own, tuple(a.text for a in draws)) for own, draws in zip(texts, clean, strict=True))
-
-
-def _graph(
-    answer_sets: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]], decomposition: Decomposition
-) -> Iterator[SupportQuery]:
-    for answers, own in zip(answer_sets, texts, strict=True):
-        decomposed_draws = decomposition.pieces([Passage(answer.text) for answer in answers.clean])
-        different = dict.fromkeys([*own, *(piece.text for pieces in decomposed_draws for piece in pieces.pieces)])
-        yield SupportQuery(tuple(different), (answers.baseline.text, *(answer.text for answer in answers.clean)))
 
 
 def groups_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
@@ -169,18 +151,14 @@ class ScoredClaims:
     Attributes:
         title: of the run.
         answers: of all its documents.
-        decomposed: likewise: what of each text is covered, what could not be located.
-        price: of the support.
-        settings: of decomposition and engine.
+        support: of their claims.
         left_out: detector -> why no answer has its scores.
         labelled_by: where the labels come from.
     """
 
     title: str
     answers: tuple[ScoredAnswer, ...]
-    decomposed: tuple[Decomposed, ...]
-    price: SupportPrice
-    settings: Mapping[str, Any]
+    support: Support
     left_out: Mapping[str, str] = field(default_factory=dict)
     labelled_by: str = ""
 
@@ -255,9 +233,7 @@ def score_claims(
         labels = join(evidence.claims, of_run.get(answers.id, ()))
         scored.append(ScoredAnswer(answers, evidence, labels, _scores(installed, evidence)))
     left_out = {d.name: _why_not(d, scored) for d in installed if not any(d.name in answer.scores for answer in scored)}
-    decomposed = tuple(support.answers[answers.id].decomposed for answers in run.answer_sets)
-    about = support.source
-    return ScoredClaims(run.title, tuple(scored), decomposed, about.price, about.settings, left_out, source)
+    return ScoredClaims(run.title, tuple(scored), support, left_out, source)
 
 
 def claim_evidence(answer_sets: Sequence[AnswerSet], support: Support) -> list[ClaimEvidence]:
@@ -283,8 +259,6 @@ def claim_evidence(answer_sets: Sequence[AnswerSet], support: Support) -> list[C
             contradicts=support.source.contradicts,
             elsewhere=answer.elsewhere,
             rarity=rarity_of_claims,
-            graph=answer.graph,
-            graph_rows=answer.graph_rows,
             logprobs=claim_logprobs(answers.baseline, answer.decomposed.claims),
             engine=support.source.engine,
         )

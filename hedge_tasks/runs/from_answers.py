@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.replies import read_option
 from hedge_tasks.replies.declining import declining_option, unanswered
 from hedge_tasks.replies.reading import DECLINING
-from hedge_tasks.runs.relabel import with_verdicts
+from hedge_tasks.runs.relabel import case_of, with_verdicts
 from hedge_tasks.runs.run_files import Run, now
 
 VERSION = "1"
@@ -44,7 +44,7 @@ def run_from_answers(
         source: names of the files, for the record.
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """
-    cases = [_case(a) for a in answer_sets]
+    cases = [case_of(a) for a in answer_sets]
     unlabelled = [] if given_by else [case for case, a in zip(cases, answer_sets, strict=True) if a.label is None]
     open_cases = [case for case in unlabelled if case.reference]
     chosen: Judge | None = configured_judge(judge) if open_cases else None
@@ -53,22 +53,38 @@ def run_from_answers(
         judged.get(case.id) or _given_verdict(case, a.label, given_by)
         for case, a in zip(cases, answer_sets, strict=True)
     ]
-    scorer = Scorer.build("exact", "exact", {"closed": True} if closed else {})
     n, n_noisy = (max((len(getattr(a, condition)) for a in answer_sets), default=0) for condition in ("clean", "noisy"))
-    settings: dict[str, Any] = {
+    documents = chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}
+    sampling = {"n": n, "n_noisy": n_noisy, "imported": True}
+    return imported_run(task, model, answer_sets, verdicts, documents, sampling, source, closed=closed)
+
+
+def imported_run(
+    task: str,
+    model: str,
+    answer_sets: Sequence[AnswerSet],
+    verdicts: Sequence[Verdict],
+    judge: Any,
+    sampling: Mapping[str, Any],
+    source: str,
+    *,
+    closed: bool,
+) -> Run:
+    """Return a run of answers and the verdicts on them; see `run_from_answers`.
+
+    Args:
+        judge, sampling: settings of the judge and of the draws, for the record.
+    """
+    scorer = Scorer.build("exact", "exact", {"closed": True} if closed else {})
+    settings = {
         "version": __version__,
-        "documents": {"judge": chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}},
-        "sampling": {"n": n, "n_noisy": n_noisy, "imported": True},
+        "documents": {"judge": judge},
+        "sampling": sampling,
         "filters": {scorer.name: scorer.settings()},
         "source": source,
     }
     run = Run(task, model, tuple(answer_sets), settings=settings, created=now())
-    return with_verdicts(run, cases, verdicts)
-
-
-def _case(answers: AnswerSet) -> Case:
-    cut = answers.baseline.finish == "length"
-    return Case(answers.id, answers.question or "", answers.reference or "", answers.baseline.text, cut=cut)
+    return with_verdicts(run, [case_of(a) for a in answer_sets], verdicts)
 
 
 def _given_verdict(case: Case, label: int | None, given_by: str) -> Verdict:

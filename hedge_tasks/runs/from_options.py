@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
-from hedge_tasks import __version__
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.option_files import OptionQuestion
-from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import check_names
+from hedge_tasks.judging import Verdict
 from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.replies.declining import declining_option
 from hedge_tasks.replies.reading import REFUSAL
-from hedge_tasks.runs.run_files import Run, now
+from hedge_tasks.runs.from_answers import imported_run
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options
 
 JUDGE, JUDGE_VERSION = "options", "2"
@@ -51,32 +50,20 @@ def run_from_options(
     """
     offered = {label for question in questions for label in question.logits}
     check_names("option that declines", declining, offered)
-    draws = [(question, draw_options(question, sampling, model)) for question in questions]
-    declined = {a.id: why for question, a in draws if (why := _why_declined(question, a, declining)) is not None}
-    answer_sets = tuple(replace(a, label=None) if a.id in declined else a for _, a in draws)
-    scorer = Scorer.build("exact", "exact", {"closed": True})
-    settings: dict[str, Any] = {
-        "version": __version__,
-        "documents": {"judge": {"judge": JUDGE, "version": JUDGE_VERSION}},
-        "sampling": {**sampling.model_dump(), "n_noisy": 0, "simulated": "from the model's own weights of the options"},
-        "filters": {scorer.name: scorer.settings()},
-        "source": source,
-    }
-    return Run(task, model, answer_sets, {a.id: _verdict(a, declined.get(a.id)) for a in answer_sets}, settings, now())
+    answer_sets = [draw_options(question, sampling, model) for question in questions]
+    verdicts = [_verdict(question, a, declining) for question, a in zip(questions, answer_sets, strict=True)]
+    drawn = {**sampling.model_dump(), "n_noisy": 0, "simulated": "from the model's own weights of the options"}
+    judge = {"judge": JUDGE, "version": JUDGE_VERSION}
+    return imported_run(task, model, answer_sets, verdicts, judge, drawn, source, closed=True)
 
 
-def _why_declined(question: OptionQuestion, answers: AnswerSet, declining: Collection[str]) -> str | None:
-    """Why the option that was taken is no answer; None where it is one, or where it is the right one."""
+def _verdict(question: OptionQuestion, answers: AnswerSet, declining: Collection[str]) -> Verdict:
+    """The right option is supported; another one is hallucinated, or no answer where it declines."""
     option = answers.baseline.text
     if option == question.answer:
-        return None
-    return REFUSAL if option in declining else declining_option(question.options.get(option, option))
-
-
-def _verdict(answers: AnswerSet, declined: str | None) -> Mapping[str, Any]:
-    if declined is not None:
-        verdict = of_unanswered(declined, f"{JUDGE} {JUDGE_VERSION}", JUDGE_VERSION)
-        return {**verdict.to_dict(), "reason": f"option {answers.baseline.text} declines: {declined}"}
-    option, right = answers.baseline.text, answers.reference
-    reason = f"option {option} is right" if answers.label == 0 else f"option {option}, the right one is {right}"
-    return {"label": answers.label, "reason": reason, "judge": f"{JUDGE} {JUDGE_VERSION}", "version": JUDGE_VERSION}
+        return Verdict(0, f"option {option} is right", JUDGE, JUDGE_VERSION)
+    why = REFUSAL if option in declining else declining_option(question.options.get(option, option))
+    if why is not None:
+        declined = of_unanswered(why, JUDGE, JUDGE_VERSION)
+        return replace(declined, reason=f"option {option} declines: {why}")
+    return Verdict(1, f"option {option}, the right one is {question.answer}", JUDGE, JUDGE_VERSION)

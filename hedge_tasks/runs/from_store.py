@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging import Case, Judge, judge_from
-from hedge_tasks.llm.account import asked
-from hedge_tasks.runs.relabel import with_verdicts
+from hedge_tasks.judging import Judge, judge_from
+from hedge_tasks.runs.relabel import case_of, with_verdicts
 from hedge_tasks.runs.run_files import Run, load_runs, run_paths
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.blocks import Contents, contents_of, read_block
@@ -107,11 +106,7 @@ def _judge(name: str) -> Judge:
 
 def _labelled(folder: Path, definition: Definition, exported: archive.CompleteSets, judge: Judge) -> Run:
     answer_sets = without_placeholders(exported.answer_sets)
-    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
-    settings = {
-        "sampling": dict(definition.sampling),
-        "documents": {"judge": judge.settings()},
-    }
+    cases = [case_of(a) for a in answer_sets]
+    settings = {"sampling": dict(definition.sampling), "documents": {"judge": judge.settings()}}
     run = Run(definition.task, definition.model or "", tuple(answer_sets), settings=settings, path=folder)
-    labelled = with_verdicts(run, cases, judge.judge(cases))
-    return replace(labelled, settings={**settings, "cost": {"labels": asked(judge)[0]}})
+    return with_verdicts(run, cases, judge.judge(cases))

@@ -1,19 +1,12 @@
-"""Names of models: in short for people, and which model of a paper a run's model is."""
+"""Names of models, in short for people."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-
-# What makes another model of a name: the 3B of "DeepSeek-VL2-Tiny" is not "DeepSeek-VL2".
-_SMALLER = ("tiny", "small", "mini", "nano")
+from collections.abc import Sequence
 
 _SHORT = 36
 """Characters that a name may have in a table, before those that tell it from others."""
-
-_CONTRASTS = ("contrast=", "decoding=")
-_DECODING = frozenset({"contrast", "decoding", "alpha", "beta", "noise_step", "layers", "first_layer"})
-"""Arguments of `hedge_hf` that say how logits are contrasted."""
 
 _ABOUT = re.compile(r"(.*\S) \(([^()]*)\)$", re.DOTALL)
 _NAMING = re.compile(r"(?:pretrained|model|model_version|model_name)=(.*)", re.DOTALL)
@@ -39,23 +32,6 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
     return unique
 
 
-def plain_model(model: str) -> str:
-    """Return the name of a run's model without its arguments about decoding.
-
-    Example:
-        >>> plain_model("Q/Q (hedge_hf, alpha=0.5, decoding=vcd, dtype=bfloat16)")
-        'Q/Q (hedge_hf, dtype=bfloat16)'
-    """
-    match = _ABOUT.match(model)
-    arguments = match[2] if match else model
-    mark = "|" if "|" in arguments else ", "
-    parts = arguments.split(mark)
-    if not any(part.startswith(_CONTRASTS) for part in parts):
-        return model
-    others = mark.join(part for part in parts if part.partition("=")[0] not in _DECODING)
-    return f"{match[1]} ({others})" if match else others
-
-
 def _name_of(model: str) -> str:
     """The last part of a model's name in the one that runs give it: `folder/name (adapter, arguments)` or
     `adapter|argument|pretrained=folder/name`."""
@@ -68,25 +44,3 @@ def _name_of(model: str) -> str:
 def _shorten(name: str) -> str:
     """Both ends of a long name: sizes and versions stand at its end."""
     return name if len(name) <= _SHORT else f"{name[: _SHORT // 2]}…{name[-(_SHORT // 2 - 1) :]}"
-
-
-def named_like(model: str, names: Iterable[str]) -> str | None:
-    """The longest of some names that stands in a run's model, letters and digits alone; None where there is none.
-
-    Example:
-        >>> named_like("hedge_hf|pretrained=llava-hf/llava-1.5-7b-hf", ["LLaVA-1.5-7B", "LLaVA-1.5-13B"])
-        'LLaVA-1.5-7B'
-        >>> named_like("hedge_openai|model=gpt-4o-mini", ["GPT-4o"])
-    """
-    letters = _letters(model)
-    matching = [name for name in names if _is_in_name(_letters(name), letters)]
-    return max(matching, key=len, default=None)
-
-
-def _is_in_name(name: str, model: str) -> bool:
-    _, match, after = model.partition(name)
-    return bool(match) and not after.startswith(_SMALLER)
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from loguru import logger
@@ -23,14 +23,6 @@ Part = tuple[AnswerSet, ...] | StoredBlock
 
 _AT_A_TIME = 512
 """Documents of a run that a worker is handed."""
-
-
-@dataclass(frozen=True)
-class ScoredPart:
-    """Scores of a part, and how many of its documents lack answers."""
-
-    scores: Sequence[Scores]
-    n_incomplete: int
 
 
 def score_parts(parts: Sequence[StoredBlock], scorer: Scorer) -> Sequence[Scores]:
@@ -68,19 +60,19 @@ def header_of(run: Run) -> Run:
     return replace(run, answer_sets=(), verdicts={})
 
 
-def score_part(scorer: Scorer, part: Part) -> ScoredPart:
-    """Load, label and score a part."""
+def score_part(scorer: Scorer, part: Part) -> tuple[Sequence[Scores], int]:
+    """Load, label and score a part; with the number of its documents that lack answers."""
     if isinstance(part, StoredBlock):
         run, n_incomplete = part.load()
-        return ScoredPart(scorer.score(run.answer_sets), n_incomplete)
-    return ScoredPart(scorer.score(part), 0)
+        return scorer.score(run.answer_sets), n_incomplete
+    return scorer.score(part), 0
 
 
-def _gathered(scored: Iterator[ScoredPart]) -> list[Scores]:
+def _gathered(scored: Iterable[tuple[Sequence[Scores], int]]) -> list[Scores]:
     scores, incomplete = list[Scores](), 0
-    for part in scored:
-        scores.extend(part.scores)
-        incomplete += part.n_incomplete
+    for of_part, n_incomplete in scored:
+        scores.extend(of_part)
+        incomplete += n_incomplete
     if incomplete:
         logger.warning("partial: {} documents have not all their answers yet and are left out", incomplete)
     return scores

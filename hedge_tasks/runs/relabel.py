@@ -10,7 +10,6 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.judging.config import verdict_record
-from hedge_tasks.llm.account import asked
 from hedge_tasks.runs.run_files import Run, now
 
 
@@ -20,7 +19,26 @@ def cases_of(run: Run) -> list[Case]:
     Raises:
         DataError: an answer has no question, which every judge needs; names it.
     """
-    return [_case(run, answer_set) for answer_set in run.answer_sets]
+    if nameless := [answers.id for answers in run.answer_sets if answers.question is None]:
+        raise DataError(f"{nameless[0]}: there is no question, so the answer cannot be judged")
+    return [case_of(answers, run.verdicts.get(answers.id)) for answers in run.answer_sets]
+
+
+def case_of(answers: AnswerSet, record: Mapping[str, Any] | None = None) -> Case:
+    """Return a baseline answer as every judge sees it, without its picture.
+
+    Args:
+        record: an earlier verdict, which may have what the answer set does not hold.
+    """
+    return Case(
+        answers.id,
+        answers.question or "",
+        answers.reference or "",
+        answers.baseline.text,
+        description=(record or {}).get("description"),
+        image_key=(record or {}).get("image_key"),
+        cut=answers.baseline.finish == "length",
+    )
 
 
 def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
@@ -36,7 +54,7 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     cases = cases_of(run)
     verdicts = judge.judge(cases)
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
-    source = {"judged_again": {"created": run.created, "judge": judge_of(run), **asked(judge)[0]}}
+    source = {"judged_again": {"created": run.created, "judge": judge_of(run)}}
     settings = {**run.settings, "documents": documents, **source}
     judged = replace(run, settings=settings, created=now(), path=None)
     return with_verdicts(judged, cases, verdicts), verdicts
@@ -58,20 +76,6 @@ def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list
         if pair[0] != pair[1]:
             changed.setdefault(pair, []).append(answer_set.id)
     return changed
-
-
-def _case(run: Run, answer_set: AnswerSet) -> Case:
-    if answer_set.question is None:
-        raise DataError(f"{answer_set.id}: there is no question, so the answer cannot be judged")
-    record = run.verdicts.get(answer_set.id) or {}
-    return Case(
-        id=answer_set.id,
-        question=answer_set.question,
-        reference=answer_set.reference or "",
-        answer=answer_set.baseline.text,
-        description=record.get("description"),
-        image_key=record.get("image_key"),
-    )
 
 
 def judge_of(run: Run) -> Mapping[str, Any] | Sequence[Any] | None:

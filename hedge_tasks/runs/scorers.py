@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from hedge_tasks.claims.base import ClaimEvidence
-from hedge_tasks.clustering.chosen import VARIABLES, chosen_models
 from hedge_tasks.detectors.scorer import ClaimSource, Scorer
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io.sources import model_option
 from hedge_tasks.runs.claims import claim_evidence
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
@@ -76,8 +76,8 @@ def scorer_of(run: Run, name: str | None) -> Scorer:
 def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[str, Any]:
     """Return the models for another clustering of a run's answers, as options of the backend.
 
-    Those that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), else those that the run clustered with;
-    what neither has is left to the backend.
+    Those that the environment names (HEDGE_MODELS), else those that the run clustered with; what neither has is left to
+    the backend.
 
     Args:
         run: whose models are taken.
@@ -87,8 +87,9 @@ def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[st
     Raises:
         Untrusted: the run was read from a file and names a model that no installed task has.
     """
-    options = {option: model for option, model in chosen_models(backend).items() if option not in named}
-    if backend not in VARIABLES or "model" in named or "model" in options:
+    if "model" in named:
+        return {}
+    if options := model_option(backend):
         return options
     for settings in (run.settings.get("filters") or {}).values():
         model, revision = settings.get("model"), settings.get("revision")
@@ -97,4 +98,4 @@ def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[st
         if run.path is not None and not run.trusted:
             check_models({backend: {"model": model, "revision": revision}}, str(run.path))
         return {"model": model, "revision": revision} if revision is not None else {"model": model}
-    return options
+    return {}

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from hedge_tasks.claims.decomposition import Decomposed
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.io.records import Count, Items, Objects, Record, checked
+from hedge_tasks.io.records import Count, Objects, Record, checked
 
 
 def _encoded(matrix: Any) -> dict[str, Any] | None:
@@ -46,15 +46,12 @@ class Supported(Record):
         decomposed: the claims.
         clean, noisy: support by the draws, shapes (K, n, 3) and (K, m, 3).
         elsewhere: support by the clean draws about another image; None where that was not asked for.
-        graph, graph_rows: see `ClaimEvidence`.
     """
 
     decomposed: Annotated[Decomposed, BeforeValidator(partial(checked, Decomposed))]
     clean: Matrix
     noisy: Matrix
     elsewhere: Matrix = None
-    graph: Matrix = None
-    graph_rows: Items[Count] = ()
 
     def fits(self, answers: AnswerSet) -> bool:
         """Whether it is of that many claims within this answer, and of so many draws."""
@@ -96,7 +93,7 @@ class SupportSource(Record):
     """The origin of a support.
 
     Attributes:
-        settings: of decomposition and engine, and what else was asked for (`elsewhere`, `graph`).
+        settings: of decomposition and engine, and what else was asked for (`elsewhere`).
         engine: its name.
         contradicts: see `hedge_tasks.claims.entailment.Entailment`.
         price: of all of it.

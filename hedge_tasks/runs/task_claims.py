@@ -18,11 +18,11 @@ from loguru import logger
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
 from hedge_tasks.claims.entailment import Entailment
-from hedge_tasks.clustering.chosen import chosen_models
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
 from hedge_tasks.io.records import Settings
+from hedge_tasks.io.sources import model_option
 from hedge_tasks.judging import Case, Judge, check_judge, keep_labels
 from hedge_tasks.judging.config import judge_from
 from hedge_tasks.runs.claim_labels import check_references, judged_spans
@@ -33,9 +33,6 @@ from hedge_tasks.runs.support import Support
 
 VARIABLE = "HEDGE_CLAIMS"
 """Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
-
-JUDGE_VARIABLE = "HEDGE_CLAIM_JUDGE"
-"""Environment variable: the judge of claims in place of the YAML's, as `HEDGE_JUDGE` names one of answers."""
 
 OFF = "off"
 
@@ -49,7 +46,6 @@ class _Config(Settings):
     silent: Literal["unlabelled", "hallucinated"] = "unlabelled"
     errors: Literal["all", "major", "minor"] = "all"
     elsewhere: bool = True
-    graph: bool = False
 
 
 @dataclass
@@ -60,14 +56,14 @@ class TaskClaims:
         unit, engine: decomposition and entailment.
         judge: of every claim; None where labels come with the verdicts on the answers, or not at all.
         labels: which labels count, `silent` and `errors` of `hedge_tasks.claims.labels.label_of`.
-        asking: what else is asked, `elsewhere` and `graph` of `hedge_tasks.runs.claims.inquiry`.
+        elsewhere: whether draws about other images are asked about as well.
     """
 
     unit: Decomposition
     engine: Entailment
     judge: Judge | None
     labels: Mapping[str, str]
-    asking: Mapping[str, bool]
+    elsewhere: bool
     _decomposed: Sequence[Decomposed] | None = field(default=None, repr=False)
 
     @classmethod
@@ -89,15 +85,13 @@ class TaskClaims:
         unit = options.named("unit", config.unit)
         named = os.environ.get(VARIABLE, "").strip()
         support = options.named(VARIABLE, named) if named else options.named("support", config.support)
-        if support["name"] == "nli":
-            support |= chosen_models("nli")
-        judge = os.environ.get(JUDGE_VARIABLE, "").strip() or config.judge
+        support |= model_option(support["name"])
         return cls(
             build_decomposition(unit.pop("name"), **unit),
             build_entailment(support.pop("name"), **support),
-            judge_from(judge) if judge else None,
+            judge_from(config.judge) if config.judge else None,
             {"silent": config.silent, "errors": config.errors},
-            {"elsewhere": config.elsewhere, "graph": config.graph},
+            config.elsewhere,
         )
 
     def check(self, have_images: bool) -> None:
@@ -116,7 +110,7 @@ class TaskClaims:
     def settings(self) -> dict[str, Any]:
         """Return what decides the numbers."""
         judge = None if self.judge is None else self.judge.settings()
-        asking = {**self.unit.settings(), **self.engine.settings(), **self.asking}
+        asking = {**self.unit.settings(), **self.engine.settings(), "elsewhere": self.elsewhere}
         return {"asked": asking, "labels": {"judge": judge, **self.labels}}
 
     def judged(
@@ -150,7 +144,7 @@ class TaskClaims:
             detectors: of claims, whose scores the rows need.
         """
         among, known = run.answer_sets, self._decomposed
-        queries = together(lambda: inquiry(own, self.unit, among=among, decomposed=known, **self.asking))
+        queries = together(lambda: inquiry(own, self.unit, among=among, elsewhere=self.elsewhere, decomposed=known))
         first, *others = gather([together(lambda: queries.source(self.engine))])
         source = first.replaced(price=first.price.with_others([s.price for s in others]))
         if is_first():
@@ -164,7 +158,7 @@ class TaskClaims:
         """Why claims may have no labels."""
         if self.judge is not None:
             return f"the judge of claims, {self.judge.name}, could not tell"
-        return f"the judge of the answers labels none of their claims; hedge.claims.judge or {JUDGE_VARIABLE} names one"
+        return "the judge of the answers labels none of their claims; hedge.claims.judge names one, or `hedge claims`"
 
 
 def switched_off(task: str, row: str) -> bool:

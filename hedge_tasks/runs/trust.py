@@ -18,11 +18,10 @@ from typing import Any
 import yaml
 
 from hedge_tasks.clustering import BACKENDS
-from hedge_tasks.clustering.chosen import VARIABLES
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import included_file, task_folders
-from hedge_tasks.io.sources import PACKAGE_SCHEME
+from hedge_tasks.io.sources import MODELS, PACKAGE_SCHEME, chosen_models
 
 _OURS = f"{PACKAGE_SCHEME}hedge_tasks."
 
@@ -77,7 +76,7 @@ def check_models(filters: Mapping[str, Any], where: str) -> None:
                 raise Untrusted(
                     f"{where}: its filter {name!r} names the model {model!r}{at}, which is none of installed tasks; "
                     "if you know where the file comes from, --trust-run loads it (or choose your own with --clustering "
-                    f"and --model, or {' and '.join(VARIABLES.values())})"
+                    f"and --model, or {MODELS})"
                 )
 
 
@@ -116,7 +115,7 @@ def is_trusted(model: str, revision: object) -> bool:
     # What a function did in another process is loaded from nowhere; building it fails with a reason of its own.
     if model.startswith((_OURS, "custom:")):
         return True
-    if model in {os.environ.get(variable) for variable in VARIABLES.values()}:
+    if model in chosen_models().values():
         return revision is None
     # Tasks last: to know theirs takes reading all of them.
     return (model, revision) in set(default_models()) or (model, revision) in _models(tuple(task_folders()))

@@ -22,11 +22,14 @@ from hedge_tasks.io.tables import parse_csv
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_measures import documents_of, estimate_of
 from hedge_tasks.numbers import Cell, Column, Number, Table, format_number
-from hedge_tasks.runs.model_names import named_like, short_names
+from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
 
 PAPER, DIFFERENCE = "  paper", "  difference"
 """Names of the rows below one that the paper has as well."""
+
+# What makes another model of a name: the 3B of "DeepSeek-VL2-Tiny" is not "DeepSeek-VL2".
+_SMALLER = ("tiny", "small", "mini", "nano")
 
 _KEYS = ("table", "model", "setting")
 
@@ -289,3 +292,24 @@ def _less(number: Number, theirs: float, measure: Measure) -> str:
 def _flat(number: Number) -> dict[str, Cell]:
     errors = {"stderr": number.stderr, "low": number.low, "high": number.high}
     return {"value": number.value, **errors, "n": number.n, "groups": number.n_groups, "reason": number.reason}
+
+
+def named_like(model: str, names: Iterable[str]) -> str | None:
+    """The longest of some names that stands in a run's model, letters and digits alone; None where there is none.
+
+    Example:
+        >>> named_like("hedge_hf|pretrained=llava-hf/llava-1.5-7b-hf", ["LLaVA-1.5-7B", "LLaVA-1.5-13B"])
+        'LLaVA-1.5-7B'
+        >>> named_like("hedge_openai|model=gpt-4o-mini", ["GPT-4o"])
+    """
+    letters = _letters(model)
+    return max((name for name in names if _is_in_name(_letters(name), letters)), key=len, default=None)
+
+
+def _is_in_name(name: str, model: str) -> bool:
+    _, match, after = model.partition(name)
+    return bool(match) and not after.startswith(_SMALLER)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())

@@ -46,7 +46,7 @@ def answer(seed: int) -> dict[str, Any]:
 
 
 def uqlm_class(module: str, name: str) -> Any:
-    bare("uqlm", "nli", "longform", "longform.luq", "longform.luq.baseclass", "longform.graph", "utils")
+    bare("uqlm", "nli", "longform", "longform.luq", "longform.luq.baseclass", "utils")
     # What the scorers name besides: models and judges, none of which is made here.
     nli = types.ModuleType("uqlm.nli")
     nli.NLI = nli.EntailmentClassifier = object  # type: ignore[attr-defined]
@@ -65,17 +65,7 @@ def uqlm_scores(one: dict[str, Any]) -> dict[str, list[float]]:
     unit = unit_class.__new__(unit_class)
     unit.nli, unit.progress_bar, unit.matched_claim = Nli(table), None, False
     said = unit.evaluate([own], [draws[1:]]).to_dict()
-    graph_class = uqlm_class("graph.graph_scorer", "GraphScorer")
-    graph = graph_class.__new__(graph_class)
-    graph.nli, graph.nli_llm = Nli(table), None
-    [adjacency] = graph._compute_adjacency_matrices([draws], [claims])
-    bipartite = graph._construct_bipartite_graph(adjacency, len(claims), len(draws), 0.5)
-    found = graph._calculate_claim_node_graph_metrics(bipartite, len(claims), len(draws))
-    names = ("degree_centrality", "closeness_centrality")
-    return {
-        **{name: [float(x) for x in values[0]] for name, values in said.items()},
-        **{name: [float(found[name][k]) for k in range(len(own))] for name in names},
-    }
+    return {name: [float(x) for x in values[0]] for name, values in said.items()}
 
 
 def lm_polygraph_frequency(one: dict[str, Any]) -> list[float]:

@@ -19,13 +19,10 @@ from loguru import logger
 
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.io.sources import hub_or_cache
+from hedge_tasks.io.sources import MODELS, chosen_models, hub_or_cache
 from hedge_tasks.measures.measure import Mean, Measure, Record
 from hedge_tasks.numbers import Format, Number
 from hedge_tasks.numbers.number import Interval
-
-BERTSCORE_MODEL = "HEDGE_BERTSCORE_MODEL"
-"""Environment variable: name or folder of the model of BERTScore."""
 
 # The paper names no model. Its numbers are from 0.28 to 0.67, and unrelated English sentences get 0.35 with this model
 # and 0.83 with roberta-large, by the library's own baselines: the paper's cannot be roberta-large's.
@@ -114,7 +111,7 @@ def _wordnet_missing() -> str | None:
 
 def bertscore_name() -> str:
     """Return the name or the folder of BERTScore's model. Numbers of two models cannot be compared."""
-    return os.environ.get(BERTSCORE_MODEL) or DEFAULT_BERTSCORE
+    return chosen_models().get("bertscore", DEFAULT_BERTSCORE)
 
 
 def settings_by_measure() -> dict[str, str]:
@@ -152,7 +149,7 @@ def bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[flo
         scorer = BERTScorer(model_type=folder, num_layers=layers, rescale_with_baseline=False)
     except (OSError, ValueError) as error:
         logger.warning("BERTScore: {} cannot be loaded: {}", model, error)
-        return f"BERTScore's model {model} is not here ({BERTSCORE_MODEL} names another one)"
+        return f"BERTScore's model {model} is not here ({MODELS}=bertscore=... names another one)"
     answers, references = (list(texts) for texts in zip(*pairs, strict=True))
     return tuple(zip(*(part.tolist() for part in scorer.score(answers, references)), strict=True))
 

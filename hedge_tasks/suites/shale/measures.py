@@ -7,7 +7,7 @@ ones so is an "unclear" one (appendix A.3), and one that the judge could not dec
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy as np
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.measures.forced_options import forced_measures
 from hedge_tasks.measures.measure import Mean, Measure, Rate, Record, SumsMeasure
-from hedge_tasks.numbers import Number
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.statistics.base import FloatArray
@@ -192,21 +191,6 @@ class VerdictRate(Rate):
         return {"value": self.has(verdict, document)}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Leakage(MeanOf):
-    """Share that the model gets right without the image beyond its language model alone, at least 0 (MMStar, ML).
-
-    .. math:: ML = max(0, S_{wv} - S_t)
-
-    :math:`S_t` is the share that the language model without any visual training gets right on the same questions. The
-    standard error is that of the difference, before it is cut off at 0.
-    """
-
-    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        number = super().by_judge(records, groups)
-        return number if number.value is None else replace(number, value=max(0.0, number.value), interval=None)
-
-
 CONTROLLED = tuple(name for name in NOISY_SCENARIOS if controls_of(name))
 """Scenarios that have controls."""
 
@@ -225,11 +209,6 @@ def _gain(verdict: Record, document: Record) -> float | None:
     """Right with the image less right without, of one question (Chen et al. 2024, MMStar: MG = S_v - S_wv)."""
     right = is_right(verdict)
     return None if right is None else right - document["blind_right"]
-
-
-def _leakage(verdict: Record, document: Record) -> float | None:
-    base = document["base_right"]
-    return None if base is None else document["blind_right"] - base
 
 
 _TYPES = {
@@ -325,14 +304,6 @@ MEASURES: tuple[Measure, ...] = (
         group_by="group",
         bounds=(-1.0, 1.0),
         nothing="nothing was judged",
-    ),
-    Leakage(
-        name="multimodal_leakage",
-        value_of=_leakage,
-        group_by="group",
-        bounds=(-1.0, 1.0),
-        nothing="HEDGE_SHALE_BASE names no run of the language model on these questions",
-        higher_is_better=False,
     ),
     *forced_measures(reply_is_right=is_right),
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -16,7 +14,6 @@ from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.measures.forced_options import offered_facts
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies.reading import UNREADABLE
-from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.suites.documents import check_options
 from hedge_tasks.suites.shale.items import ALL_SCENARIOS, options_of
@@ -24,11 +21,6 @@ from hedge_tasks.suites.shale.judge import ShaleJudge, reply_is_right
 
 if TYPE_CHECKING:
     from datasets import Dataset
-
-BASE = "HEDGE_SHALE_BASE"
-"""Output folder or run file of `hedge_shale_blind` with the language model that a model was made of, for leakage."""
-
-_BLIND = "hedge_shale_blind"
 
 _OPTIONS = ("scenarios", "aspects")
 
@@ -108,12 +100,7 @@ class ShaleGenerativeTask(ShaleTask):
 
 
 class ShaleGainTask(ShaleDiscriminativeTask):
-    """Clean closed questions with the image, and each of them once more without it; see `BASE` for the leakage."""
-
-    def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
-        super().__init__(config=config, model_name=model_name)
-        named = os.environ.get(BASE, "").strip()
-        self._base = _right_answers(load_run(Path(named), _BLIND)) if named else {}
+    """Clean closed questions with the image, and each of them once more without it."""
 
     def second_stage(self) -> SecondStage:
         return SecondStage("shale_blind", self.plan.replaced(n=1, n_noisy=0))
@@ -123,10 +110,4 @@ class ShaleGainTask(ShaleDiscriminativeTask):
         return {
             **super().facts(document, answers),
             "blind_right": int(reply_is_right(blind, self.judge.parsing)),
-            "base_right": self._base.get(str(document["id"])),
         }
-
-
-def _right_answers(run: Run) -> dict[str, int]:
-    """1 or 0 for every document of a run of closed questions; an answer that cannot be read is wrong."""
-    return {answers.id: int(answers.label == 0) for answers in run.answer_sets}

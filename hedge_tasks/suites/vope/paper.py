@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.health import mitigation_line
-from hedge_tasks.runs.model_names import plain_model
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.plan import CONTRAST
 from hedge_tasks.suites.papers import Paper, PaperRow, numbers_in
 from hedge_tasks.suites.vope import measures, relevance
+
+_CONTRASTED = re.compile(r"\b(?:contrast|decoding)=")
+_DECODING = re.compile(r"(?:, |\|)(?:contrast|decoding|alpha|beta|noise_step|layers|first_layer)=[^,|)]*")
+"""Arguments of `hedge_hf` that say how logits are contrasted."""
 
 PLAIN = "plain"
 """Decoding that contrasts nothing."""
@@ -80,3 +84,13 @@ def setting_of(task: str, method: str) -> str:
 
 
 PAPER = Paper("vope", __package__, rows_of, MEASURES)
+
+
+def plain_model(model: str) -> str:
+    """Return the name of a run's model without its arguments about decoding.
+
+    Example:
+        >>> plain_model("Q/Q (hedge_hf, alpha=0.5, decoding=vcd, dtype=bfloat16)")
+        'Q/Q (hedge_hf, dtype=bfloat16)'
+    """
+    return _DECODING.sub("", model) if _CONTRASTED.search(model) else model
