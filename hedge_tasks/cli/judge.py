@@ -108,7 +108,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
     ]
     return {
         "labels": counts,
-        "agreement": agreement(verdicts, [answer_set.group for answer_set in judged.answer_sets]),
+        "agreement": agreement(verdicts, [a.group for a in judged.answer_sets]) if len(labels) > 2 else {},
         "disagreements": disagreements(cases_of(judged), verdicts),
         "auroc": auroc,
     }
