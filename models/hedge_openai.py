@@ -198,7 +198,7 @@ class HedgeOpenAI(ChatAdapter):
     @cached_property
     def _listed(self) -> list[Mapping[str, Any]]:
         """The server's entry under the model's name, once it is there."""
-        return [model for model in self._client.served(wait=True) if model.get("id") == self.model]
+        return [model for model in self._client.served() if model.get("id") == self.model]
 
     def _named_and_behind(self) -> str:
         # Of a folder its name: the same weights lie elsewhere on another machine.
@@ -209,7 +209,7 @@ class HedgeOpenAI(ChatAdapter):
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings sent besides the temperature, and not refused. Whether they are obeyed is another matter."""
         settings = _decoding(limits)
-        refused = sorted(name for name in settings if not self._client.takes(name))
+        refused = sorted(name for name in settings if name in self._client.refused)
         sent = {name: value for name, value in settings.items() if name not in refused}
         if refused or not _is_pure(limits):
             sent["rest"] = "the server's defaults"
@@ -489,7 +489,7 @@ class HedgeOpenAI(ChatAdapter):
         if outcome.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
         answer = outcome.answer_in_tokens if question.with_tokens else outcome.answer
-        expects_logprobs = "logprobs" in question.settings and self._client.takes("logprobs")
+        expects_logprobs = "logprobs" in question.settings and "logprobs" not in self._client.refused
         if expects_logprobs and answer.mean_logprob is None:
             why = f" ({answer.no_logprob})" if answer.no_logprob else ""
             self._client.say_once(

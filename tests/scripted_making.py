@@ -37,7 +37,7 @@ class Scripted:
         body = {"model": self.name, "messages": to_openai(request.conversation()), **request.settings}
         text = self.play(body)
         return (
-            RequestFailed("overloaded", "unreachable") if text == "<failed>" else Reply(text, "stop", self.name, 1, 1)
+            RequestFailed("overloaded", "away") if text == "<failed>" else Reply(text, "stop", self.name, 1, 1)
         )
 
 

@@ -121,7 +121,7 @@ def test_refused_settings_are_dropped_one_by_one_and_each_is_said_once(said: lis
             assert isinstance(ask(client, HELLO, settings, optional=("min_p", "top_k", "seed")), Completion)
     assert len(script.bodies) == 4 + 2
     assert script.bodies[-1] == {"model": "tiny", "messages": HELLO, "temperature": 1.0}
-    assert [client.takes(name) for name in ("min_p", "top_k", "seed", "temperature")] == [False, False, False, True]
+    assert client.refused == {name: f"{name} is not supported" for name in ("min_p", "top_k", "seed")}
     for name in ("min_p", "top_k", "seed"):
         assert len([line for line in said if f"refuses {name} ({name} is not supported)" in line]) == 1
 
@@ -185,9 +185,9 @@ def test_other_statuses_are_no_refusals_of_a_draws_settings(status: int) -> None
     ("reply", "kind", "asked_times"),
     [
         (error(500, "?"), "busy", 3),
-        (Response(b"oops", 503), "busy", 3),
+        (Response(b"oops", 503), "away", 3),
         (Response(b"<html>"), "garbled", 3),
-        (Response(hang_up=True), "unreachable", 3),
+        (Response(hang_up=True), "broken", 3),
         (completion(None), "empty", 3),
         (completion(None, finish_reason="length"), "cut", 1),
         (error(400, "image too large"), "refused", 1),
@@ -200,7 +200,7 @@ def test_failures_have_kinds_and_only_those_that_may_pass_are_asked_again(
     script = Script(reply)
     failure = failed(script)
     assert (failure.kind, len(script.bodies)) == (kind, asked_times)
-    assert failure.unreachable == (kind == "unreachable")
+    assert failure.unreachable == (kind in ("away", "broken"))
 
 
 def test_an_empty_answer_is_asked_again_only_where_that_is_wanted() -> None:

@@ -120,7 +120,7 @@ class Asker:
         model: Whom to ask.
         account: What is counted.
         log: Where replies are kept; None keeps none.
-        asks: How often a question is asked in all, where the reply cannot be read or the request fails.
+        asks: How often a question is asked in all, where the reply cannot be read.
         stage: What the questions are for; they are counted by it.
     """
 
@@ -143,13 +143,13 @@ class Asker:
             HedgeError: Every other question would fail the same way.
         """
         result = self._cached(query)
-        while self._unresolved(result) and result.failure is None:
+        while self._unresolved(result):
             outcome = self.model.reply(query.request(result.attempts), stop)
             result = self._recorded(query, outcome, result.attempts)
         return result
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[QueryResult[T]]:
-        """Many questions, as many at once as the model takes; equal ones once. A request that failed is made again.
+        """Many questions, as many at once as the model takes; equal ones once.
 
         Raises:
             HedgeError: The model is gone, refuses everything, or answered nothing at all.
@@ -157,9 +157,7 @@ class Asker:
         first: dict[str, int] = {}
         places = [first.setdefault(q.key(self.model, 0) or f"place {i}", i) for i, q in enumerate(queries)]
         results = {i: self._cached(queries[i]) for i in first.values()}
-        for _ in range(self.asks):
-            if not (left := [i for i, result in results.items() if self._unresolved(result)]):
-                break
+        while left := [i for i, result in results.items() if self._unresolved(result)]:
             requests = [queries[i].request(results[i].attempts) for i in left]
             bar = progress(total=len(left), name=f"Asking {self.model.name}", unit="question")
             with bar, closing(self.model.replies(requests)) as batches:
@@ -173,7 +171,7 @@ class Asker:
         return [results[i] for i in places]
 
     def _unresolved(self, result: QueryResult[T]) -> bool:
-        return result.value is None and result.attempts < self.asks
+        return result.value is None and result.failure is None and result.attempts < self.asks
 
     def _cached(self, query: Query[T]) -> QueryResult[T]:
         """As far as kept replies go."""

@@ -69,13 +69,13 @@ class HttpClient:
         try:
             return await self._once(f"{self.url}{path}", body)
         except TimeoutError as error:
-            away = isinstance(error, aiohttp.ConnectionTimeoutError)
             reason = f"no answer within {self.timeout:g} s; a larger timeout= waits longer"
-            raise RequestFailed(reason, "unreachable" if away else "late", away=away) from None
+            is_away = isinstance(error, aiohttp.ConnectionTimeoutError)
+            raise RequestFailed(reason, "away" if is_away else "late") from None
         except (aiohttp.ClientError, OSError) as error:
-            away = isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError)
+            is_away = isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError)
             reason = f"no connection ({str(error) or type(error).__name__})"
-            raise RequestFailed(reason, "unreachable", away=away) from None
+            raise RequestFailed(reason, "away" if is_away else "broken") from None
 
     async def _once(self, target: str, body: bytes | None) -> HttpReply:
         import aiohttp

@@ -46,6 +46,10 @@ class Dialect:
     Args:
         server: What messages call the server.
         say: Told what the server refuses: a topic, a sentence, and the level of the message.
+
+    Attributes:
+        levels: Of the settings that were refused in their first form.
+        refused: Settings that were refused in every form that they have, each with the server's reason.
     """
 
     def __init__(self, server: str, say: Callable[[str, str, str], None]) -> None:
@@ -53,12 +57,7 @@ class Dialect:
         self._lock = threading.Lock()
         self._answered = False
         self.levels: Levels = {}
-        self.reasons: dict[str, str] = {}
-        self._left_out: set[str] = set()
-
-    def takes(self, setting: str) -> bool:
-        """Whether the setting has not been refused so far in every form that it has."""
-        return setting not in self._left_out
+        self.refused: dict[str, str] = {}
 
     def has_answered(self) -> None:
         """Note that there was an answer: from then on a refusal without a reason is one of its request."""
@@ -85,7 +84,7 @@ class Dialect:
                 if self.levels.get(setting, 0) == at:
                     self.levels = {**self.levels, setting: level}
                     if _form(setting, settings[setting], self.levels) is None:
-                        self._left_out.add(setting)
+                        self.refused[setting] = reason
                     self._announce(setting, reason)
                 return True
             # Another thread may have learned while this request was under way.
@@ -107,12 +106,10 @@ class Dialect:
         return named or ([name for name in _EXTENSIONS if name in sent] if bare else [])
 
     def _announce(self, setting: str, reason: str) -> None:
-        self.reasons[setting] = reason
-        consequence = None if self.takes(setting) else _CONSEQUENCES.get(setting)
-        level = "INFO" if consequence is None else "WARNING"
-        consequence = consequence or "later requests are put without it, or in another form"
-        topic = f"{setting} {self.levels[setting]}"
-        self._say(topic, f"{self._server} refuses {setting} ({reason}): {consequence}", level)
+        consequence = _CONSEQUENCES.get(setting) if setting in self.refused else None
+        text = consequence or "later requests are put without it, or in another form"
+        level = "WARNING" if consequence else "INFO"
+        self._say(f"{setting} {self.levels[setting]}", f"{self._server} refuses {setting} ({reason}): {text}", level)
 
 
 def spell(settings: Mapping[str, Any], levels: Levels, optional: Collection[str]) -> dict[str, Any]:
