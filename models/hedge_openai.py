@@ -373,9 +373,10 @@ class HedgeOpenAI(ChatAdapter):
             outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": _FIRST_TOKENS[1]}, stop, NEUTRAL)
         if isinstance(outcome, RequestFailed):
             return f"{self.base_url} does not tell how likely replies are ({outcome})"
-        if not outcome.tokens or not outcome.alternatives:
+        tokens, alternatives = outcome.answer.tokens, outcome.answer.alternatives
+        if not tokens or not alternatives:
             return f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
-        return (*outcome.tokens[:1], *outcome.alternatives[0])
+        return (*tokens[:1], *alternatives[0])
 
     async def _ask_once(
         self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None, optional: Iterable[str] = ()
@@ -488,7 +489,7 @@ class HedgeOpenAI(ChatAdapter):
         self._note(outcome)
         if outcome.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
-        answer = outcome.answer_in_tokens if question.with_tokens else outcome.answer
+        answer = outcome.answer if question.with_tokens else replace(outcome.answer, tokens=None, alternatives=None)
         expects_logprobs = "logprobs" in question.settings and "logprobs" not in self._client.refused
         if expects_logprobs and answer.mean_logprob is None:
             why = f" ({answer.no_logprob})" if answer.no_logprob else ""

@@ -260,7 +260,7 @@ def test_what_is_kept_is_not_asked_and_goes_on_from_where_it_was(tmp_path: Path)
     assert account.to_dict()["stages"]["s"] == {
         **{"requests": 4, "cached": 0, "unreadable": 4, "failed": 0},
         **{"prompt_tokens": 40, "completion_tokens": 8, "seconds": 2.0},
-        **{"all_prompt_tokens": 20, "all_completion_tokens": 4},  # of two questions that are one
+        **{"all_prompt_tokens": 40, "all_completion_tokens": 8},
     }
     # Nobody is asked again ...
     account = Account()

@@ -21,8 +21,7 @@ class Counts:
         failed: Requests that came to nothing, retries included.
         prompt_tokens, completion_tokens: Of the requests of now, as far as models tell.
         seconds: That these requests took, one by one: of several under way at once the sum.
-        all_prompt_tokens, all_completion_tokens: Of every reply that was used, by whichever process it was had; a reply
-            that several questions share counts once.
+        all_prompt_tokens, all_completion_tokens: Of every reply that was used, by whichever process it was had.
     """
 
     requests: int = 0
@@ -60,22 +59,12 @@ class Account:
     def __init__(self) -> None:
         self.stages: dict[str, Counts] = {}
         self._lock = threading.Lock()
-        self._seen: set[str] = set()
 
-    def count(
-        self, stage: str, reply: Reply, *, cached: bool, unreadable: bool = False, key: str | None = None
-    ) -> None:
-        """Count a reply, of now or kept from before.
-
-        Args:
-            key: Of what was asked, where replies are kept.
-        """
+    def count(self, stage: str, reply: Reply, *, cached: bool, unreadable: bool = False) -> None:
+        """Count a reply, of now or kept from before."""
         tokens = (reply.prompt_tokens or 0, reply.completion_tokens or 0)
         now = (0, 0, 0.0) if cached else (*tokens, reply.seconds or 0.0)
-        with self._lock:
-            first = key is None or key not in self._seen
-            self._seen.update(() if key is None else (key,))
-        self._add(stage, Counts(not cached, cached, unreadable, 0, *now, *(tokens if first else (0, 0))))
+        self._add(stage, Counts(not cached, cached, unreadable, 0, *now, *tokens))
 
     def count_failed(self, stage: str) -> None:
         """Count a request without a reply."""

@@ -203,6 +203,6 @@ class Asker:
             value = query.read(reply)
         except Unreadable as error:
             problem = reply.problem or str(error)
+        self.account.count(self.stage, reply, cached=cached, unreadable=value is None)
         key = None if self.log is None else query.key(self.model, attempt)
-        self.account.count(self.stage, reply, cached=cached, unreadable=value is None, key=key)
         return QueryResult(value, reply, problem, None, key, attempt + 1)

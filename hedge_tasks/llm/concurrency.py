@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from loguru import logger
 
@@ -63,18 +63,18 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
     """
     loop, stop, numbers = event_loop(), threading.Event(), iter(range(count))
     room = asyncio.Semaphore(2 * at_once)  # so many are ahead of a caller that stores answers
-    finished: SimpleQueue[tuple[int, T] | Future[None]] = SimpleQueue()
+    finished: SimpleQueue[Any] = SimpleQueue()
 
-    workers = [
-        asyncio.run_coroutine_threadsafe(_work(call, numbers, room, stop, finished), loop)
-        for _ in range(min(at_once, count))
-    ]
-    for worker in workers:
-        worker.add_done_callback(finished.put)
+    async def work() -> list[BaseException | None]:
+        workers = (_work(call, numbers, room, stop, finished) for _ in range(min(at_once, count)))
+        return await asyncio.gather(*workers, return_exceptions=True)
+
+    working = asyncio.run_coroutine_threadsafe(work(), loop)
+    working.add_done_callback(finished.put)
     error: BaseException | None = None
+    items: list[Any] = []
     try:
-        under_way = len(workers)
-        while under_way:
+        while working not in items:
             try:
                 items = [finished.get(), *(finished.get() for _ in range(finished.qsize()))]
             except KeyboardInterrupt as interrupt:
@@ -83,20 +83,15 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
                 logger.warning("Interrupted: waiting for the requests under way. Interrupt again to drop them.")
                 stop.set()
                 items, error = [], interrupt
-            results = [item for item in items if isinstance(item, tuple)]
-            ended = [item for item in items if isinstance(item, Future)]
-            under_way -= len(ended)
-            error = error or next(filter(None, map(_failure, ended)), None)
-            if results:
+            if results := [item for item in items if item is not working]:
                 yield results
             for _ in results:
                 loop.call_soon_threadsafe(room.release)
-        if error is not None:
+        if error := error or next(filter(None, working.result()), None):
             raise error
     finally:
         stop.set()
-        for worker in workers:
-            worker.cancel()
+        working.cancel()
 
 
 async def _work(
@@ -104,7 +99,7 @@ async def _work(
     numbers: Iterator[int],
     room: asyncio.Semaphore,
     stop: threading.Event,
-    finished: SimpleQueue[tuple[int, T] | Future[None]],
+    finished: SimpleQueue[Any],
 ) -> None:
     """Make one call after the other; an error stops the others, too."""
     try:
@@ -115,10 +110,6 @@ async def _work(
         stop.set()
         room.release()
         raise
-
-
-def _failure(ended: Future[None]) -> BaseException | None:
-    return asyncio.CancelledError() if ended.cancelled() else ended.exception()
 
 
 def in_threads(call: Callable[[int, threading.Event], T], threads: int) -> Call[T]:
