@@ -25,7 +25,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.options import address, count, number
 from hedge_tasks.llm.chat import OPENAI, ChatClient, encoded
 from hedge_tasks.llm.completion import Completion, is_control
-from hedge_tasks.llm.concurrency import Call, as_finished, ask_each
+from hedge_tasks.llm.concurrency import Call, ask_each
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed, ServerRefuses
 from hedge_tasks.llm.messages import to_openai
@@ -391,7 +391,7 @@ class HedgeOpenAI(ChatAdapter):
     def _ask_each(self, call: Call[Result], n: int) -> list[Result]:
         """Replies of `n` calls, many of them under way at once."""
         outcomes: dict[int, Result] = {}
-        with closing(as_finished(call, n, self.num_concurrent)) as batches:
+        with closing(ask_each(call, n, self.num_concurrent)) as batches:
             for batch in batches:
                 outcomes |= dict(batch)
         return [outcomes[i] for i in range(n)]
@@ -487,7 +487,7 @@ class HedgeOpenAI(ChatAdapter):
                 return RequestFailed(f"the server refuses the request for {question.name!r} ({outcome})", "refused")
             return outcome
         self._note(outcome)
-        if outcome.finish == "filtered" and not question.keep_filtered:
+        if outcome.answer.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
         answer = outcome.answer if question.with_tokens else replace(outcome.answer, tokens=None, alternatives=None)
         expects_logprobs = "logprobs" in question.settings and "logprobs" not in self._client.refused

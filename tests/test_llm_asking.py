@@ -23,7 +23,7 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.judging import Case, judge_from, keep_labels
 from hedge_tasks.judging.prompt import JudgePrompt
-from hedge_tasks.llm.account import Account, account_of, asked
+from hedge_tasks.llm.account import Account, Counts, account_of, asked
 from hedge_tasks.llm.asker import Asker, Query, QueryResult
 from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Kept, Reply, ReplyLog
@@ -346,7 +346,7 @@ def test_the_account_of_what_rests_on_others_has_theirs() -> None:
     one, other = Account(), Account()
     one.count("a", Reply("x", prompt_tokens=1_000, completion_tokens=5, seconds=2.25), cached=False)
     other.count("a", Reply("x", prompt_tokens=9), cached=True)
-    other.count_failed("b")
+    other.add("b", Counts(failed=1))
     total = account_of(parts(one, other), None, object())
     assert str(total) == (
         "1 requests, 1 replies from before, 1 failed; 1,000 prompt and 5 completion tokens, as far as told; 2.2 s"

@@ -20,7 +20,7 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io.downloads import certificates
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
-from hedge_tasks.llm.concurrency import as_finished
+from hedge_tasks.llm.concurrency import ask_each
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed
 
@@ -178,7 +178,7 @@ def test_a_call_that_is_dropped_ends() -> None:
             ended.set()
         return i
 
-    batches = as_finished(call, 2, 2)
+    batches = ask_each(call, 2, 2)
     next(batches)
     assert begun.wait(5)
     batches.close()

@@ -53,31 +53,20 @@ def failed(script: Any, *arguments: Any, **options: Any) -> RequestFailed:
 THOUGHT = "Is it the left?\nIt is."
 
 
-def thinking(body: dict[str, Any], *, parser: bool, begun: bool) -> dict[str, Any]:
-    """As a server does: a stop text ends whatever is written, thoughts too."""
-    written = f"{'' if begun else '<think>'}{THOUGHT}</think>\n\nleft\nQ: Why?"
-    for stop in body.get("stop", ()):
-        written = written.partition(stop)[0]
-    reasoning, end, content = written.removeprefix("<think>").rpartition("</think>")
-    if parser:
-        return completion(content.strip() if end else None, reasoning_content=reasoning if end else content)
-    return completion(written)
-
-
-@pytest.mark.parametrize(("parser", "begun"), [(True, False), (False, False), (False, True)])
-@pytest.mark.parametrize("before", [(), (LEFT, LEFT)], ids=["always", "from the third reply on"])
-def test_a_text_that_ends_answers_ends_no_thought(parser: bool, begun: bool, before: tuple[Any, ...]) -> None:
-    if begun and before:
-        pytest.skip("nothing in a reply tells that its template has begun a thought")
-    script = Script(*before, lambda body: Response(thinking(body, parser=parser, begun=begun)))
-    with serve(script) as url:
-        client = ChatClient("tiny", url, backoff_s=0, max_retries=0)
-        outcomes = [ask(client, HELLO, {"stop": ["\n"]}) for _ in range(4)]
-    for outcome in outcomes:
-        assert isinstance(outcome, Completion)
-        assert (outcome.answer.text, outcome.finish) == ("left", "stop")
-    expected = [False, True, True, False, False] if before else [False] * 4
-    assert ["stop" in body for body in script.bodies] == expected
+@pytest.mark.parametrize(
+    "reply",
+    [
+        completion("left\nQ: Why?", reasoning_content=THOUGHT),
+        completion(f"<think>{THOUGHT}</think>\n\nleft\nQ: Why?"),
+        completion(f"{THOUGHT}</think>\n\nleft\nQ: Why?"),
+    ],
+)
+def test_a_text_that_ends_answers_is_not_sent_and_ends_no_thought(reply: dict[str, Any]) -> None:
+    script = Script(reply)
+    outcome = asked(script, {"stop": ["\n"]})
+    assert isinstance(outcome, Completion)
+    assert (outcome.answer.text, outcome.answer.finish) == ("left", "stop")
+    assert "stop" not in script.bodies[0]
 
 
 # --- what is sent ---------------------------------------------------------------------------------------------------
@@ -88,8 +77,8 @@ def test_a_request_holds_the_settings_and_nothing_else() -> None:
     settings = {"temperature": 0.5, "max_tokens": 9, "top_k": 5, "min_p": 0.1, "stop": ["\n"]}
     outcome = asked(script, settings)
     assert isinstance(outcome, Completion)
-    assert (outcome.text, outcome.finish) == ("left", "stop")
-    del settings["stop"]  # it would end a thought, and whether the model thinks is not known yet
+    assert (outcome.text, outcome.answer.finish) == ("left", "stop")
+    del settings["stop"]
     assert script.bodies == [{"model": "tiny", "messages": HELLO, **settings}]
 
 

@@ -113,7 +113,7 @@ def test_a_refusal_is_an_answer_and_so_is_an_empty_text() -> None:
 
 def test_why_it_ended_and_what_it_cost_are_read_where_they_are_told() -> None:
     answer = read_completion(completion("left", finish_reason="length"))
-    assert (answer.finish, answer.usage) == ("length", {"prompt_tokens": 1, "completion_tokens": 1})
+    assert (answer.answer.finish, answer.usage) == ("length", {"prompt_tokens": 1, "completion_tokens": 1})
     for usage in (None, [], {"prompt_tokens": "many", "completion_tokens": None}):
         assert read_completion({**completion("left"), "usage": usage}).usage == {}
 

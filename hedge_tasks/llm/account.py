@@ -64,11 +64,7 @@ class Account:
         """Count a reply, of now or kept from before."""
         tokens = (reply.prompt_tokens or 0, reply.completion_tokens or 0)
         now = (0, 0, 0.0) if cached else (*tokens, reply.seconds or 0.0)
-        self._add(stage, Counts(not cached, cached, unreadable, 0, *now, *tokens))
-
-    def count_failed(self, stage: str) -> None:
-        """Count a request without a reply."""
-        self._add(stage, Counts(failed=1))
+        self.add(stage, Counts(not cached, cached, unreadable, 0, *now, *tokens))
 
     @property
     def total(self) -> Counts:
@@ -83,7 +79,8 @@ class Account:
     def __str__(self) -> str:
         return str(self.total)
 
-    def _add(self, stage: str, counts: Counts) -> None:
+    def add(self, stage: str, counts: Counts) -> None:
+        """Count what is counted already, or a request that came to nothing."""
         with self._lock:
             self.stages[stage] = self.stages.get(stage, Counts()) + counts
 
@@ -96,7 +93,7 @@ def account_of(*askers: object) -> Account:
         of_parts = [account_of(part) for part in getattr(asker, "parts", ())]
         for account in [*([own] if isinstance(own, Account) else []), *of_parts]:
             for stage, counts in account.stages.items():
-                whole._add(stage, counts)
+                whole.add(stage, counts)
     return whole
 
 

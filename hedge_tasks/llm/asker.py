@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.io.progress import progress
-from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.account import Account, Counts
 from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Reply, ReplyLog, digest
 from hedge_tasks.llm.models import Model, ReplyOrFailure, Request
@@ -187,7 +187,7 @@ class Asker:
     def _recorded(self, query: Query[T], outcome: ReplyOrFailure, attempt: int) -> QueryResult[T]:
         """A reply of now, read, counted and kept."""
         if isinstance(outcome, RequestFailed):
-            self.account.count_failed(self.stage)
+            self.account.add(self.stage, Counts(failed=1))
             refused = "the server refused: " if outcome.kind == "refused" else ""
             return QueryResult(problem=f"{refused}{outcome}", failure=outcome, attempts=attempt)
         result = self._read(query, outcome, attempt, cached=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import random
 import threading
@@ -19,7 +18,7 @@ from loguru import logger
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
 from hedge_tasks.llm.border import HttpClient, HttpReply
-from hedge_tasks.llm.completion import Completion, read_choices, shows_thought
+from hedge_tasks.llm.completion import Completion, read_choices
 from hedge_tasks.llm.dialect import Dialect, spell
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import (
@@ -46,8 +45,6 @@ _MOST_THROTTLED = 10
 """Times as many attempts as retries, for which a server may say that it is asked too fast: an hour, by default."""
 _LOOK_S = 0.1
 """Between two looks, within a pause, at whether the caller has stopped."""
-
-_LISTED_MODELS = 20
 
 
 class ChatClient:
@@ -97,7 +94,6 @@ class ChatClient:
         self._n_replies = 0  # of any status but those that say that nobody is there
         self._dialect = Dialect(self.name, self.say_once)
         self.refused = self._dialect.refused
-        self._thinks: bool | None = None
 
     async def ask_async(
         self,
@@ -112,7 +108,8 @@ class ChatClient:
 
         Args:
             messages: See there.
-            settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `stop`, `seed`.
+            settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `seed`; texts in
+                `stop` cut the answer when it is there.
             n: Number of answers. A server that does not know of that sends one.
             optional: Settings that are left out where the server refuses them; a refusal of others is one of the
                 request.
@@ -213,16 +210,10 @@ class ChatClient:
     async def _ask_once(
         self, conversation: bytes, settings: Mapping[str, Any], optional: Collection[str]
     ) -> list[Completion | RequestFailed]:
-        # A text that is to end the answer would end a thought: what is written is cut here, until it is known that the
-        # model does not think.
-        until = settings.get("stop") or ()
-        sent = settings if self._thinks is False else {k: v for k, v in settings.items() if k != "stop"}
+        # A text that ends the answer would end a thought as well, so that it is not sent: what is written is cut here.
+        sent = {name: value for name, value in settings.items() if name != "stop"}
         body = await self._body(conversation, sent, optional)
-        if until and not self._thinks and (thinks := shows_thought(body)) is not None:
-            self._thinks = thinks
-        if self._thinks and "stop" in sent:
-            return await self._ask_once(conversation, settings, optional)
-        outcomes = read_choices(body, until)[: settings.get("n", 1)]
+        outcomes = read_choices(body, settings.get("stop", ()))[: settings.get("n", 1)]
         if isinstance(outcomes[0], RequestFailed) and len(outcomes) == 1:
             raise outcomes[0]
         return [self._redacted(o) if isinstance(o, RequestFailed) else o for o in outcomes]
@@ -280,20 +271,14 @@ class ChatClient:
             key = f"Set OPENAI_API_KEY to one that may use {self.model!r}"
             what = f" refuses the API key ({status}: {reason}). {key}"
         elif status == 404:
-            return await self._not_found(reason)
+            served = [self.redact.shown(model.get("id")) for model in await self._served()]
+            if served and self.model not in served:
+                return unknown(f"model of {self.name}", self.model, served)
+            base = "its address is no base URL, which usually ends in /v1"
+            what = f" knows no model {self.model!r}, or {base} (404: {reason})"
         else:
             return RequestFailed(f"{'' if kind == 'refused' else 'status '}{status}: {reason}", kind, pause_s)
         return ServerRefuses(f"{self.name}{what}")
-
-    async def _not_found(self, reason: str) -> HedgeError:
-        served = [self.redact.shown(model.get("id")) for model in await self._served()]
-        if served and self.model not in served:
-            nearest = difflib.get_close_matches(self.model, served, n=_LISTED_MODELS, cutoff=0.0)
-            return unknown(f"model of {self.name}", self.model, nearest)
-        return ServerRefuses(
-            f"{self.name} knows no model {self.model!r}, or its address is no base URL, which usually ends in /v1 "
-            f"(404: {reason})"
-        )
 
 
 def encoded(value: object) -> bytes:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import PureWindowsPath
 from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import Answer, Finish, Served, Thought
@@ -94,11 +95,6 @@ class Completion:
     prompt: tuple[PromptToken, ...] = ()
 
     @property
-    def finish(self) -> Finish | None:
-        """Why the server stopped; None where it does not say. "filtered" where a content filter did."""
-        return self.answer.finish
-
-    @property
     def model(self) -> str | None:
         """The model that answered, as the server names it, of a path its last part; None where it does not."""
         return self.answer.served.model if self.answer.served else None
@@ -131,17 +127,6 @@ def read_choices(body: Any, until: Sequence[str] = ()) -> list[Completion | Requ
         except RequestFailed as failure:
             completions.append(failure)
     return completions
-
-
-def shows_thought(body: Any) -> bool | None:
-    """Whether a chat completion has a thought, in its text or beside it; None where it was cut before that shows."""
-    choice = _first_choice(body)
-    message = choice.get("message")
-    if not isinstance(message, Mapping):
-        return None
-    if any(map(message.get, _REASONING)) or has_thought(_text(message.get("content")) or "") or _counted_thought(body):
-        return True
-    return None if choice.get("finish_reason") in ("length", "max_tokens") else False
 
 
 def _index_of(choice: object) -> int:
@@ -330,8 +315,9 @@ def _served(body: Mapping[str, Any]) -> Served | None:
     """Which model and server answered. Of a model's path on the server's disk only the last part is kept."""
     values = {name: body.get(name) for name in ("model", "provider", "system_fingerprint")}
     texts = {name: clean(value[:_LONGEST_NAME]) for name, value in values.items() if isinstance(value, str) and value}
-    if texts.get("model", "").startswith(("/", "\\", "~", ".")) or re.match(r"[A-Za-z]:[\\/]", texts.get("model", "")):
-        texts["model"] = re.split(r"[\\/]", texts["model"].rstrip("\\/"))[-1]
+    path = PureWindowsPath(model := texts.get("model", ""))  # which takes both kinds of slashes
+    if path.anchor or model.startswith(("~", ".")):
+        texts["model"] = path.name
     return Served(**texts) if texts else None
 
 

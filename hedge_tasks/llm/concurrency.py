@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -25,9 +24,13 @@ GIVE_UP_AFTER = 3
 
 
 def ask_each(
-    call: Call[T], count: int, at_once: int, *, who: str, unreachable: Callable[[T], object]
+    call: Call[T], count: int, at_once: int, *, who: str = "", unreachable: Callable[[T], object] = lambda result: None
 ) -> Generator[list[tuple[int, T]], None, None]:
-    """As `as_finished`, until the server does not answer any more.
+    """Call with 0 to count - 1 and yield (number, result) as soon as there are some.
+
+    On an error or Ctrl-C nothing new is begun, and calls under way come to their end: somebody pays for them. Their
+    results are yielded, then the error goes on. The event is set by then, so that a call may cut its pauses short. A
+    second Ctrl-C, a server that is gone, or a caller that stops listening, drops them.
 
     Args:
         call: Makes the request of a number.
@@ -40,27 +43,6 @@ def ask_each(
         ServerGone: `GIVE_UP_AFTER` times `at_once` requests in a row found nobody. What they said was yielded before.
     """
     in_vain = 0
-    with closing(as_finished(call, count, at_once)) as batches:
-        for batch in batches:
-            yield batch
-            for _, result in batch:
-                reason = unreachable(result)
-                in_vain = in_vain + 1 if reason else 0
-                # Or a server that died in the night would be called for every remaining request, for hours.
-                if in_vain >= GIVE_UP_AFTER * at_once:
-                    raise ServerGone(
-                        f"{who} is gone: {in_vain} requests in a row failed, the last one with {reason}. What is "
-                        "finished is kept; the same command continues from there."
-                    )
-
-
-def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple[int, T]], None, None]:
-    """Call with 0 to count - 1 and yield (number, result) as soon as there are some.
-
-    On an error or Ctrl-C nothing new is begun, and calls under way come to their end: somebody pays for them. Their
-    results are yielded, then the error goes on. The event is set by then, so that a call may cut its pauses short. A
-    second Ctrl-C, or a caller that stops listening, drops them.
-    """
     loop, stop, numbers = event_loop(), threading.Event(), iter(range(count))
     room = asyncio.Semaphore(2 * at_once)  # so many are ahead of a caller that stores answers
     finished: SimpleQueue[Any] = SimpleQueue()
@@ -85,8 +67,16 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
                 items, error = [], interrupt
             if results := [item for item in items if item is not working]:
                 yield results
-            for _ in results:
+            for _, result in results:
                 loop.call_soon_threadsafe(room.release)
+                reason = unreachable(result)
+                in_vain = in_vain + 1 if reason else 0
+                # Or a server that died in the night would be called for every remaining request, for hours.
+                if in_vain >= GIVE_UP_AFTER * at_once:
+                    raise ServerGone(
+                        f"{who} is gone: {in_vain} requests in a row failed, the last one with {reason}. What is "
+                        "finished is kept; the same command continues from there."
+                    )
         if error := error or next(filter(None, working.result()), None):
             raise error
     finally:

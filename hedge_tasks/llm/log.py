@@ -29,7 +29,7 @@ class Reply:
 
     Attributes:
         text: Its words, without surrounding blanks; empty where it said nothing.
-        finish: Why it stopped, as `Completion.finish`; None where nobody told.
+        finish: Why it stopped, as `Answer.finish`; None where nobody told.
         model: The model that answered, as its server names it; None where it does not.
         prompt_tokens, completion_tokens: What it cost; None where nobody told.
         seconds: That the request took, retries included.
