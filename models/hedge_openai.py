@@ -458,26 +458,17 @@ class HedgeOpenAI(ChatAdapter):
         self, question: _Question, messages: bytes, stop: threading.Event
     ) -> list[Answer | RequestFailed]:
         """The outcomes of a request for several draws; those that the server does not send are asked for again."""
-        n = len(question.positions)
+        n, stop = len(question.positions), stop if question.patient else _NO_RETRY
+        ask = partial(self._client.ask_async, messages, optional=question.optional, stop=stop)
         if n <= 1 or not self._has_n:
-            return [await self._answer(question.part(i, i + 1), messages, stop) for i in range(n)]
-        settings, optional = question.settings, question.optional
-        outcome = await self._client.ask_async(messages, settings, n, optional=optional, stop=stop)
+            replies = [await ask(question.part(i, i + 1).settings) for i in range(n)]
+            return [self._read(question, reply) for [reply] in replies]
+        outcome = await ask(question.settings, n)
         if len(outcome) == 1:
             self._has_n = False
             self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
         answers = [self._read(question, completion) for completion in outcome]
         return [*answers, *(await self._answer_all(question.part(len(answers)), messages, stop))]
-
-    async def _answer(self, question: _Question, messages: bytes, stop: threading.Event) -> Answer | RequestFailed:
-        """Ask until there is an answer or the retries are used up.
-
-        Raises:
-            HedgeError: Asking again would change nothing.
-        """
-        stop = stop if question.patient else _NO_RETRY
-        [outcome] = await self._client.ask_async(messages, question.settings, optional=question.optional, stop=stop)
-        return self._read(question, outcome)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
         """Return the answer in what the server sent, or why it is none."""

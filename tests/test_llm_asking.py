@@ -26,7 +26,7 @@ from hedge_tasks.judging.prompt import JudgePrompt
 from hedge_tasks.llm.account import Account, Counts, account_of, asked
 from hedge_tasks.llm.asker import Asker, Query, QueryResult
 from hedge_tasks.llm.failures import RequestFailed
-from hedge_tasks.llm.log import Kept, Reply, ReplyLog
+from hedge_tasks.llm.log import Reply, ReplyLog
 from hedge_tasks.llm.models import LocalModel, ReplyOrFailure, Request, ServedModel
 from hedge_tasks.llm.reading import Unreadable, by_schema, read_object
 from hedge_tasks.llm.template import Template
@@ -275,15 +275,16 @@ def test_what_is_kept_is_not_asked_and_goes_on_from_where_it_was(tmp_path: Path)
 
 def test_a_line_says_what_it_was_about_and_holds_no_question(tmp_path: Path) -> None:
     with ReplyLog(tmp_path) as log:
-        about: dict[str, Any] = {"about": lambda value: {"value": value}}
-        [found] = Asker(Scripted(RED), Account(), log, stage="s").ask_all([query("a secret thing", **about)])
+        [found] = Asker(Scripted(RED), Account(), log, stage="s").ask_all([query("a secret thing")])
     assert found.key is not None
     with ReplyLog(tmp_path) as log:
         kept = log.get(found.key)
-    said = {"stage": "s", "model": "scripted", "prompt": "colour/2", "value": "red"}
-    assert kept == Kept(Reply(RED, None, None, 10, 2, 0.5), said)
-    assert kept.reply.seconds == 0.5
-    assert "secret" not in "".join(file.read_text() for file in tmp_path.iterdir())
+    assert (kept, kept and kept.seconds) == (Reply(RED, None, None, 10, 2, 0.5), 0.5)
+    written = "".join(file.read_text() for file in tmp_path.iterdir())
+    assert '"stage": "s", "model": "scripted", "prompt": "colour/2"' in written.replace(":", ": ").replace(
+        "  ", " "
+    ) or ('"stage":"s","model":"scripted","prompt":"colour/2"' in written)
+    assert "secret" not in written
 
 
 @pytest.mark.parametrize("ask", [Asker.ask_all, lambda asker, queries: [asker.ask(queries[0], threading.Event())]])
@@ -348,7 +349,7 @@ def test_the_account_of_what_rests_on_others_has_theirs() -> None:
     other.count("a", Reply("x", prompt_tokens=9), cached=True)
     other.add("b", Counts(failed=1))
     total = account_of(parts(one, other), None, object())
-    assert str(total) == (
+    assert str(total.total) == (
         "1 requests, 1 replies from before, 1 failed; 1,000 prompt and 5 completion tokens, as far as told; 2.2 s"
     )
     assert total.to_dict()["stages"]["b"]["failed"] == 1

@@ -10,7 +10,7 @@ from typing import Literal
 from hedge_tasks.cli.calibrate import promise_of
 from hedge_tasks.cli.choices import PolicyChoice
 from hedge_tasks.io.commands import say
-from hedge_tasks.llm.addresses import is_loopback
+from hedge_tasks.llm.addresses import is_loopback, url_of
 
 QUOTING = ("hedge_tasks.llm", "hedge_tasks.sampling", "hedge_tasks.models")
 """Modules whose log may quote a server that quotes the question."""
@@ -47,8 +47,6 @@ def serve(
         from hedge_tasks.guard.proxy.settings import KEY_VARIABLE, ProxySettings
     except ModuleNotFoundError as error:
         raise ConfigError(f"`hedge serve` needs {error.name}: pip install 'hedge-tasks[serve]'") from None
-    from yarl import URL
-
     from hedge_tasks.llm.secrets import NO_KEY, check_key
 
     key = check_key(KEY_VARIABLE, os.environ.get(KEY_VARIABLE))
@@ -63,10 +61,8 @@ def serve(
         with listen(host, port) as listener:
             guard.warm()
             keys = "with a key" if settings.key else "without a key, for programs of this machine"
-            host, port = listener.getsockname()[:2]
-            say(
-                f"{URL.build(scheme='http', host=host, port=port)}/v1 ({keys}). {promise_of(guard.policy)} Ctrl-C ends."
-            )
+            url = url_of(*listener.getsockname()[:2])
+            say(f"{url}/v1 ({keys}). {promise_of(guard.policy)} Ctrl-C ends.")
             with silent(*QUOTING):
                 server.run(sockets=[listener])
     return ""

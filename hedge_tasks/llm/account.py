@@ -76,9 +76,6 @@ class Account:
         stages = {stage: counts.to_dict() for stage, counts in self.stages.items()}
         return {**self.total.to_dict(), "stages": stages}
 
-    def __str__(self) -> str:
-        return str(self.total)
-
     def add(self, stage: str, counts: Counts) -> None:
         """Count what is counted already, or a request that came to nothing."""
         with self._lock:
@@ -104,4 +101,4 @@ def asked(*askers: object) -> tuple[dict[str, Any], list[str]]:
         askers: As for `account_of`.
     """
     account = account_of(*askers)
-    return ({"asked": account.to_dict()}, [f"asked: {account}"]) if account.stages else ({}, [])
+    return ({"asked": account.to_dict()}, [f"asked: {account.total}"]) if account.stages else ({}, [])

@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -41,7 +41,6 @@ class Query(Generic[T]):
         max_tokens: In place of the prompt's; asked again, a model may use twice as many.
         sampling: `temperature` (0 is greedy), `top_p`, ...
         place: Tells apart questions that are put in the same words to get other replies, and makes their seed.
-        about: Further fields of the log's line, for people; given what was read, None where nothing could be.
     """
 
     prompt: Template
@@ -53,7 +52,6 @@ class Query(Generic[T]):
     max_tokens: int | None = None
     sampling: Mapping[str, float] = field(default_factory=dict)
     place: str | None = None
-    about: Callable[[T | None], Mapping[str, Any]] = lambda read: {}
 
     def key(self, model: Model, attempt: int) -> str | None:
         """A digest of all that shapes the reply; None where that is not known."""
@@ -181,7 +179,7 @@ class Asker:
             cached = None if key is None else self.log.get(key)
             if cached is None:
                 break
-            result = self._read(query, cached.reply, result.attempts, cached=True)
+            result = self._read(query, cached, result.attempts, cached=True)
         return result
 
     def _recorded(self, query: Query[T], outcome: ReplyOrFailure, attempt: int) -> QueryResult[T]:
@@ -192,9 +190,8 @@ class Asker:
             return QueryResult(problem=f"{refused}{outcome}", failure=outcome, attempts=attempt)
         result = self._read(query, outcome, attempt, cached=False)
         if self.log is not None and result.key is not None:
-            fields = {"stage": self.stage, "model": self.model.name, "prompt": query.prompt.id}
-            unread = {"unread": True} if result.value is None else {}
-            self.log.add([(result.key, outcome, {**fields, **unread, **query.about(result.value)})])
+            reply = replace(outcome, unread=result.value is None)
+            self.log.add(result.key, reply, stage=self.stage, model=self.model.name, prompt=query.prompt.id)
         return result
 
     def _read(self, query: Query[T], reply: Reply, attempt: int, *, cached: bool) -> QueryResult[T]:

@@ -90,7 +90,6 @@ class ChatClient:
         self._passing = PASSING | ({"empty"} if retry_empty else set())
         self._http = HttpClient(url, {"Authorization": f"Bearer {key}"}, timeout)
         self._logged_topics: set[str] = set()
-        self._lock = threading.Lock()
         self._n_replies = 0  # of any status but those that say that nobody is there
         self._dialect = Dialect(self.name, self.say_once)
         self.refused = self._dialect.refused
@@ -131,7 +130,7 @@ class ChatClient:
             return [failure] * n
 
     async def _persistently(self, once: Callable[[], Awaitable[T]], stop: threading.Event) -> T:
-        """What a request comes to, made again after a pause while its failure may pass: the one rule of retries.
+        """Make a request, and again after a pause while its failure may pass: the one rule of retries.
 
         A server that is away is waited for, and one that asks for fewer requests is asked for long. A server that has
         replied to anybody since the request began is not away. An answer that is late twice will be so again: each
@@ -191,11 +190,9 @@ class ChatClient:
 
     def say_once(self, topic: str, message: str, level: str = "WARNING") -> None:
         """Log a message, unless one on the same topic was logged before."""
-        with self._lock:
-            if topic in self._logged_topics:
-                return
+        if topic not in self._logged_topics:
             self._logged_topics.add(topic)
-        logger.log(level, "{}", message)
+            logger.log(level, "{}", message)
 
     def pause_s(self, failure: RequestFailed, attempt: int) -> float:
         """Seconds before a failed request is made again: what the server wants, or ever longer; and some jitter.
@@ -230,7 +227,7 @@ class ChatClient:
                     body = parse_json(reply.content, "the answer")
                 except ValueError as error:
                     raise RequestFailed(str(error), "garbled") from None
-                self._dialect.has_answered()
+                self._dialect.answered = True
                 return body
             code, reason = self._refusal(reply)
             # Each turn of the loop changes one setting, so there are few.
@@ -268,8 +265,7 @@ class ChatClient:
                 f"{reason}): run the same command again after that"
             )
         elif status in (401, 403):
-            key = f"Set OPENAI_API_KEY to one that may use {self.model!r}"
-            what = f" refuses the API key ({status}: {reason}). {key}"
+            what = f" refuses the API key ({status}: {reason}). Set OPENAI_API_KEY to one that may use {self.model!r}"
         elif status == 404:
             served = [self.redact.shown(model.get("id")) for model in await self._served()]
             if served and self.model not in served:

@@ -119,18 +119,25 @@ def read_choices(body: Any, until: Sequence[str] = ()) -> list[Completion | Requ
     Raises:
         RequestFailed: There are no choices.
     """
-    _first_choice(body)
+    if not isinstance(body, Mapping):
+        raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion", "garbled")
+    # Gateways report the failure of a server behind them with status 200, some beside what there was of an answer.
+    if error := body.get("error"):
+        raise RequestFailed(f"the answer is an error ({error})", "garbled")
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise RequestFailed("the answer has no choices", "garbled")
     completions: list[Completion | RequestFailed] = []
-    for choice in sorted(body["choices"], key=_index_of):
+    for choice in sorted(choices, key=_index_of):
         try:
-            completions.append(_read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
+            completions.append(_read_choice(body, _object(choice), until))
         except RequestFailed as failure:
             completions.append(failure)
     return completions
 
 
 def _index_of(choice: object) -> int:
-    index = choice.get("index") if isinstance(choice, Mapping) else None
+    index = _object(choice).get("index")
     return index if isinstance(index, int) else 0
 
 
@@ -140,7 +147,10 @@ def _read_choice(body: Mapping[str, Any], choice: Mapping[str, Any], until: Sequ
         raise RequestFailed("the first choice has no message", "garbled")
     texts = [text for name in ("content", "refusal") if (text := _text(message.get(name))) is not None]
     if not texts:
-        raise _no_content(choice)
+        if choice.get("finish_reason") == "length":
+            reason = "no answer before the token limit (all spent on reasoning?); raise max_new_tokens"
+            raise RequestFailed(reason, "cut")
+        raise RequestFailed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})", "empty")
     finish, reasoning = _finish(choice), next(filter(None, map(_text, map(message.get, _REASONING))), None)
     text, entries = texts[0].lstrip() if reasoning else texts[0], _entries(choice, finish)
     answer_text, parts, is_cut = _split_answer(entries, text, reasoning, until, finish)
@@ -206,22 +216,9 @@ def _finish(choice: Mapping[str, Any]) -> Finish | None:
     return _FINISHES[reason]
 
 
-def _first_choice(body: object) -> Mapping[str, Any]:
-    if not isinstance(body, Mapping):
-        raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion", "garbled")
-    # Gateways report the failure of a server behind them with status 200, some beside what there was of an answer.
-    if error := body.get("error"):
-        raise RequestFailed(f"the answer is an error ({error})", "garbled")
-    choices = body.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        return choices[0]
-    raise RequestFailed("the answer has no choices", "garbled")
-
-
-def _no_content(choice: Mapping[str, Any]) -> RequestFailed:
-    if choice.get("finish_reason") == "length":
-        return RequestFailed("no answer before the token limit (all spent on reasoning?); raise max_new_tokens", "cut")
-    return RequestFailed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})", "empty")
+def _object(value: object) -> Mapping[str, Any]:
+    """A JSON object; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _text(content: object) -> str | None:
@@ -246,9 +243,7 @@ class _Entry(NamedTuple):
 
 def _entries(choice: Mapping[str, Any], finish: Finish | None) -> list[_Entry]:
     """Tokens of the answer, none where a single one of them has no usable log-probability."""
-    logprobs = choice.get("logprobs")
-    if not isinstance(logprobs, Mapping):
-        return []
+    logprobs = _object(choice.get("logprobs"))
     tokens = logprobs.get("content") or logprobs.get("refusal")
     if not tokens:
         # As completions without a chat have them, and Together and llama-cpp-python those of a chat.
@@ -269,9 +264,9 @@ def _entry(token: object) -> _Entry | None:
     if (logprob := _usable_logprob(token)) is None:
         return None
     listed = token.get("top_logprobs")
-    others = [other for value in (listed if isinstance(listed, list) else ()) if (other := _entry(value)) is not None]
-    spoken = [other.token for other in others if not other.token.control][:_MOST_OTHERS]
-    pieces = tuple((clean(other.spelled.decode("utf-8", "replace")), other.logprob) for other in spoken)
+    others = [entry for value in (listed if isinstance(listed, list) else ()) if (entry := _entry(value)) is not None]
+    spoken = [entry.token for entry in others if not entry.token.control][:_MOST_OTHERS]
+    pieces = tuple((clean(entry.spelled.decode("utf-8", "replace")), entry.logprob) for entry in spoken)
     return _Entry(text, Token(_bytes(token), logprob, _SPECIAL.fullmatch(text) is not None), pieces)
 
 
@@ -303,9 +298,7 @@ def _bytes(entry: Mapping[str, Any]) -> bytes:
 
 def _counted_thought(body: Mapping[str, Any]) -> Thought | None:
     """The thought whose tokens are only counted. With several choices it is not known whose they are."""
-    usage = body.get("usage")
-    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
-    count = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    count = _object(_object(body.get("usage")).get("completion_tokens_details")).get("reasoning_tokens")
     if not isinstance(count, int) or isinstance(count, bool) or count <= 0:
         return None
     return Thought(count) if len(body["choices"]) == 1 else None
@@ -346,7 +339,5 @@ def _prompt(body: Mapping[str, Any]) -> tuple[PromptToken, ...]:
 
 
 def _usage(body: Mapping[str, Any]) -> Mapping[str, int]:
-    usage = body.get("usage")
-    named = usage if isinstance(usage, Mapping) else {}
-    counts = {name: named.get(name) for name in ("prompt_tokens", "completion_tokens")}
+    counts = {name: _object(body.get("usage")).get(name) for name in ("prompt_tokens", "completion_tokens")}
     return {name: count for name, count in counts.items() if isinstance(count, int)}

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.llm.event_loop import event_loop
+from hedge_tasks.llm.event_loop import running
 from hedge_tasks.llm.failures import ServerGone
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def ask_each(
         ServerGone: `GIVE_UP_AFTER` times `at_once` requests in a row found nobody. What they said was yielded before.
     """
     in_vain = 0
-    loop, stop, numbers = event_loop(), threading.Event(), iter(range(count))
+    loop, stop, numbers = running().loop, threading.Event(), iter(range(count))
     room = asyncio.Semaphore(2 * at_once)  # so many are ahead of a caller that stores answers
     finished: SimpleQueue[Any] = SimpleQueue()
 
@@ -95,11 +95,11 @@ async def _work(
     try:
         while await room.acquire() and not stop.is_set() and (number := next(numbers, None)) is not None:
             finished.put((number, await call(number, stop)))
-        room.release()
     except BaseException:
         stop.set()
-        room.release()
         raise
+    finally:
+        room.release()
 
 
 def in_threads(call: Callable[[int, threading.Event], T], threads: int) -> Call[T]:

@@ -128,18 +128,14 @@ class ServedModel:
         self.thinking = options.flag("thinking", thinking)
         self.concurrency = options.count("concurrency", concurrency, at_least=1)
         self.who = who or self.name
-        self._url, self._account = (
-            None if url is None else options.address("url", url),
-            options.flag("account", account),
-        )
-        self._limits: dict[str, Any] = {
-            "timeout": options.number("timeout", timeout, zero=False),
-            "max_retries": options.count("max_retries", max_retries),
-        }
+        self._url = None if url is None else options.address("url", url)
+        self._account = options.flag("account", account)
+        timeout, retries = options.number("timeout", timeout, zero=False), options.count("max_retries", max_retries)
+        self._limits: dict[str, Any] = {"timeout": timeout, "max_retries": retries}
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        return {"model": self.name, **({"thinking": True} if self.thinking else {})}
+        return {"model": self.name, "thinking": self.thinking}
 
     def check(self) -> None:
         _ = self._client

@@ -63,8 +63,8 @@ class Redactor:
     """
 
     def __init__(self, key: str = NO_KEY) -> None:
-        values = {value.strip() for name, value in os.environ.items() if _SECRET_NAME.search(name)}
-        secrets = {value for value in values if len(value) >= _SHORTEST_OF_ENVIRONMENT}
+        named = (value.strip() for name, value in os.environ.items() if _SECRET_NAME.search(name))
+        secrets = {value for value in named if len(value) >= _SHORTEST_OF_ENVIRONMENT}
         if len(key) >= _SHORTEST_KEY:
             secrets.add(key)
         # The longest first: one may be the beginning of another.
