@@ -294,7 +294,7 @@ def test_pictures_that_nothing_tells_from_others_are_not_kept(ask: Callable[...,
             account = Account()
             with ReplyLog(tmp_path) as log:
                 ask(Asker(Scripted(RED), account, log), [query(image_keys=keys)])
-            assert account.total.requests == expected
+                assert (account.total.requests, len(log)) == (expected, 0 if keys is None else 1)
 
 
 def test_many_threads_share_a_log_and_an_account(tmp_path: Path) -> None:

@@ -155,6 +155,13 @@ def test_an_answer_that_breaks_off_is_none() -> None:
     assert failure.kind == "broken"
 
 
+def test_a_reply_of_more_than_16_mib_is_none() -> None:
+    whole = json.dumps(completion("left")).encode()
+    for size in (2**24, 2**24 + 1):
+        with serve(Script(Response(whole.ljust(size)))) as url:
+            assert isinstance(ask(client(url), HELLO, {}), Completion) == (size == 2**24)
+
+
 def test_no_redirect_is_followed_and_the_address_is_named() -> None:
     for place in ("/v2/chat/completions", "http://elsewhere/v1"):
         script = Script(Response(b"", 307, {"Location": place}))

@@ -213,24 +213,6 @@ def test_a_pause_ends_when_the_caller_stops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (
-            error(401, "who are you?"),
-            r"here refuses the API key \(401: who are you\?\). Set OPENAI_API_KEY to one that may",
-        ),
-        (error(404, "?"), "here knows no model 'tiny'"),
-        (error(429, "?", code="insufficient_quota"), "here: the account has no credit left"),
-    ],
-)
-def test_what_every_request_would_meet_is_an_error_that_says_what_to_do(reply: Response, words: str) -> None:
-    script = Script(reply)
-    with pytest.raises(ServerRefuses, match=words):
-        asked(script, name="here")
-    assert len(script.bodies) == 1
-
-
-@pytest.mark.parametrize(
     ("value", "seconds"),
     [(None, None), ("7", 7), ("-3", 0), ("1e9", 1e9), ("inf", None), ("nan", None), ("soon", None)],
 )

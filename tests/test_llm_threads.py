@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 from typing import Any
@@ -79,6 +80,15 @@ def test_a_server_that_is_gone_is_not_asked_for_everything() -> None:
         drain(batches, results)
     assert results.count(True) == 20
     assert len(results) < 40
+
+
+def test_no_more_calls_are_ahead_of_a_caller_than_twice_those_at_once() -> None:
+    begun: list[int] = []
+    batches = ask_each(answering(begun.append), 100, 2)
+    next(batches)
+    time.sleep(0.05)
+    batches.close()
+    assert begun == [0, 1, 2, 3]
 
 
 def test_one_answer_in_between_is_enough() -> None:
