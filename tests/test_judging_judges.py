@@ -217,7 +217,9 @@ def test_the_majority_of_the_votes_cast_decides() -> None:
 
 
 @pytest.mark.parametrize(("texts", "other", "n_votes"), [(10, 10, 1), (9, 9, 2), (10, 9, 2)])
-def test_judges_that_write_ten_replies_alike_word_for_word_are_one(texts: int, other: int, n_votes: int) -> None:
+def test_judges_that_write_ten_replies_alike_word_for_word_are_one(
+    texts: int, other: int, n_votes: int, said: list[str]
+) -> None:
     class Writes(Fixed):
         texts = 0
 
@@ -230,6 +232,7 @@ def test_judges_that_write_ten_replies_alike_word_for_word_are_one(texts: int, o
     assert [len(verdict.votes) for verdict in verdicts] == [1 + n_votes] * 12
     assert {verdict.label for verdict in verdicts} == {None if n_votes == 1 else 1}
     assert (verdicts[0].votes[0].judge == "a = b") == (n_votes == 1)
+    assert ("- a = b say the same of every case" in "".join(said)) == (n_votes == 1)
 
 
 def test_judges_that_keep_the_reply_they_read_are_as_many_as_they_are() -> None:
