@@ -25,7 +25,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.options import address, count, number
 from hedge_tasks.llm.chat import OPENAI, ChatClient, encoded
 from hedge_tasks.llm.completion import Completion, is_control
-from hedge_tasks.llm.concurrency import Call, as_finished, ask_each
+from hedge_tasks.llm.concurrency import Call, ask_each
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed, ServerRefuses
 from hedge_tasks.llm.messages import to_openai
@@ -198,7 +198,7 @@ class HedgeOpenAI(ChatAdapter):
     @cached_property
     def _listed(self) -> list[Mapping[str, Any]]:
         """The server's entry under the model's name, once it is there."""
-        return [model for model in self._client.served(wait=True) if model.get("id") == self.model]
+        return [model for model in self._client.served() if model.get("id") == self.model]
 
     def _named_and_behind(self) -> str:
         # Of a folder its name: the same weights lie elsewhere on another machine.
@@ -209,7 +209,7 @@ class HedgeOpenAI(ChatAdapter):
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings sent besides the temperature, and not refused. Whether they are obeyed is another matter."""
         settings = _decoding(limits)
-        refused = sorted(name for name in settings if not self._client.takes(name))
+        refused = sorted(name for name in settings if name in self._client.refused)
         sent = {name: value for name, value in settings.items() if name not in refused}
         if refused or not _is_pure(limits):
             sent["rest"] = "the server's defaults"
@@ -373,9 +373,10 @@ class HedgeOpenAI(ChatAdapter):
             outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": _FIRST_TOKENS[1]}, stop, NEUTRAL)
         if isinstance(outcome, RequestFailed):
             return f"{self.base_url} does not tell how likely replies are ({outcome})"
-        if not outcome.tokens or not outcome.alternatives:
+        tokens, alternatives = outcome.answer.tokens, outcome.answer.alternatives
+        if not tokens or not alternatives:
             return f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
-        return (*outcome.tokens[:1], *outcome.alternatives[0])
+        return (*tokens[:1], *alternatives[0])
 
     async def _ask_once(
         self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None, optional: Iterable[str] = ()
@@ -390,7 +391,7 @@ class HedgeOpenAI(ChatAdapter):
     def _ask_each(self, call: Call[Result], n: int) -> list[Result]:
         """Replies of `n` calls, many of them under way at once."""
         outcomes: dict[int, Result] = {}
-        with closing(as_finished(call, n, self.num_concurrent)) as batches:
+        with closing(ask_each(call, n, self.num_concurrent)) as batches:
             for batch in batches:
                 outcomes |= dict(batch)
         return [outcomes[i] for i in range(n)]
@@ -457,26 +458,17 @@ class HedgeOpenAI(ChatAdapter):
         self, question: _Question, messages: bytes, stop: threading.Event
     ) -> list[Answer | RequestFailed]:
         """The outcomes of a request for several draws; those that the server does not send are asked for again."""
-        n = len(question.positions)
+        n, stop = len(question.positions), stop if question.patient else _NO_RETRY
+        ask = partial(self._client.ask_async, messages, optional=question.optional, stop=stop)
         if n <= 1 or not self._has_n:
-            return [await self._answer(question.part(i, i + 1), messages, stop) for i in range(n)]
-        settings, optional = question.settings, question.optional
-        outcome = await self._client.ask_async(messages, settings, n, optional=optional, stop=stop)
+            replies = [await ask(question.part(i, i + 1).settings) for i in range(n)]
+            return [self._read(question, reply) for [reply] in replies]
+        outcome = await ask(question.settings, n)
         if len(outcome) == 1:
             self._has_n = False
             self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
         answers = [self._read(question, completion) for completion in outcome]
         return [*answers, *(await self._answer_all(question.part(len(answers)), messages, stop))]
-
-    async def _answer(self, question: _Question, messages: bytes, stop: threading.Event) -> Answer | RequestFailed:
-        """Ask until there is an answer or the retries are used up.
-
-        Raises:
-            HedgeError: Asking again would change nothing.
-        """
-        stop = stop if question.patient else _NO_RETRY
-        [outcome] = await self._client.ask_async(messages, question.settings, optional=question.optional, stop=stop)
-        return self._read(question, outcome)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
         """Return the answer in what the server sent, or why it is none."""
@@ -486,10 +478,10 @@ class HedgeOpenAI(ChatAdapter):
                 return RequestFailed(f"the server refuses the request for {question.name!r} ({outcome})", "refused")
             return outcome
         self._note(outcome)
-        if outcome.finish == "filtered" and not question.keep_filtered:
+        if outcome.answer.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
-        answer = outcome.answer_in_tokens if question.with_tokens else outcome.answer
-        expects_logprobs = "logprobs" in question.settings and self._client.takes("logprobs")
+        answer = outcome.answer if question.with_tokens else replace(outcome.answer, tokens=None, alternatives=None)
+        expects_logprobs = "logprobs" in question.settings and "logprobs" not in self._client.refused
         if expects_logprobs and answer.mean_logprob is None:
             why = f" ({answer.no_logprob})" if answer.no_logprob else ""
             self._client.say_once(

@@ -36,9 +36,7 @@ class Scripted:
     def reply(self, request: Request, stop: threading.Event) -> Reply | RequestFailed:
         body = {"model": self.name, "messages": to_openai(request.conversation()), **request.settings}
         text = self.play(body)
-        return (
-            RequestFailed("overloaded", "unreachable") if text == "<failed>" else Reply(text, "stop", self.name, 1, 1)
-        )
+        return RequestFailed("overloaded", "away") if text == "<failed>" else Reply(text, "stop", self.name, 1, 1)
 
 
 def counted(account: Account, what: str) -> dict[str, int]:

@@ -127,7 +127,7 @@ def test_bad_input_is_named(backend, arguments, message):
         ("nli", {"batch_size": 1.5}, "batch_size: expected"),
         ("nli", {"veto": "yes"}, "veto: expected true or false, got 'yes'"),
         ("nli", {"cache": 1}, "cache: expected true or false, got 1"),
-        ("nli", {"model": None}, "model must be"),
+        ("nli", {"model": None}, "model: expected a text"),
     ],
 )
 def test_a_wrong_setting_is_named_before_any_work(name, options, message):

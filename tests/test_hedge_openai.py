@@ -86,7 +86,6 @@ def test_a_draw_is_one_request_with_its_own_temperature_and_seed() -> None:
     assert [body["temperature"] for body in script.bodies] == [0.1, 1.0, 1.0, 1.0]
     assert [body["seed"] for body in script.bodies] == [request_seed(r) for r in requests]
     assert len({body["seed"] for body in script.bodies}) == 4
-    assert ["stop" in body for body in script.bodies] == [False, True, True, True]  # the first reply has no thought
     for body in script.bodies:
         limits = {"max_tokens": 9, "top_p": 0.9, "logprobs": True, "model": "tiny"}
         assert {name: body[name] for name in limits} == limits
@@ -142,16 +141,8 @@ def test_a_server_that_refuses_log_probabilities_is_asked_without(said: list[str
     script = Script(reply)
     assert ask(script, 4) == [Answer("left", finish="stop")] * 4
     assert ["logprobs" in body for body in script.bodies] == [True, False, False, False, False]
-    assert (
-        len(
-            [
-                line
-                for line in said
-                if "refuses logprobs (logprobs are not supported): answers come without log-probabilities" in line
-            ]
-        )
-        == 1
-    )
+    words = "refuses logprobs (logprobs are not supported): answers come without log-probabilities"
+    assert "".join(said).count(words) == 1
 
 
 def test_the_baseline_tells_its_tokens(said: list[str]) -> None:
@@ -185,10 +176,7 @@ def test_other_settings_that_a_server_spells_differently_or_lacks(said: list[str
     assert ask(script, 2, plan={"max_new_tokens": 9}) == [LEFT_ANSWER] * 2
     assert len(script.bodies) == 4
     assert script.bodies[-1]["max_completion_tokens"] == 9
-    assert (
-        len([line for line in said if "refuses seed (seed: extra field): a draw that is made again may differ" in line])
-        == 1
-    )
+    assert "".join(said).count("refuses seed (seed: extra field): a draw that is made again may differ") == 1
 
 
 # --- failures that may pass -----------------------------------------------------------------------------------------
@@ -213,18 +201,13 @@ PASSING = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_a_passing_failure_is_asked_again(name: str) -> None:
-    script = Script(PASSING[name][0], LEFT)
-    timeout = 0.15 if name == "slow" else 5
+def test_a_passing_failure_is_asked_again_and_a_lasting_one_is_no_answer(name: str) -> None:
+    reply, timeout = PASSING[name][0], 0.15 if name == "slow" else 5
+    script = Script(reply, LEFT)
     assert ask(script, timeout=timeout) == [LEFT_ANSWER]
     assert len(script.bodies) == 2
     assert script.bodies[0]["seed"] == script.bodies[1]["seed"]
-
-
-@pytest.mark.parametrize("name", PASSING)
-def test_a_lasting_failure_is_a_failed_draw_and_no_answer(name: str) -> None:
-    script = Script(PASSING[name][0])
-    timeout = 0.15 if name == "slow" else 5
+    script = Script(reply)
     # No retries: what is asserted here is what the hook is told.
     [outcome] = ask(script, timeout=timeout, max_retries=0)
     assert isinstance(outcome, str)
@@ -270,13 +253,6 @@ def test_a_neutral_value_that_makes_a_server_greedy_is_named() -> None:
 def _by_key(model: HedgeOpenAI, requests: dict[str, DrawRequest]) -> Iterable[list[tuple[str, Any]]]:
     keys = list(requests)
     return ([(keys[i], answer) for i, answer in batch] for batch in model.generate_draws(list(requests.values())))
-
-
-def test_a_token_limit_spent_on_reasoning_is_not_asked_again() -> None:
-    script = Script(completion(None, finish_reason="length", reasoning_content="well, well, well"))
-    [outcome] = ask(script)
-    assert "raise max_new_tokens" in outcome
-    assert len(script.bodies) == 1
 
 
 def test_failed_draws_stop_the_run_and_keep_the_rest(tmp_path: Path) -> None:
@@ -333,16 +309,6 @@ def test_the_key_comes_from_the_environment_and_a_wrong_one_is_not_quoted(monkey
         with pytest.raises(HedgeError, match=r"Incorrect API key provided: \[secret\].*Set OPENAI_API_KEY") as caught:
             sample(adapter(url, api_key="sk-another-secret"), draws())
         assert "another" not in str(caught.value)
-
-
-def test_a_caller_that_stops_listening_stops_the_threads() -> None:
-    script = Script(LEFT)
-    with serve(script) as url:
-        batches = adapter(url, num_concurrent=2).generate_draws(draws(300))
-        next(batches)
-        batches.close()  # type: ignore[attr-defined]
-        seen = len(script.bodies)
-        assert seen < 20
 
 
 # --- plain conversations ---------------------------------------------------------------------------------------------

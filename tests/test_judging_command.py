@@ -134,6 +134,21 @@ def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
     assert "Krippendorff" in text
 
 
+def test_a_server_under_three_names_is_one_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = finished(tmp_path)
+    with serve(strict) as url:
+        names = [f"llm:{name}" for name in "abc"]
+        judges = [part for name in "abc" for part in ("--judge", f"llm:model={name},url={url}")]
+        alone = as_json(capsys, tmp_path, *judges)
+        facts = as_json(capsys, tmp_path, *judges, "--judge", "rule")
+    assert [row["judge"] for row in alone["labels"]] == [" = ".join(names), "majority"]
+    assert alone["agreement"] == {}
+    assert [row["judge"] for row in facts["labels"]] == [" = ".join(names), "rule", "majority"]
+    by_words = {a.id: int(a.baseline.text != a.reference) for a in run.answer_sets}
+    record = load_run(tmp_path).verdicts["3"]
+    assert (record["label"], len(record["votes"])) == (by_words["3"], 2)
+
+
 # --- several judges ---------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,32 @@ def test_the_majority_of_the_votes_cast_decides() -> None:
         more = sum(cast) - (len(cast) - sum(cast))
         assert verdict.label == (None if more == 0 else int(more > 0))
         assert [vote.label for vote in verdict.votes] == list(votes)
+
+
+@pytest.mark.parametrize(("texts", "other", "n_votes"), [(10, 10, 1), (9, 9, 2), (10, 9, 2)])
+def test_judges_that_write_ten_replies_alike_word_for_word_are_one(
+    texts: int, other: int, n_votes: int, said: list[str]
+) -> None:
+    class Writes(Fixed):
+        texts = 0
+
+        def judge(self, judged: Sequence[Case]) -> list[Verdict]:
+            return [replace(v, raw=f"{i % self.texts}") for i, v in enumerate(super().judge(judged))]
+
+    members = [Writes(name, *[1] * 12) for name in "ab"]
+    members[0].texts, members[1].texts = texts, other
+    verdicts = Panel([*members, Fixed("c", *[0] * 12)]).judge(cases(*"x" * 12))
+    assert [len(verdict.votes) for verdict in verdicts] == [1 + n_votes] * 12
+    assert {verdict.label for verdict in verdicts} == {None if n_votes == 1 else 1}
+    assert (verdicts[0].votes[0].judge == "a = b") == (n_votes == 1)
+    assert ("- a = b say the same of every case" in "".join(said)) == (n_votes == 1)
+
+
+def test_judges_that_keep_the_reply_they_read_are_as_many_as_they_are() -> None:
+    answers = cases(*(f"{letter}, as I see it on picture {i}" for i, letter in enumerate("ABAB" * 3)))
+    options = [replace(case, question="Which?\nA. left\nB. right", reference="A") for case in answers]
+    verdicts = judge_from([{"name": "option"}, {"name": "option", "parsing": "official"}]).judge(options)
+    assert {len(verdict.votes) for verdict in verdicts} == {2}
 
 
 @settings(max_examples=20)

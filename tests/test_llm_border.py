@@ -20,7 +20,7 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io.downloads import certificates
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
-from hedge_tasks.llm.concurrency import as_finished
+from hedge_tasks.llm.concurrency import ask_each
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed
 
@@ -124,7 +124,7 @@ def test_a_certificate_counts_where_it_is_known(
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
         assert isinstance(ask(client(url), HELLO, {}), Completion)
     assert isinstance(failure, RequestFailed)
-    assert (failure.kind, failure.away) == ("unreachable", False), "waiting for another certificate would be in vain"
+    assert failure.kind == "broken", "waiting for another certificate would be in vain"
     assert "certificate" in str(failure).lower()
 
 
@@ -145,14 +145,21 @@ def test_nobody_there_is_told_from_somebody_who_hangs_up() -> None:
     gone = ask(client(url), HELLO, {})
     assert isinstance(hung_up, RequestFailed)
     assert isinstance(gone, RequestFailed)
-    assert (hung_up.kind, hung_up.away, gone.kind, gone.away) == ("unreachable", False, "unreachable", True)
+    assert (hung_up.kind, gone.kind) == ("broken", "away")
 
 
 def test_an_answer_that_breaks_off_is_none() -> None:
     with serve(Script(Response(completion("left"), missing=5))) as url:
         failure = ask(client(url), HELLO, {})
     assert isinstance(failure, RequestFailed)
-    assert (failure.kind, failure.away) == ("unreachable", False)
+    assert failure.kind == "broken"
+
+
+def test_a_reply_of_more_than_16_mib_is_none() -> None:
+    whole = json.dumps(completion("left")).encode()
+    for size in (2**24, 2**24 + 1):
+        with serve(Script(Response(whole.ljust(size)))) as url:
+            assert isinstance(ask(client(url), HELLO, {}), Completion) == (size == 2**24)
 
 
 def test_no_redirect_is_followed_and_the_address_is_named() -> None:
@@ -178,7 +185,7 @@ def test_a_call_that_is_dropped_ends() -> None:
             ended.set()
         return i
 
-    batches = as_finished(call, 2, 2)
+    batches = ask_each(call, 2, 2)
     next(batches)
     assert begun.wait(5)
     batches.close()

@@ -113,7 +113,7 @@ def test_a_refusal_is_an_answer_and_so_is_an_empty_text() -> None:
 
 def test_why_it_ended_and_what_it_cost_are_read_where_they_are_told() -> None:
     answer = read_completion(completion("left", finish_reason="length"))
-    assert (answer.finish, answer.usage) == ("length", {"prompt_tokens": 1, "completion_tokens": 1})
+    assert (answer.answer.finish, answer.usage) == ("length", {"prompt_tokens": 1, "completion_tokens": 1})
     for usage in (None, [], {"prompt_tokens": "many", "completion_tokens": None}):
         assert read_completion({**completion("left"), "usage": usage}).usage == {}
 
@@ -153,7 +153,7 @@ def test_a_thought_in_the_text_is_no_part_of_the_answer_nor_of_its_log_probabili
     reply = REPLIES[name]
     found = read_completion(completion(reply.inline, reply.tokens))
     _reads_as(reply, found.answer)
-    assert found.tokens == tuple((text, -0.25) for text in reply.answer)
+    assert found.answer.tokens == tuple((text, -0.25) for text in reply.answer)
     assert found.text == reply.inline.strip()  # judges and writers read it as it was written
 
 
@@ -196,7 +196,7 @@ def test_an_answer_that_begins_within_the_token_that_ends_the_thought_has_no_log
 def test_a_thought_of_which_only_the_length_is_told() -> None:
     body = completion("left", [("left", -0.5)])
     body["usage"]["completion_tokens_details"] = {"reasoning_tokens": 64}
-    assert read_completion(body).answer == Answer("left", -0.5, 1, "stop", thought=Thought(64))
+    assert read_completion(body).answer == Answer("left", -0.5, 1, "stop", (("left", -0.5),), thought=Thought(64))
 
 
 # --- whose tokens are they? -------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_a_thought_of_which_only_the_length_is_told() -> None:
 )
 def test_log_probabilities_of_other_tokens_are_none(tokens: Any) -> None:
     found = read_completion(completion("upper left", tokens))
-    assert (found.answer.mean_logprob, found.answer.n_tokens, found.tokens) == (None, None, None)
+    assert (found.answer.mean_logprob, found.answer.n_tokens, found.answer.tokens) == (None, None, None)
     assert (found.spelled, found.answer.no_logprob) == (False, OTHER_TOKENS)
 
 

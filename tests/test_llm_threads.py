@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.llm.concurrency import GIVE_UP_AFTER, as_finished, ask_each, in_threads
+from hedge_tasks.llm.concurrency import GIVE_UP_AFTER, ask_each, in_threads
 from hedge_tasks.llm.failures import ServerGone
 
 
@@ -40,7 +41,7 @@ def test_an_error_waits_for_what_is_under_way_and_begins_nothing_new() -> None:
 
     results: list[int] = []
     with pytest.raises(HedgeError, match="no such model"):
-        drain(as_finished(in_threads(call, 2), 1000, 2), results)
+        drain(ask_each(in_threads(call, 2), 1000, 2), results)
     assert 0 in results
     assert len(begun) < 20
     assert set(results) == set(begun) - {1}
@@ -67,7 +68,7 @@ def test_an_interrupt_keeps_what_is_finished_and_under_way(monkeypatch: pytest.M
 
     results: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        drain(as_finished(in_threads(call, 2), 1000, 2), results)
+        drain(ask_each(in_threads(call, 2), 1000, 2), results)
     assert sorted(results) == sorted(begun)
     assert len(begun) < 20
 
@@ -79,6 +80,15 @@ def test_a_server_that_is_gone_is_not_asked_for_everything() -> None:
         drain(batches, results)
     assert results.count(True) == 20
     assert len(results) < 40
+
+
+def test_no_more_calls_are_ahead_of_a_caller_than_twice_those_at_once() -> None:
+    begun: list[int] = []
+    batches = ask_each(answering(begun.append), 100, 2)
+    next(batches)
+    time.sleep(0.05)
+    batches.close()
+    assert begun == [0, 1, 2, 3]
 
 
 def test_one_answer_in_between_is_enough() -> None:
@@ -95,4 +105,4 @@ def test_a_call_that_is_cancelled_is_an_error_and_not_a_hole() -> None:
         return number
 
     with pytest.raises(asyncio.CancelledError):
-        list(as_finished(call, 3, 1))
+        list(ask_each(call, 3, 1))

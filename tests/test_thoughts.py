@@ -131,7 +131,7 @@ def in_openai(reply: ThinkingReply, *, cut: int | None = None, until: tuple[str,
     finish = "stop" if cut is None else "length"
     [outcome] = read_choices(completion(text, tokens, finish_reason=finish), until)
     assert isinstance(outcome, Completion)
-    return outcome.answer_in_tokens
+    return outcome.answer
 
 
 @pytest.mark.framework
@@ -172,7 +172,7 @@ def test_tokens_behind_the_text_that_ended_an_answer_are_not_counted(n: int, lef
     body = completion("".join(reply.answer) if left_in else "upper left", written)
     [outcome] = read_choices(body, ["\n"])
     assert isinstance(outcome, Completion)
-    answers = [outcome.answer_in_tokens]
+    answers = [outcome.answer]
     for adapter in (in_hf, in_vllm):
         tokens = SimpleNamespace(tokens=[*written, ("</s>", -4.0)], control=(), end="</s>")
         answers.append(adapter(tokens, cut=n, until=("\n",)))  # type: ignore[arg-type]

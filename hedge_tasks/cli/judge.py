@@ -103,6 +103,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
     from hedge_tasks.runs.relabel import cases_of
 
     by_judge = {**votes_by_judge(verdicts), MAJORITY: verdicts}
+    groups = shared_groups([answers.group for answers in judged.answer_sets])
     auroc: Any = {}
     try:
         scores = clustering.scorer(judged).score(judged.answer_sets)
@@ -113,7 +114,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
         auroc = str(error)
     return {
         "labels": [{"judge": judge, **_counts(votes)} for judge, votes in by_judge.items()],
-        "agreement": agreement(verdicts, shared_groups([answers.group for answers in judged.answer_sets])),
+        "agreement": agreement(verdicts, groups) if len(by_judge) > 2 else {},
         "disagreements": disagreements(cases_of(judged), verdicts),
         "auroc": auroc,
     }

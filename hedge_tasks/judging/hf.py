@@ -84,9 +84,6 @@ class HFJudge(ModelJudge):
         )
         super().__init__(local, prompt, images=images, asks=asks, max_tokens=max_tokens)
 
-    def identity(self) -> dict[str, Any]:
-        return dict(self.model.identity)
-
 
 def _load(model: str, options: dict[str, Any]) -> Any:
     """The model. Raises HedgeError where it cannot be had; says what to do."""

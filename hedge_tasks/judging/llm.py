@@ -62,6 +62,3 @@ class LLMJudge(ModelJudge):
         super().__init__(
             served, loaded, images=images, asks=asks, max_tokens=decoding.pop("max_tokens"), sampling=decoding
         )
-
-    def identity(self) -> dict[str, Any]:
-        return {"thinking": False, **super().identity()}

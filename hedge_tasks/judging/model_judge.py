@@ -120,7 +120,7 @@ class ModelJudge:
             self.model.free()
         verdicts |= {i: self._verdict_of(result) for i, result in zip(left, answered, strict=True)}
         if left:
-            logger.info("judge {}: {} cases; asked so far: {}", self.title, len(left), self.account)
+            logger.info("judge {}: {} cases; asked so far: {}", self.title, len(left), self.account.total)
         return [verdicts[i] for i in range(len(cases))]
 
     def _question(self, case: Case) -> Query[Verdict]:
@@ -133,7 +133,6 @@ class ModelJudge:
             image_keys=() if images is None else None if case.image_key is None else (case.image_key,),
             max_tokens=self.max_tokens,
             sampling=self.sampling,
-            about=_about,
         )
 
     def _unasked(self, case: Case) -> Verdict | None:
@@ -179,10 +178,6 @@ class ModelJudge:
         if not sees_images and self.prompt.images == "required":
             raise ConfigError(f"images: the prompt {self.prompt.id} cannot do without")
         return sees_images
-
-
-def _about(verdict: Verdict | None) -> dict[str, Any]:
-    return {"verdict": None if verdict is None else {"label": verdict.label, "category": verdict.category}}
 
 
 def title(judge: str, model: str) -> str:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
+
+from loguru import logger
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.judging.config import judge_from, parse_spec
+from hedge_tasks.judging.reply_judge import reads_replies
 
 _Value = TypeVar("_Value", bound=Hashable)
+
+FEWEST_TEXTS = 10
+"""Different replies of a judge by which it is known again: two that only ever say "1" or "0" are two."""
 
 
 class Panel:
     """Judges that vote. A label needs more than half of the votes that are cast; otherwise there is none.
 
-    A judge that cannot tell casts no vote.
+    A judge that cannot tell casts no vote. Judges that write the same about every case, word for word, are one server
+    under several names: one judge with one vote, which bears all of them ("llm:a = llm:b").
 
     Args:
         judges: built ones, or specifications as `judge_from` takes them; at least two.
@@ -29,7 +37,9 @@ class Panel:
     version = "1"
 
     def __init__(self, judges: Sequence[Any]) -> None:
-        self.judges = [built for entry in _as_list(judges) for built in _build(entry)]
+        entries = judges if isinstance(judges, (list, tuple)) else [judges]
+        built = ([entry] if isinstance(entry, Judge) else map(judge_from, parse_spec(entry)) for entry in entries)
+        self.judges = [judge for part in built for judge in part]
         if len(self.judges) < 2:
             raise ConfigError("judge 'panel': at least two judges are needed")
         settings = self.settings()["judges"]
@@ -46,8 +56,13 @@ class Panel:
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """Majority verdicts; `votes` has those of the judges, in their order."""
-        ballots = zip(*(judge.judge(cases) for judge in self.judges), strict=True)
-        return [self._count(votes) for votes in ballots] if cases else []
+        alike: dict[Hashable, list[Sequence[Verdict]]] = {}
+        for judge in self.judges:
+            votes = judge.judge(cases)
+            texts = tuple(vote.raw for vote in votes)
+            is_known = len({*texts} - {None}) >= FEWEST_TEXTS and not reads_replies(judge.settings())
+            alike.setdefault(texts if is_known else id(judge), []).append(votes)
+        return [self._count(votes) for votes in zip(*map(_as_one_judge, alike.values()), strict=True)]
 
     def _count(self, votes: tuple[Verdict, ...]) -> Verdict:
         cast = [vote.label for vote in votes if vote.label is not None]
@@ -73,13 +88,10 @@ def majority(values: Sequence[_Value]) -> _Value | None:
     return value if 2 * most > len(values) else None
 
 
-def _as_list(judges: Any) -> list[Any]:
-    if isinstance(judges, (str, Mapping)) or not isinstance(judges, Sequence):
-        raise ConfigError(f"judge 'panel': 'judges' is a list, got {judges!r}")
-    return list(judges)
-
-
-def _build(entry: Any) -> list[Judge]:
-    if isinstance(entry, (str, Mapping, Sequence)):
-        return [judge_from(settings) for settings in parse_spec(entry)]
-    return [entry]
+def _as_one_judge(members: Sequence[Sequence[Verdict]]) -> Sequence[Verdict]:
+    """The votes of judges that all say the same, as those of one of them under all their names."""
+    if len(members) == 1:
+        return members[0]
+    names = " = ".join(votes[0].judge for votes in members)
+    logger.warning("{} say the same of every case, word for word: one judge, whose votes count once", names)
+    return [replace(vote, judge=names) for vote in members[0]]

@@ -21,8 +21,7 @@ class Counts:
         failed: Requests that came to nothing, retries included.
         prompt_tokens, completion_tokens: Of the requests of now, as far as models tell.
         seconds: That these requests took, one by one: of several under way at once the sum.
-        all_prompt_tokens, all_completion_tokens: Of every reply that was used, by whichever process it was had; a reply
-            that several questions share counts once.
+        all_prompt_tokens, all_completion_tokens: Of every reply that was used, by whichever process it was had.
     """
 
     requests: int = 0
@@ -60,26 +59,12 @@ class Account:
     def __init__(self) -> None:
         self.stages: dict[str, Counts] = {}
         self._lock = threading.Lock()
-        self._seen: set[str] = set()
 
-    def count(
-        self, stage: str, reply: Reply, *, cached: bool, unreadable: bool = False, key: str | None = None
-    ) -> None:
-        """Count a reply, of now or kept from before.
-
-        Args:
-            key: Of what was asked, where replies are kept.
-        """
+    def count(self, stage: str, reply: Reply, *, cached: bool, unreadable: bool = False) -> None:
+        """Count a reply, of now or kept from before."""
         tokens = (reply.prompt_tokens or 0, reply.completion_tokens or 0)
         now = (0, 0, 0.0) if cached else (*tokens, reply.seconds or 0.0)
-        with self._lock:
-            first = key is None or key not in self._seen
-            self._seen.update(() if key is None else (key,))
-        self._add(stage, Counts(not cached, cached, unreadable, 0, *now, *(tokens if first else (0, 0))))
-
-    def count_failed(self, stage: str) -> None:
-        """Count a request without a reply."""
-        self._add(stage, Counts(failed=1))
+        self.add(stage, Counts(not cached, cached, unreadable, 0, *now, *tokens))
 
     @property
     def total(self) -> Counts:
@@ -91,10 +76,8 @@ class Account:
         stages = {stage: counts.to_dict() for stage, counts in self.stages.items()}
         return {**self.total.to_dict(), "stages": stages}
 
-    def __str__(self) -> str:
-        return str(self.total)
-
-    def _add(self, stage: str, counts: Counts) -> None:
+    def add(self, stage: str, counts: Counts) -> None:
+        """Count what is counted already, or a request that came to nothing."""
         with self._lock:
             self.stages[stage] = self.stages.get(stage, Counts()) + counts
 
@@ -107,7 +90,7 @@ def account_of(*askers: object) -> Account:
         of_parts = [account_of(part) for part in getattr(asker, "parts", ())]
         for account in [*([own] if isinstance(own, Account) else []), *of_parts]:
             for stage, counts in account.stages.items():
-                whole._add(stage, counts)
+                whole.add(stage, counts)
     return whole
 
 
@@ -118,4 +101,4 @@ def asked(*askers: object) -> tuple[dict[str, Any], list[str]]:
         askers: As for `account_of`.
     """
     account = account_of(*askers)
-    return ({"asked": account.to_dict()}, [f"asked: {account}"]) if account.stages else ({}, [])
+    return ({"asked": account.to_dict()}, [f"asked: {account.total}"]) if account.stages else ({}, [])

@@ -6,13 +6,13 @@ import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.io.progress import progress
-from hedge_tasks.llm.account import Account
+from hedge_tasks.llm.account import Account, Counts
 from hedge_tasks.llm.failures import RequestFailed
 from hedge_tasks.llm.log import Reply, ReplyLog, digest
 from hedge_tasks.llm.models import Model, ReplyOrFailure, Request
@@ -41,7 +41,6 @@ class Query(Generic[T]):
         max_tokens: In place of the prompt's; asked again, a model may use twice as many.
         sampling: `temperature` (0 is greedy), `top_p`, ...
         place: Tells apart questions that are put in the same words to get other replies, and makes their seed.
-        about: Further fields of the log's line, for people; given what was read, None where nothing could be.
     """
 
     prompt: Template
@@ -53,7 +52,6 @@ class Query(Generic[T]):
     max_tokens: int | None = None
     sampling: Mapping[str, float] = field(default_factory=dict)
     place: str | None = None
-    about: Callable[[T | None], Mapping[str, Any]] = lambda read: {}
 
     def key(self, model: Model, attempt: int) -> str | None:
         """A digest of all that shapes the reply; None where that is not known."""
@@ -120,7 +118,7 @@ class Asker:
         model: Whom to ask.
         account: What is counted.
         log: Where replies are kept; None keeps none.
-        asks: How often a question is asked in all, where the reply cannot be read or the request fails.
+        asks: How often a question is asked in all, where the reply cannot be read.
         stage: What the questions are for; they are counted by it.
     """
 
@@ -143,13 +141,13 @@ class Asker:
             HedgeError: Every other question would fail the same way.
         """
         result = self._cached(query)
-        while self._unresolved(result) and result.failure is None:
+        while self._unresolved(result):
             outcome = self.model.reply(query.request(result.attempts), stop)
             result = self._recorded(query, outcome, result.attempts)
         return result
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[QueryResult[T]]:
-        """Many questions, as many at once as the model takes; equal ones once. A request that failed is made again.
+        """Many questions, as many at once as the model takes; equal ones once.
 
         Raises:
             HedgeError: The model is gone, refuses everything, or answered nothing at all.
@@ -157,9 +155,7 @@ class Asker:
         first: dict[str, int] = {}
         places = [first.setdefault(q.key(self.model, 0) or f"place {i}", i) for i, q in enumerate(queries)]
         results = {i: self._cached(queries[i]) for i in first.values()}
-        for _ in range(self.asks):
-            if not (left := [i for i, result in results.items() if self._unresolved(result)]):
-                break
+        while left := [i for i, result in results.items() if self._unresolved(result)]:
             requests = [queries[i].request(results[i].attempts) for i in left]
             bar = progress(total=len(left), name=f"Asking {self.model.name}", unit="question")
             with bar, closing(self.model.replies(requests)) as batches:
@@ -173,7 +169,7 @@ class Asker:
         return [results[i] for i in places]
 
     def _unresolved(self, result: QueryResult[T]) -> bool:
-        return result.value is None and result.attempts < self.asks
+        return result.value is None and result.failure is None and result.attempts < self.asks
 
     def _cached(self, query: Query[T]) -> QueryResult[T]:
         """As far as kept replies go."""
@@ -183,20 +179,19 @@ class Asker:
             cached = None if key is None else self.log.get(key)
             if cached is None:
                 break
-            result = self._read(query, cached.reply, result.attempts, cached=True)
+            result = self._read(query, cached, result.attempts, cached=True)
         return result
 
     def _recorded(self, query: Query[T], outcome: ReplyOrFailure, attempt: int) -> QueryResult[T]:
         """A reply of now, read, counted and kept."""
         if isinstance(outcome, RequestFailed):
-            self.account.count_failed(self.stage)
+            self.account.add(self.stage, Counts(failed=1))
             refused = "the server refused: " if outcome.kind == "refused" else ""
             return QueryResult(problem=f"{refused}{outcome}", failure=outcome, attempts=attempt)
         result = self._read(query, outcome, attempt, cached=False)
         if self.log is not None and result.key is not None:
-            fields = {"stage": self.stage, "model": self.model.name, "prompt": query.prompt.id}
-            unread = {"unread": True} if result.value is None else {}
-            self.log.add([(result.key, outcome, {**fields, **unread, **query.about(result.value)})])
+            reply = replace(outcome, unread=result.value is None)
+            self.log.add(result.key, reply, stage=self.stage, model=self.model.name, prompt=query.prompt.id)
         return result
 
     def _read(self, query: Query[T], reply: Reply, attempt: int, *, cached: bool) -> QueryResult[T]:
@@ -205,6 +200,6 @@ class Asker:
             value = query.read(reply)
         except Unreadable as error:
             problem = reply.problem or str(error)
+        self.account.count(self.stage, reply, cached=cached, unreadable=value is None)
         key = None if self.log is None else query.key(self.model, attempt)
-        self.account.count(self.stage, reply, cached=cached, unreadable=value is None, key=key)
         return QueryResult(value, reply, problem, None, key, attempt + 1)

@@ -65,49 +65,43 @@ class HttpClient:
             RequestFailed: There is no whole reply, or none within bounds. The reason may quote the server.
         """
         import aiohttp
-
-        try:
-            return await self._once(f"{self.url}{path}", body)
-        except TimeoutError as error:
-            away = isinstance(error, aiohttp.ConnectionTimeoutError)
-            reason = f"no answer within {self.timeout:g} s; a larger timeout= waits longer"
-            raise RequestFailed(reason, "unreachable" if away else "late", away=away) from None
-        except (aiohttp.ClientError, OSError) as error:
-            away = isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError)
-            reason = f"no connection ({str(error) or type(error).__name__})"
-            raise RequestFailed(reason, "unreachable", away=away) from None
-
-    async def _once(self, target: str, body: bytes | None) -> HttpReply:
-        import aiohttp
         from yarl import URL
 
+        address = URL(f"{self.url}{path}", encoded=True)
+        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         # Less than all the time, so that a connection that does not come about is told from a reply that does not.
         connect = min(0.9 * self.timeout, _LONGEST_CONNECT_S)
-        address = URL(target, encoded=True)
-        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
-        async with session().request(
-            "GET" if body is None else "POST",
-            address,
-            data=io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body,
-            headers=headers,
-            allow_redirects=False,
-            proxy=self._proxy,
-            ssl=certificates() if target.startswith("https") else True,
-            timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=connect),
-        ) as response:
-            if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise RequestFailed("the answer is compressed, although that was not asked for", "garbled")
-            return HttpReply(response.status, response.headers, await _content(response))
+        try:
+            async with session().request(
+                "GET" if body is None else "POST",
+                address,
+                data=io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body,
+                headers=headers,
+                allow_redirects=False,
+                proxy=self._proxy,
+                ssl=certificates() if address.scheme == "https" else True,
+                timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=connect),
+            ) as response:
+                return HttpReply(response.status, response.headers, await _content(response))
+        except TimeoutError as error:
+            reason = f"no answer within {self.timeout:g} s; a larger timeout= waits longer"
+            is_away = isinstance(error, aiohttp.ConnectionTimeoutError)
+            raise RequestFailed(reason, "away" if is_away else "late") from None
+        except (aiohttp.ClientError, OSError) as error:
+            is_away = isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError)
+            reason = f"no connection ({str(error) or type(error).__name__})"
+            raise RequestFailed(reason, "away" if is_away else "broken") from None
 
 
 async def _content(response: aiohttp.ClientResponse) -> bytes:
-    parts, size = [], 0
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise RequestFailed("the answer is compressed, although that was not asked for", "garbled")
+    content = bytearray()
     async for part in response.content.iter_any():
-        size += len(part)
-        if size > LARGEST_REPLY:
+        content += part
+        if len(content) > LARGEST_REPLY:
             raise RequestFailed(f"the answer is larger than {LARGEST_REPLY >> 20} MiB", "garbled")
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return bytes(content)
 
 
 def _proxy(url: str) -> str | None:

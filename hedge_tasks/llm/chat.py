@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 from loguru import logger
@@ -18,14 +18,16 @@ from loguru import logger
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
 from hedge_tasks.llm.border import HttpClient, HttpReply
-from hedge_tasks.llm.completion import Completion, read_choices, shows_thought
+from hedge_tasks.llm.completion import Completion, read_choices
 from hedge_tasks.llm.dialect import Dialect, spell
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import (
     LONGEST_RETRY_AFTER_S,
+    PASSING,
     Kind,
     RequestFailed,
     ServerRefuses,
+    kind_of,
     reason_in,
     retry_after_s,
 )
@@ -33,24 +35,16 @@ from hedge_tasks.llm.secrets import NO_KEY, Redactor
 
 OPENAI = "https://api.openai.com/v1"
 
+T = TypeVar("T")
+
 Messages = Sequence[Mapping[str, Any]] | bytes
 """As `to_openai` makes them, or the same as JSON (`encoded`), for several requests."""
 
-_AWAY = (502, 503, 504)
-"""Replies of gateways for a server that is not there, and of servers that load a model."""
-
-_SHORTEST_PAUSE_S, _LONGEST_WAIT_S = 0.05, 10.0
-"""Between two looks for a server that is not there yet."""
-
-_TOO_MANY = 429
-_BUSY = (408, 409, 425, _TOO_MANY)
 _LONGEST_PAUSE_S, _MOST_DOUBLINGS = 60.0, 30
 _MOST_THROTTLED = 10
 """Times as many attempts as retries, for which a server may say that it is asked too fast: an hour, by default."""
 _LOOK_S = 0.1
 """Between two looks, within a pause, at whether the caller has stopped."""
-
-_LISTED_MODELS = 20
 
 
 class ChatClient:
@@ -72,6 +66,9 @@ class ChatClient:
         retry_empty: Whether a completion without an answer is a failure that may pass.
         wait_s: Seconds for which a server that is away (no connection, or a gateway that says so) is waited for,
             however many retries that takes: a large model takes long to load.
+
+    Attributes:
+        refused: Settings that the server has refused in every form that they have, each with the server's reason.
     """
 
     def __init__(
@@ -90,13 +87,12 @@ class ChatClient:
         self.model, self.url, self.name = model, url, name or url
         self.timeout, self.max_retries, self.backoff_s, self.wait_s = timeout, max_retries, backoff_s, wait_s
         self.redact = Redactor(key)
-        self._retried: set[Kind] = {"unreachable", "late", "busy", "garbled", *(("empty",) if retry_empty else ())}
+        self._passing = PASSING | ({"empty"} if retry_empty else set())
         self._http = HttpClient(url, {"Authorization": f"Bearer {key}"}, timeout)
         self._logged_topics: set[str] = set()
-        self._lock = threading.Lock()
         self._n_replies = 0  # of any status but those that say that nobody is there
         self._dialect = Dialect(self.name, self.say_once)
-        self._thinks: bool | None = None
+        self.refused = self._dialect.refused
 
     async def ask_async(
         self,
@@ -111,7 +107,8 @@ class ChatClient:
 
         Args:
             messages: See there.
-            settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `stop`, `seed`.
+            settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `seed`; texts in
+                `stop` cut the answer when it is there.
             n: Number of answers. A server that does not know of that sends one.
             optional: Settings that are left out where the server refuses them; a refusal of others is one of the
                 request.
@@ -126,100 +123,76 @@ class ChatClient:
         conversation = messages if isinstance(messages, bytes) else encoded(messages)
         if n > 1:
             settings, optional = {**settings, "n": n}, (*optional, "n")
-        stop, gives_up = stop or threading.Event(), self._patience()
-        for attempt in count(1):
-            outcomes: list[Completion | RequestFailed]
-            try:
-                outcomes = await self._ask_once(conversation, settings, optional)
-                may_pass = n == 1  # with several, the others are answers
-            except RequestFailed as error:
-                outcomes, may_pass = [error] * n, True
-            for outcome in outcomes:
-                if isinstance(outcome, RequestFailed):
-                    outcome.args = (self.redact.shown(outcome),)
-            failure = outcomes[0]
-            if not (may_pass and isinstance(failure, RequestFailed) and failure.kind in self._retried):
-                return outcomes
-            if stop.is_set() or gives_up(failure, attempt):
-                return outcomes
-            self.say_once("retries", f"{self.name}: {failure}; failed requests are made again after a pause")
-            await _pause(self.pause_s(failure, attempt), stop)
-        raise AssertionError("unreachable")
+        stop = stop or threading.Event()
+        try:
+            return await self._persistently(lambda: self._ask_once(conversation, settings, optional), stop)
+        except RequestFailed as failure:
+            return [failure] * n
 
-    def _patience(self) -> Callable[[RequestFailed, int], bool]:
-        """Whether a request is given up after its failure in an attempt: the one rule of retries.
+    async def _persistently(self, once: Callable[[], Awaitable[T]], stop: threading.Event) -> T:
+        """Make a request, and again after a pause while its failure may pass: the one rule of retries.
 
         A server that is away is waited for, and one that asks for fewer requests is asked for long. A server that has
         replied to anybody since the request began is not away. An answer that is late twice will be so again: each
         time the server does its work for nothing.
-        """
-        began, n_replies, n_failures, n_late = time.monotonic(), self._n_replies, 0, 0
-
-        def gives_up(failure: RequestFailed, attempt: int) -> bool:
-            nonlocal n_failures, n_late
-            if failure.throttled:
-                return attempt > _MOST_THROTTLED * self.max_retries
-            if failure.away and self._n_replies == n_replies and time.monotonic() - began < self.wait_s:
-                self._say_away()
-                return False
-            n_failures, n_late = n_failures + 1, n_late + (failure.kind == "late")
-            return n_late > 1 or n_failures > self.max_retries
-
-        return gives_up
-
-    def _say_away(self) -> None:
-        self.say_once("away", f"{self.name} is away: waiting for at most {self.wait_s:g} s (wait_for_server)")
-
-    @property
-    def refused(self) -> Mapping[str, str]:
-        """Settings that the server has refused in every form that they have, each with the server's reason."""
-        return {name: reason for name, reason in self._dialect.reasons.items() if not self._dialect.takes(name)}
-
-    def served(self, *, wait: bool = False) -> list[Mapping[str, Any]]:
-        """Models that the server lists; nothing where it does not.
-
-        Args:
-            wait: Wait for a server that is away, at most `wait_s`.
 
         Raises:
-            HedgeError: It is not there by then.
+            RequestFailed: The last failure, without secrets.
         """
-        began, pause_s = time.monotonic(), _SHORTEST_PAUSE_S
-        while True:
-            models, is_away = run(self._served())
-            if not (wait and is_away and self.wait_s > 0):
-                return models
-            self._say_away()
-            if time.monotonic() - began >= self.wait_s:
-                raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_WAIT_S)
+        began, n_replies, times = time.monotonic(), self._n_replies, Counter[Kind]()
+        for attempt in count(1):
+            try:
+                return await once()
+            except RequestFailed as error:
+                failure = self._redacted(error)
+            is_away = failure.kind == "away" and self._n_replies == n_replies
+            waits = is_away and time.monotonic() - began < self.wait_s
+            times[failure.kind] += not waits
+            n_throttled = times["throttled"]
+            is_over = times["late"] > 1 or times.total() - n_throttled > self.max_retries
+            is_over = is_over or n_throttled > _MOST_THROTTLED * self.max_retries
+            if is_over or stop.is_set() or failure.kind not in self._passing:
+                raise failure
+            if waits:
+                self.say_once("away", f"{self.name} is away: waiting for at most {self.wait_s:g} s (wait_for_server)")
+            else:
+                self.say_once("retries", f"{self.name}: {failure}; failed requests are made again after a pause")
+            await _pause(self.pause_s(failure, attempt), stop)
+        raise AssertionError("unreachable")
 
-    async def _served(self) -> tuple[list[Mapping[str, Any]], bool]:
-        """Models that the server lists, and whether it is away."""
+    def _redacted(self, failure: RequestFailed) -> RequestFailed:
+        failure.args = (self.redact.shown(failure),)
+        return failure
+
+    def served(self) -> list[Mapping[str, Any]]:
+        """Models that the server lists, once it is there; nothing where it does not.
+
+        Raises:
+            HedgeError: It has been away for `wait_s` by then.
+        """
         try:
-            reply = await self._http.request("/models")
+            return run(self._persistently(self._served, threading.Event()) if self.wait_s else self._served())
         except RequestFailed as failure:
-            return [], failure.away
+            if self.wait_s and failure.kind == "away":
+                raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)") from None
+            return []
+
+    async def _served(self) -> list[Mapping[str, Any]]:
+        reply = await self._http.request("/models")
+        if kind_of(reply.status) == "away":
+            raise RequestFailed(f"status {reply.status}", "away")
         try:
             body = parse_json(reply.content, "the models")
         except ValueError:  # listing is a courtesy
             body = None
         listed = body.get("data") if isinstance(body, Mapping) else None
-        models = [model for model in listed if isinstance(model, Mapping)] if isinstance(listed, list) else []
-        return models, reply.status in _AWAY
-
-    def takes(self, setting: str) -> bool:
-        """Whether the server has not refused a setting so far."""
-        return self._dialect.takes(setting)
+        return [model for model in listed if isinstance(model, Mapping)] if isinstance(listed, list) else []
 
     def say_once(self, topic: str, message: str, level: str = "WARNING") -> None:
         """Log a message, unless one on the same topic was logged before."""
-        with self._lock:
-            if topic in self._logged_topics:
-                return
+        if topic not in self._logged_topics:
             self._logged_topics.add(topic)
-        logger.log(level, "{}", message)
+            logger.log(level, "{}", message)
 
     def pause_s(self, failure: RequestFailed, attempt: int) -> float:
         """Seconds before a failed request is made again: what the server wants, or ever longer; and some jitter.
@@ -234,16 +207,13 @@ class ChatClient:
     async def _ask_once(
         self, conversation: bytes, settings: Mapping[str, Any], optional: Collection[str]
     ) -> list[Completion | RequestFailed]:
-        # A text that is to end the answer would end a thought: what is written is cut here, until it is known that the
-        # model does not think.
-        until = settings.get("stop") or ()
-        sent = settings if self._thinks is False else {k: v for k, v in settings.items() if k != "stop"}
+        # A text that ends the answer would end a thought as well, so that it is not sent: what is written is cut here.
+        sent = {name: value for name, value in settings.items() if name != "stop"}
         body = await self._body(conversation, sent, optional)
-        if until and not self._thinks and (thinks := shows_thought(body)) is not None:
-            self._thinks = thinks
-        if self._thinks and "stop" in sent:
-            return await self._ask_once(conversation, settings, optional)
-        return read_choices(body, until)[: settings.get("n", 1)]
+        outcomes = read_choices(body, settings.get("stop", ()))[: settings.get("n", 1)]
+        if isinstance(outcomes[0], RequestFailed) and len(outcomes) == 1:
+            raise outcomes[0]
+        return [self._redacted(o) if isinstance(o, RequestFailed) else o for o in outcomes]
 
     async def _body(self, conversation: bytes, settings: Mapping[str, Any], optional: Collection[str]) -> Any:
         """The parsed body of an answer."""
@@ -251,13 +221,13 @@ class ChatClient:
             levels = self._dialect.levels
             fields = encoded({"model": self.model, **spell(settings, levels, optional)})
             reply = await self._http.request("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
-            self._n_replies += reply.status not in _AWAY
+            self._n_replies += kind_of(reply.status) != "away"
             if 200 <= reply.status < 300:
                 try:
                     body = parse_json(reply.content, "the answer")
                 except ValueError as error:
                     raise RequestFailed(str(error), "garbled") from None
-                self._dialect.has_answered()
+                self._dialect.answered = True
                 return body
             code, reason = self._refusal(reply)
             # Each turn of the loop changes one setting, so there are few.
@@ -279,8 +249,8 @@ class ChatClient:
 
     async def _explained(self, reply: HttpReply, code: Any, reason: str) -> RequestFailed | HedgeError:
         """The failure of one request, or what is wrong with all of them."""
-        status, elsewhere = reply.status, reply.headers.get("location")
-        pause_s, is_busy = retry_after_s(reply.headers), status in _BUSY or status >= 500
+        status, kind, elsewhere = reply.status, kind_of(reply.status), reply.headers.get("location")
+        pause_s = retry_after_s(reply.headers)
         if code == "insufficient_quota":
             what = f": the account has no credit left ({reason})"
         elif elsewhere and 300 <= status < 400:
@@ -289,32 +259,22 @@ class ChatClient:
                 f": the server redirects to another address ({address}), which would be told the questions and the "
                 "pictures; give that address itself if it is meant"
             )
-        elif is_busy and (pause_s or 0.0) > LONGEST_RETRY_AFTER_S:
+        elif kind != "refused" and (pause_s or 0.0) > LONGEST_RETRY_AFTER_S:
             what = (
                 f" asks for nothing more within {pause_s:g} s ({(pause_s or 0.0) / 3600:g} h, Retry-After; {status}: "
                 f"{reason}): run the same command again after that"
             )
-        elif is_busy:
-            how: dict[str, Any] = {"away": status in _AWAY, "throttled": status == _TOO_MANY}
-            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=pause_s, **how)
         elif status in (401, 403):
-            key = f"Set OPENAI_API_KEY to one that may use {self.model!r}"
-            what = f" refuses the API key ({status}: {reason}). {key}"
+            what = f" refuses the API key ({status}: {reason}). Set OPENAI_API_KEY to one that may use {self.model!r}"
         elif status == 404:
-            return await self._not_found(reason)
+            served = [self.redact.shown(model.get("id")) for model in await self._served()]
+            if served and self.model not in served:
+                return unknown(f"model of {self.name}", self.model, served)
+            base = "its address is no base URL, which usually ends in /v1"
+            what = f" knows no model {self.model!r}, or {base} (404: {reason})"
         else:
-            return RequestFailed(f"{status}: {reason}", "refused")
+            return RequestFailed(f"{'' if kind == 'refused' else 'status '}{status}: {reason}", kind, pause_s)
         return ServerRefuses(f"{self.name}{what}")
-
-    async def _not_found(self, reason: str) -> HedgeError:
-        served = [self.redact.shown(model.get("id")) for model in (await self._served())[0]]
-        if served and self.model not in served:
-            nearest = difflib.get_close_matches(self.model, served, n=_LISTED_MODELS, cutoff=0.0)
-            return unknown(f"model of {self.name}", self.model, nearest)
-        return ServerRefuses(
-            f"{self.name} knows no model {self.model!r}, or its address is no base URL, which usually ends in /v1 "
-            f"(404: {reason})"
-        )
 
 
 def encoded(value: object) -> bytes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import PureWindowsPath
 from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import Answer, Finish, Served, Thought
@@ -82,34 +83,28 @@ class Completion:
     Attributes:
         text: What was written, surrounding whitespace removed; of a model that refuses, its refusal. A thought is part
             of it where the server has no parser that takes it out.
-        answer: The answer without its thought, as a sampled answer without its tokens.
-        model: The model that answered, as the server names it; None where it does not.
+        answer: The answer without its thought, with its tokens where they are known, and for each of them the likeliest
+            ones in its place, where they were asked for (`top_logprobs`) and told.
         usage: Tokens that the request cost, `prompt_tokens` and `completion_tokens`; empty where nobody tells.
         prompt: tokens of the prompt, where they were asked for (vLLM's `prompt_logprobs`) and told.
-        spelled: Whether the tokens of the log-probabilities spell the answer, blanks aside; None without any.
-        tokens: text and log-probability of each token of the answer, control tokens left out; None without usable ones.
-        alternatives: for each of them the likeliest tokens in its place, where they were asked for (`top_logprobs`) and
-            told.
     """
 
     text: str
     answer: Answer
-    model: str | None = None
     usage: Mapping[str, int] = field(default_factory=dict)
     prompt: tuple[PromptToken, ...] = ()
-    spelled: bool | None = None
-    tokens: Written | None = None
-    alternatives: tuple[Written, ...] | None = None
 
     @property
-    def finish(self) -> Finish | None:
-        """Why the server stopped; None where it does not say. "filtered" where a content filter did."""
-        return self.answer.finish
+    def model(self) -> str | None:
+        """The model that answered, as the server names it, of a path its last part; None where it does not."""
+        return self.answer.served.model if self.answer.served else None
 
     @property
-    def answer_in_tokens(self) -> Answer:
-        """As a sampled answer, with its tokens where they are known."""
-        return replace(self.answer, tokens=self.tokens, alternatives=self.alternatives)
+    def spelled(self) -> bool | None:
+        """Whether the tokens of the log-probabilities spell the answer, blanks aside; None without any."""
+        if self.answer.tokens is not None:
+            return True
+        return None if self.answer.no_logprob in (None, NO_END) else False
 
 
 def read_choices(body: Any, until: Sequence[str] = ()) -> list[Completion | RequestFailed]:
@@ -124,29 +119,25 @@ def read_choices(body: Any, until: Sequence[str] = ()) -> list[Completion | Requ
     Raises:
         RequestFailed: There are no choices.
     """
-    _first_choice(body)
+    if not isinstance(body, Mapping):
+        raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion", "garbled")
+    # Gateways report the failure of a server behind them with status 200, some beside what there was of an answer.
+    if error := body.get("error"):
+        raise RequestFailed(f"the answer is an error ({error})", "garbled")
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise RequestFailed("the answer has no choices", "garbled")
     completions: list[Completion | RequestFailed] = []
-    for choice in sorted(body["choices"], key=_index_of):
+    for choice in sorted(choices, key=_index_of):
         try:
-            completions.append(_read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
+            completions.append(_read_choice(body, _object(choice), until))
         except RequestFailed as failure:
             completions.append(failure)
     return completions
 
 
-def shows_thought(body: Any) -> bool | None:
-    """Whether a chat completion has a thought, in its text or beside it; None where it was cut before that shows."""
-    choice = _first_choice(body)
-    message = choice.get("message")
-    if not isinstance(message, Mapping):
-        return None
-    if any(map(message.get, _REASONING)) or has_thought(_text(message.get("content")) or "") or _counted_thought(body):
-        return True
-    return None if choice.get("finish_reason") in ("length", "max_tokens") else False
-
-
 def _index_of(choice: object) -> int:
-    index = choice.get("index") if isinstance(choice, Mapping) else None
+    index = _object(choice).get("index")
     return index if isinstance(index, int) else 0
 
 
@@ -156,17 +147,15 @@ def _read_choice(body: Mapping[str, Any], choice: Mapping[str, Any], until: Sequ
         raise RequestFailed("the first choice has no message", "garbled")
     texts = [text for name in ("content", "refusal") if (text := _text(message.get(name))) is not None]
     if not texts:
-        raise _no_content(choice)
+        if choice.get("finish_reason") == "length":
+            reason = "no answer before the token limit (all spent on reasoning?); raise max_new_tokens"
+            raise RequestFailed(reason, "cut")
+        raise RequestFailed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})", "empty")
     finish, reasoning = _finish(choice), next(filter(None, map(_text, map(message.get, _REASONING))), None)
-    text, entries = texts[0].lstrip() if reasoning else texts[0], _entries(choice)
+    text, entries = texts[0].lstrip() if reasoning else texts[0], _entries(choice, finish)
     answer_text, parts, is_cut = _split_answer(entries, text, reasoning, until, finish)
-    text, finish = cut(text, until), "stop" if is_cut else finish
-    answer = replace(_answer(entries, answer_text, parts, body), finish=finish, served=_served(body))
-    if finish == "length":
-        answer = replace(answer, end_logprob=None)  # a control token that it was cut behind
-    spelled = None if parts in (None, NO_END) else isinstance(parts, Parts)
-    written = _in_tokens(entries, parts) if isinstance(parts, Parts) else (None, None)
-    return Completion(text.strip(), answer, _model_name(body), _usage(body), _prompt(body), spelled, *written)
+    answer = _answer(entries, answer_text, parts, "stop" if is_cut else finish, body)
+    return Completion(cut(text, until).strip(), answer, _usage(body), _prompt(body))
 
 
 def _split_answer(
@@ -179,7 +168,8 @@ def _split_answer(
     answer = answer_of(written)
     if not entries:
         return answer, None, written != text
-    strict, loose = (_tokens(entries, like, finish) for like in (_SPECIAL, _LIKE_CONTROL))
+    strict = [entry.token for entry in entries]
+    loose = [entry.loosely for entry in entries]
     # Tokens of a text that ended the answer mostly follow it.
     whole = not until
     parts = split_tokens(strict, answer, reasoning=reasoning, whole=whole)
@@ -196,15 +186,18 @@ def _split_answer(
     return answer, parts, written != text
 
 
-def _answer(entries: Sequence[_Entry], text: str, parts: Parts | str | None, body: Mapping[str, Any]) -> Answer:
+def _answer(
+    entries: Sequence[_Entry], text: str, parts: Parts | str | None, finish: Finish | None, body: Mapping[str, Any]
+) -> Answer:
     """The answer's text, with its log-probability or why there is none."""
-    if isinstance(parts, Parts):
-        thought, logprobs = parts.thoughts or _counted_thought(body), [token.logprob for token in parts.counted]
-        answer = Answer(text, parts.mean_logprob, len(logprobs), end_logprob=parts.end_logprob, thought=thought)
-        return replace(answer, **extremes(logprobs))
-    open_thought = thought_of([_token(entry, _SPECIAL) for entry in entries]) if parts == NO_END else None
-    thought = open_thought or _counted_thought(body)
-    return Answer(text, thought=thought, no_logprob=parts)
+    served, counted = _served(body), _counted_thought(body)
+    if not isinstance(parts, Parts):
+        thought = thought_of([entry.token for entry in entries]) if parts == NO_END else None
+        return Answer(text, finish=finish, thought=thought or counted, no_logprob=parts, served=served)
+    logprobs = [token.logprob for token in parts.counted]
+    end = None if finish == "length" else parts.end_logprob  # a control token that it was cut behind
+    mean, known = parts.mean_logprob, (*_in_tokens(entries, parts), end, parts.thoughts or counted)
+    return Answer(text, mean, len(logprobs), finish, *known, served=served, **extremes(logprobs))
 
 
 def _finish(choice: Mapping[str, Any]) -> Finish | None:
@@ -223,22 +216,9 @@ def _finish(choice: Mapping[str, Any]) -> Finish | None:
     return _FINISHES[reason]
 
 
-def _first_choice(body: object) -> Mapping[str, Any]:
-    if not isinstance(body, Mapping):
-        raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion", "garbled")
-    # Gateways report the failure of a server behind them with status 200, some beside what there was of an answer.
-    if error := body.get("error"):
-        raise RequestFailed(f"the answer is an error ({error})", "garbled")
-    choices = body.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        return choices[0]
-    raise RequestFailed("the answer has no choices", "garbled")
-
-
-def _no_content(choice: Mapping[str, Any]) -> RequestFailed:
-    if choice.get("finish_reason") == "length":
-        return RequestFailed("no answer before the token limit (all spent on reasoning?); raise max_new_tokens", "cut")
-    return RequestFailed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})", "empty")
+def _object(value: object) -> Mapping[str, Any]:
+    """A JSON object; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _text(content: object) -> str | None:
@@ -249,19 +229,21 @@ def _text(content: object) -> str | None:
 
 
 class _Entry(NamedTuple):
-    """A token as the server sends it; `others` are the likeliest ones in its place."""
+    """A token as the server sends it, under its name there; `others` are the likeliest ones in its place."""
 
     text: str
-    spelled: bytes
-    logprob: float
+    token: Token
     others: Written
 
+    @property
+    def loosely(self) -> Token:
+        """The token, also as a control token where it only looks like one."""
+        return self.token._replace(control=self.token.control or bool(_LIKE_CONTROL.fullmatch(self.text)))
 
-def _entries(choice: Mapping[str, Any]) -> list[_Entry]:
+
+def _entries(choice: Mapping[str, Any], finish: Finish | None) -> list[_Entry]:
     """Tokens of the answer, none where a single one of them has no usable log-probability."""
-    logprobs = choice.get("logprobs")
-    if not isinstance(logprobs, Mapping):
-        return []
+    logprobs = _object(choice.get("logprobs"))
     tokens = logprobs.get("content") or logprobs.get("refusal")
     if not tokens:
         # As completions without a chat have them, and Together and llama-cpp-python those of a chat.
@@ -269,6 +251,9 @@ def _entries(choice: Mapping[str, Any]) -> list[_Entry]:
         tokens = [dict(zip(("token", "logprob"), pair, strict=True)) for pair in zip_longest(*columns)]
     entries = [_entry(token) for token in tokens] if isinstance(tokens, list) else []
     sound = [entry for entry in entries if entry is not None]
+    if finish == "stop" and sound and not (sound[-1].text or sound[-1].token.spelled):
+        # llama.cpp spells its end token as nothing. Elsewhere an empty token is part of a character.
+        sound[-1] = sound[-1]._replace(token=sound[-1].token._replace(control=True))
     return sound if len(sound) == len(entries) else []
 
 
@@ -279,9 +264,10 @@ def _entry(token: object) -> _Entry | None:
     if (logprob := _usable_logprob(token)) is None:
         return None
     listed = token.get("top_logprobs")
-    others = [other for value in (listed if isinstance(listed, list) else ()) if (other := _entry(value)) is not None]
-    pieces = [(o.spelled.decode("utf-8", "replace"), o.logprob) for o in others if not _SPECIAL.fullmatch(o.text)]
-    return _Entry(text, _bytes(token), logprob, tuple((clean(piece), p) for piece, p in pieces[:_MOST_OTHERS]))
+    others = [entry for value in (listed if isinstance(listed, list) else ()) if (entry := _entry(value)) is not None]
+    spoken = [entry.token for entry in others if not entry.token.control][:_MOST_OTHERS]
+    pieces = tuple((clean(entry.spelled.decode("utf-8", "replace")), entry.logprob) for entry in spoken)
+    return _Entry(text, Token(_bytes(token), logprob, _SPECIAL.fullmatch(text) is not None), pieces)
 
 
 def _usable_logprob(token: Mapping[str, Any]) -> float | None:
@@ -290,19 +276,6 @@ def _usable_logprob(token: Mapping[str, Any]) -> float | None:
         return outside.log_probability(token.get("logprob"), "logprob")
     except DataError:
         return None
-
-
-def _tokens(entries: Sequence[_Entry], control: re.Pattern[str], finish: Finish | None) -> list[Token]:
-    tokens = [_token(entry, control) for entry in entries]
-    if finish == "stop" and not (entries[-1].text or entries[-1].spelled):
-        # llama.cpp spells its end token as nothing. Elsewhere an empty token is part of a character.
-        tokens[-1] = tokens[-1]._replace(control=True)
-    return tokens
-
-
-def _token(entry: _Entry, control: re.Pattern[str]) -> Token:
-    is_control = _SPECIAL.fullmatch(entry.text) or control.fullmatch(entry.text)
-    return Token(entry.spelled, entry.logprob, is_control is not None)
 
 
 def _in_tokens(entries: Sequence[_Entry], parts: Parts) -> tuple[Written, tuple[Written, ...] | None]:
@@ -325,25 +298,19 @@ def _bytes(entry: Mapping[str, Any]) -> bytes:
 
 def _counted_thought(body: Mapping[str, Any]) -> Thought | None:
     """The thought whose tokens are only counted. With several choices it is not known whose they are."""
-    usage = body.get("usage")
-    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
-    count = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    count = _object(_object(body.get("usage")).get("completion_tokens_details")).get("reasoning_tokens")
     if not isinstance(count, int) or isinstance(count, bool) or count <= 0:
         return None
     return Thought(count) if len(body["choices"]) == 1 else None
-
-
-def _model_name(body: Mapping[str, Any]) -> str | None:
-    named = body.get("model")
-    return named[:_LONGEST_NAME] if isinstance(named, str) else None
 
 
 def _served(body: Mapping[str, Any]) -> Served | None:
     """Which model and server answered. Of a model's path on the server's disk only the last part is kept."""
     values = {name: body.get(name) for name in ("model", "provider", "system_fingerprint")}
     texts = {name: clean(value[:_LONGEST_NAME]) for name, value in values.items() if isinstance(value, str) and value}
-    if texts.get("model", "").startswith(("/", "\\", "~", ".")) or re.match(r"[A-Za-z]:[\\/]", texts.get("model", "")):
-        texts["model"] = re.split(r"[\\/]", texts["model"].rstrip("\\/"))[-1]
+    path = PureWindowsPath(model := texts.get("model", ""))  # which takes both kinds of slashes
+    if path.anchor or model.startswith(("~", ".")):
+        texts["model"] = path.name
     return Served(**texts) if texts else None
 
 
@@ -372,7 +339,5 @@ def _prompt(body: Mapping[str, Any]) -> tuple[PromptToken, ...]:
 
 
 def _usage(body: Mapping[str, Any]) -> Mapping[str, int]:
-    usage = body.get("usage")
-    named = usage if isinstance(usage, Mapping) else {}
-    counts = {name: named.get(name) for name in ("prompt_tokens", "completion_tokens")}
+    counts = {name: _object(body.get("usage")).get(name) for name in ("prompt_tokens", "completion_tokens")}
     return {name: count for name, count in counts.items() if isinstance(count, int)}

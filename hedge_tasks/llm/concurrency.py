@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.llm.event_loop import event_loop
+from hedge_tasks.llm.event_loop import running
 from hedge_tasks.llm.failures import ServerGone
 
 T = TypeVar("T")
@@ -25,9 +24,13 @@ GIVE_UP_AFTER = 3
 
 
 def ask_each(
-    call: Call[T], count: int, at_once: int, *, who: str, unreachable: Callable[[T], object]
+    call: Call[T], count: int, at_once: int, *, who: str = "", unreachable: Callable[[T], object] = lambda result: None
 ) -> Generator[list[tuple[int, T]], None, None]:
-    """As `as_finished`, until the server does not answer any more.
+    """Call with 0 to count - 1 and yield (number, result) as soon as there are some.
+
+    On an error or Ctrl-C nothing new is begun, and calls under way come to their end: somebody pays for them. Their
+    results are yielded, then the error goes on. The event is set by then, so that a call may cut its pauses short. A
+    second Ctrl-C, a server that is gone, or a caller that stops listening, drops them.
 
     Args:
         call: Makes the request of a number.
@@ -40,41 +43,20 @@ def ask_each(
         ServerGone: `GIVE_UP_AFTER` times `at_once` requests in a row found nobody. What they said was yielded before.
     """
     in_vain = 0
-    with closing(as_finished(call, count, at_once)) as batches:
-        for batch in batches:
-            yield batch
-            for _, result in batch:
-                reason = unreachable(result)
-                in_vain = in_vain + 1 if reason else 0
-                # Or a server that died in the night would be called for every remaining request, for hours.
-                if in_vain >= GIVE_UP_AFTER * at_once:
-                    raise ServerGone(
-                        f"{who} is gone: {in_vain} requests in a row failed, the last one with {reason}. What is "
-                        "finished is kept; the same command continues from there."
-                    )
-
-
-def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple[int, T]], None, None]:
-    """Call with 0 to count - 1 and yield (number, result) as soon as there are some.
-
-    On an error or Ctrl-C nothing new is begun, and calls under way come to their end: somebody pays for them. Their
-    results are yielded, then the error goes on. The event is set by then, so that a call may cut its pauses short. A
-    second Ctrl-C, or a caller that stops listening, drops them.
-    """
-    loop, stop, numbers = event_loop(), threading.Event(), iter(range(count))
+    loop, stop, numbers = running().loop, threading.Event(), iter(range(count))
     room = asyncio.Semaphore(2 * at_once)  # so many are ahead of a caller that stores answers
-    finished: SimpleQueue[tuple[int, T] | Future[None]] = SimpleQueue()
+    finished: SimpleQueue[Any] = SimpleQueue()
 
-    workers = [
-        asyncio.run_coroutine_threadsafe(_work(call, numbers, room, stop, finished), loop)
-        for _ in range(min(at_once, count))
-    ]
-    for worker in workers:
-        worker.add_done_callback(finished.put)
+    async def work() -> list[BaseException | None]:
+        workers = (_work(call, numbers, room, stop, finished) for _ in range(min(at_once, count)))
+        return await asyncio.gather(*workers, return_exceptions=True)
+
+    working = asyncio.run_coroutine_threadsafe(work(), loop)
+    working.add_done_callback(finished.put)
     error: BaseException | None = None
+    items: list[Any] = []
     try:
-        under_way = len(workers)
-        while under_way:
+        while working not in items:
             try:
                 items = [finished.get(), *(finished.get() for _ in range(finished.qsize()))]
             except KeyboardInterrupt as interrupt:
@@ -83,20 +65,23 @@ def as_finished(call: Call[T], count: int, at_once: int) -> Generator[list[tuple
                 logger.warning("Interrupted: waiting for the requests under way. Interrupt again to drop them.")
                 stop.set()
                 items, error = [], interrupt
-            results = [item for item in items if isinstance(item, tuple)]
-            ended = [item for item in items if isinstance(item, Future)]
-            under_way -= len(ended)
-            error = error or next(filter(None, map(_failure, ended)), None)
-            if results:
+            if results := [item for item in items if item is not working]:
                 yield results
-            for _ in results:
+            for _, result in results:
                 loop.call_soon_threadsafe(room.release)
-        if error is not None:
+                reason = unreachable(result)
+                in_vain = in_vain + 1 if reason else 0
+                # Or a server that died in the night would be called for every remaining request, for hours.
+                if in_vain >= GIVE_UP_AFTER * at_once:
+                    raise ServerGone(
+                        f"{who} is gone: {in_vain} requests in a row failed, the last one with {reason}. What is "
+                        "finished is kept; the same command continues from there."
+                    )
+        if error := error or next(filter(None, working.result()), None):
             raise error
     finally:
         stop.set()
-        for worker in workers:
-            worker.cancel()
+        working.cancel()
 
 
 async def _work(
@@ -104,21 +89,17 @@ async def _work(
     numbers: Iterator[int],
     room: asyncio.Semaphore,
     stop: threading.Event,
-    finished: SimpleQueue[tuple[int, T] | Future[None]],
+    finished: SimpleQueue[Any],
 ) -> None:
     """Make one call after the other; an error stops the others, too."""
     try:
         while await room.acquire() and not stop.is_set() and (number := next(numbers, None)) is not None:
             finished.put((number, await call(number, stop)))
-        room.release()
     except BaseException:
         stop.set()
-        room.release()
         raise
-
-
-def _failure(ended: Future[None]) -> BaseException | None:
-    return asyncio.CancelledError() if ended.cancelled() else ended.exception()
+    finally:
+        room.release()
 
 
 def in_threads(call: Callable[[int, threading.Event], T], threads: int) -> Call[T]:

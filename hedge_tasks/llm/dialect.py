@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -41,28 +40,23 @@ Levels = Mapping[str, int]
 
 
 class Dialect:
-    """The settings of requests as one server takes them. Threads share it.
+    """The settings of requests as one server takes them. It lives on the event loop.
 
     Args:
         server: What messages call the server.
         say: Told what the server refuses: a topic, a sentence, and the level of the message.
+
+    Attributes:
+        answered: Whether there was an answer: from then on a refusal without a reason is one of its request.
+        levels: Of the settings that were refused in their first form.
+        refused: Settings that were refused in every form that they have, each with the server's reason.
     """
 
     def __init__(self, server: str, say: Callable[[str, str, str], None]) -> None:
         self._server, self._say = server, say
-        self._lock = threading.Lock()
-        self._answered = False
+        self.answered = False
         self.levels: Levels = {}
-        self.reasons: dict[str, str] = {}
-        self._left_out: set[str] = set()
-
-    def takes(self, setting: str) -> bool:
-        """Whether the setting has not been refused so far in every form that it has."""
-        return setting not in self._left_out
-
-    def has_answered(self) -> None:
-        """Note that there was an answer: from then on a refusal without a reason is one of its request."""
-        self._answered = True
+        self.refused: dict[str, str] = {}
 
     def learn(
         self, status: int, reason: str, settings: Mapping[str, Any], optional: Collection[str], levels: Levels
@@ -76,20 +70,22 @@ class Dialect:
             optional: Settings that may be left out where no form of them is taken.
             levels: The dialect in which the request was put.
         """
-        with self._lock:
-            for setting in self._suspects(status, reason.lower(), settings, levels):
-                at = levels.get(setting, 0)
-                level = _next_level(setting, settings[setting], at, reason, setting in optional)
-                if level is None:
-                    continue
-                if self.levels.get(setting, 0) == at:
-                    self.levels = {**self.levels, setting: level}
-                    if _form(setting, settings[setting], self.levels) is None:
-                        self._left_out.add(setting)
-                    self._announce(setting, reason)
-                return True
-            # Another thread may have learned while this request was under way.
-            return self.levels != levels
+        for setting in self._suspects(status, reason.lower(), settings, levels):
+            at = levels.get(setting, 0)
+            level = _next_level(setting, settings[setting], at, reason, setting in optional)
+            if level is None:
+                continue
+            if self.levels.get(setting, 0) == at:
+                self.levels = {**self.levels, setting: level}
+                if _form(setting, settings[setting], self.levels) is None:
+                    self.refused[setting] = reason
+                consequence = _CONSEQUENCES.get(setting) if setting in self.refused else None
+                text = consequence or "later requests are put without it, or in another form"
+                words = f"{self._server} refuses {setting} ({reason}): {text}"
+                self._say(f"{setting} {level}", words, "WARNING" if consequence else "INFO")
+            return True
+        # Another request may have taught it while this one was under way.
+        return self.levels != levels
 
     def _suspects(self, status: int, reason: str, settings: Mapping[str, Any], levels: Levels) -> list[str]:
         """Settings that the refusal may mean, the likeliest first."""
@@ -99,20 +95,13 @@ class Dialect:
             name
             for name in sent
             if status in (_REFUSALS_OF_EXTENSIONS if name in _EXTENSIONS else _REFUSALS)
-            and re.search(_WORDS.get(name, _spellings(name)), reason)
+            # `presence_penalty`, `presencepenalty`, `presence penalty`
+            and re.search(_WORDS.get(name, rf"\b{re.escape(name).replace('_', '[_ ]?')}\b"), reason)
         ]
         if not named and status in _REFUSALS and _PENALTY.search(reason):
             named = [name for name in sent if name.endswith("_penalty")]
-        bare = not self._answered and status in (400, 422) and not _OF_THE_REQUEST.search(reason)
+        bare = not self.answered and status in (400, 422) and not _OF_THE_REQUEST.search(reason)
         return named or ([name for name in _EXTENSIONS if name in sent] if bare else [])
-
-    def _announce(self, setting: str, reason: str) -> None:
-        self.reasons[setting] = reason
-        consequence = None if self.takes(setting) else _CONSEQUENCES.get(setting)
-        level = "INFO" if consequence is None else "WARNING"
-        consequence = consequence or "later requests are put without it, or in another form"
-        topic = f"{setting} {self.levels[setting]}"
-        self._say(topic, f"{self._server} refuses {setting} ({reason}): {consequence}", level)
 
 
 def spell(settings: Mapping[str, Any], levels: Levels, optional: Collection[str]) -> dict[str, Any]:
@@ -123,11 +112,6 @@ def spell(settings: Mapping[str, Any], levels: Levels, optional: Collection[str]
     """
     forms = {name: _form(name, value, levels) for name, value in settings.items()}
     return dict(form or (name, settings[name]) for name, form in forms.items() if form or name not in optional)
-
-
-def _spellings(name: str) -> str:
-    """A pattern for a setting's name in lower case: `presence_penalty`, `presencepenalty`, `presence penalty`."""
-    return rf"\b{re.escape(name).replace('_', '[_ ]?')}\b"
 
 
 def _next_level(name: str, value: Any, at: int, reason: str, is_optional: bool) -> int | None:
@@ -151,7 +135,7 @@ def _forms(name: str, value: Any) -> list[tuple[str, Any] | None]:
     """Ways to put a setting, from the best to the last; None leaves it out."""
     if name == "max_tokens":
         return [(name, value), ("max_completion_tokens", value)]
-    if name == "response_format" and not isinstance(value, str):  # for pictures it is a word
+    if name == "response_format":
         return [(name, value), (name, {"type": "json_object"}), None]
     if name == "top_k" and value == _NO_TOP_K:
         return [(name, value), (name, 0), None]  # for servers to which -1 is no number of tokens

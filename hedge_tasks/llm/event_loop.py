@@ -50,34 +50,30 @@ _of_parents: list[_Running] = []
 """Loops that a fork has left behind: their connections are the parent's, and must not be closed here."""
 
 
-def _begun() -> _Running:
+def running() -> _Running:
+    """The loop, whose thread is running, with its connections."""
     global _running
     with _lock:
         _running = _running or _Running()
         return _running
 
 
-def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop; its thread is running."""
-    return _begun().loop
-
-
 def session() -> aiohttp.ClientSession:
     """The connections of the loop, on which it is to be called. The caller bounds their number."""
     import aiohttp
 
-    running = _begun()
-    if running.session is None:
+    current = running()
+    if current.session is None:
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_ALIVE_S)
-        running.session = aiohttp.ClientSession(
+        current.session = aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
         )
-    return running.session
+    return current.session
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Have the loop run a coroutine, and wait for it in this thread. An interrupt cancels it."""
-    future = asyncio.run_coroutine_threadsafe(coroutine, event_loop())
+    future = asyncio.run_coroutine_threadsafe(coroutine, running().loop)
     try:
         return future.result()
     except BaseException:

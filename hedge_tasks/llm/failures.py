@@ -12,18 +12,29 @@ from typing import Literal
 
 from hedge_tasks.errors import DrawsFailed, HedgeError
 
-Kind = Literal["unreachable", "late", "busy", "garbled", "empty", "cut", "refused", "unsent"]
+Kind = Literal["away", "broken", "late", "throttled", "busy", "garbled", "empty", "cut", "refused", "unsent"]
 """Of a failed request.
 
-- `unreachable`: there was no connection, whatever was asked.
+- `away`: nobody was there: no connection, or a gateway found nobody behind it (502, 503, 504).
+- `broken`: the connection broke off, or its certificate is not known.
 - `late`: there was no answer in time.
-- `busy`: the server says that it cannot answer now (408, 409, 425, 429, 5xx).
+- `throttled`: the server asks for fewer requests (429): a speed, and no fault of this one.
+- `busy`: the server says that it cannot answer now (408, 409, 425, other 5xx).
 - `garbled`: what came back is no chat completion.
 - `empty`: a chat completion with no answer in it.
 - `cut`: likewise, because the token limit was spent before the answer began; asking again would end the same way.
 - `refused`: the server refuses this request (400, 413, 422, ...); it may take others.
 - `unsent`: the request could not be put together: a picture of it cannot be read.
 """
+
+PASSING: frozenset[Kind] = frozenset({"away", "broken", "late", "throttled", "busy", "garbled"})
+"""Kinds that may pass: such a request is made again."""
+
+_OF_STATUS: Mapping[int, Kind] = {
+    **dict.fromkeys((408, 409, 425), "busy"),
+    429: "throttled",
+    **dict.fromkeys((502, 503, 504), "away"),
+}
 
 LONGEST_RETRY_AFTER_S = 600.0
 """Seconds for which a server may ask to be left alone; what asks for more ends the run."""
@@ -40,26 +51,16 @@ class RequestFailed(Exception):
     Attributes:
         kind: See `Kind`.
         retry_after_s: Seconds that the server wants to be left alone; None where it does not say.
-        away: Whether nobody was there: there was no connection, or a gateway found nobody behind it.
-        throttled: Whether the server asks for fewer requests (429): a speed, and no fault of this one.
     """
 
-    def __init__(
-        self,
-        reason: str,
-        kind: Kind,
-        *,
-        retry_after_s: float | None = None,
-        away: bool = False,
-        throttled: bool = False,
-    ) -> None:
+    def __init__(self, reason: str, kind: Kind, retry_after_s: float | None = None) -> None:
         super().__init__(reason)
-        self.kind, self.retry_after_s, self.away, self.throttled = kind, retry_after_s, away, throttled
+        self.kind, self.retry_after_s = kind, retry_after_s
 
     @property
     def unreachable(self) -> bool:
         """Whether the server did not answer."""
-        return self.kind in ("unreachable", "late")
+        return self.kind in ("away", "broken", "late")
 
 
 class ServerRefuses(HedgeError):
@@ -68,6 +69,11 @@ class ServerRefuses(HedgeError):
 
 class ServerGone(DrawsFailed):
     """The server has not answered for a while; what was finished is kept."""
+
+
+def kind_of(status: int) -> Kind:
+    """The kind of a failure by the status of its reply, such as 503."""
+    return _OF_STATUS.get(status, "busy" if status >= 500 else "refused")
 
 
 def reason_in(body: object) -> str | None:

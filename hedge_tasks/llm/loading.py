@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.io import options
 from hedge_tasks.io.sources import MODELS, PACKAGE_SCHEME, inside_package, why_hub_unreachable
 
@@ -101,19 +101,17 @@ def default_device(device: str | None) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def check_model_options(model: object, batch_size: object, *, key: str = "model") -> None:
+def check_model_options(model: object, batch_size: object) -> None:
     """Refuse option values that would fail only after minutes of sampling.
 
     Args:
         model: Name of a model.
         batch_size: Size of its batches.
-        key: Name of the option that `model` is the value of.
 
     Raises:
         ConfigError: If `model` is no name or `batch_size` no positive whole number.
     """
-    if not isinstance(model, str) or not model:
-        raise ConfigError(f"{key} must be a name or a folder, got {model!r}")
+    options.text("model", model)
     options.count("batch_size", batch_size, at_least=1)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,9 +19,6 @@ from pydantic import Strict
 from hedge_tasks.io.keyed_log import KeyedLog
 from hedge_tasks.io.records import Text, checked
 
-KIND = "replies"
-"""First part of the file names."""
-
 
 @dataclass(frozen=True)
 class Reply:
@@ -29,11 +26,12 @@ class Reply:
 
     Attributes:
         text: Its words, without surrounding blanks; empty where it said nothing.
-        finish: Why it stopped, as `Completion.finish`; None where nobody told.
+        finish: Why it stopped, as `Answer.finish`; None where nobody told.
         model: The model that answered, as its server names it; None where it does not.
         prompt_tokens, completion_tokens: What it cost; None where nobody told.
         seconds: That the request took, retries included.
         problem: Why it says nothing, where that is known.
+        unread: Whether whoever asked for it could not read it.
     """
 
     text: Text
@@ -43,19 +41,7 @@ class Reply:
     completion_tokens: Annotated[int, Strict()] | None = None
     seconds: Annotated[float, Strict()] | None = field(default=None, compare=False)
     problem: Text | None = None
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A line of the log.
-
-    Attributes:
-        reply: What was said.
-        about: What it was about, for people; `unread` where it could not be read.
-    """
-
-    reply: Reply
-    about: Mapping[str, Any]
+    unread: bool = False
 
 
 def digest(parts: Mapping[str, Any]) -> str:
@@ -63,7 +49,7 @@ def digest(parts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
-class ReplyLog(KeyedLog[Kept]):
+class ReplyLog(KeyedLog[Reply]):
     """The replies in a folder, by key.
 
     Where two workers asked the same, the reply in the older file stands, unless it could not be read.
@@ -73,24 +59,20 @@ class ReplyLog(KeyedLog[Kept]):
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, KIND, "replies", _read, lambda kept: bool(kept.about.get("unread")))
+        super().__init__(folder, "replies", "replies", _read, lambda reply: reply.unread)
 
-    def add(self, entries: Iterable[tuple[str, Reply, Mapping[str, Any]]]) -> None:
-        """Keep replies; when this returns, the death of the process loses none of them.
+    def add(self, key: str, reply: Reply, **about: str) -> None:
+        """Keep a reply; when this returns, the death of the process does not lose it.
 
         Args:
-            entries: Key, reply, and further fields of the line, for people.
+            about: Further fields of the line, for people.
 
         Raises:
             HedgeError: The folder cannot be written.
         """
-        self.keep((key, Kept(reply, about), {"reply": _fields(reply), **about}) for key, reply, about in entries)
+        fields = {name: value for name, value in asdict(reply).items() if value is not None}
+        self.keep([(key, reply, {"reply": fields, **about})])
 
 
-def _fields(reply: Reply) -> dict[str, Any]:
-    return {name: value for name, value in asdict(reply).items() if value is not None}
-
-
-def _read(record: Mapping[str, Any]) -> Kept:
-    about = {name: value for name, value in record.items() if name not in ("key", "reply")}
-    return Kept(checked(Reply, record.get("reply"), "reply"), about)
+def _read(line: Mapping[str, Any]) -> Reply:
+    return checked(Reply, line.get("reply"), "reply")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
 from typing import Any, Protocol
@@ -47,6 +47,13 @@ class Request:
     conversation: Callable[[], Sequence[Mapping[str, Any]]]
     settings: Mapping[str, Any]
     schema: Mapping[str, Any] = field(default_factory=dict)
+
+    def turns(self, form: Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """The conversation in another form, with its pictures. Raises RequestFailed where one cannot be read."""
+        try:
+            return form(self.conversation())
+        except (OSError, ValueError) as error:
+            raise RequestFailed(f"its images cannot be read ({error})", "unsent") from None
 
 
 class Model(Protocol):
@@ -121,18 +128,14 @@ class ServedModel:
         self.thinking = options.flag("thinking", thinking)
         self.concurrency = options.count("concurrency", concurrency, at_least=1)
         self.who = who or self.name
-        self._url, self._account = (
-            None if url is None else options.address("url", url),
-            options.flag("account", account),
-        )
-        self._limits: dict[str, Any] = {
-            "timeout": options.number("timeout", timeout, zero=False),
-            "max_retries": options.count("max_retries", max_retries),
-        }
+        self._url = None if url is None else options.address("url", url)
+        self._account = options.flag("account", account)
+        timeout, retries = options.number("timeout", timeout, zero=False), options.count("max_retries", max_retries)
+        self._limits: dict[str, Any] = {"timeout": timeout, "max_retries": retries}
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        return {"model": self.name, **({"thinking": True} if self.thinking else {})}
+        return {"model": self.name, "thinking": self.thinking}
 
     def check(self) -> None:
         _ = self._client
@@ -146,11 +149,10 @@ class ServedModel:
 
     async def _reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
         try:
-            messages = await asyncio.to_thread(lambda: to_openai(request.conversation()))  # pictures are read for it
-        except (OSError, ValueError) as error:
-            return RequestFailed(f"its images cannot be read ({error})", "unsent")
-        began = time.monotonic()
-        settings = self._settings(request)
+            messages = await asyncio.to_thread(request.turns, to_openai)
+        except RequestFailed as failure:
+            return failure
+        began, settings = time.monotonic(), self._settings(request)
         [completion] = await self._client.ask_async(messages, settings, optional=_OPTIONAL, stop=stop)
         seconds = round(time.monotonic() - began, 3)
         if isinstance(completion, RequestFailed):
@@ -158,7 +160,7 @@ class ServedModel:
             return Reply("", completion.kind, problem=str(completion), seconds=seconds) if said_nothing else completion
         text = self._client.redact(completion.text)
         prompt, written = (completion.usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
-        return Reply(text, completion.finish, completion.model, prompt, written, seconds)
+        return Reply(text, completion.answer.finish, completion.model, prompt, written, seconds)
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         async def call(position: int, stop: threading.Event) -> ReplyOrFailure:
@@ -228,8 +230,8 @@ class LocalModel:
         for _, group in groupby(enumerate(requests), lambda numbered: _alike(numbered[1])):
             while batch := list(islice(group, self._batch_size)):
                 with self._lock:
-                    outcomes = self._batch([request for _, request in batch])
-                yield [(i, outcome) for (i, _), outcome in zip(batch, outcomes, strict=True)]
+                    outcomes = list(self._batch(batch))
+                yield outcomes
 
     def check(self) -> None:
         """Nothing is known of a model before it is loaded."""
@@ -239,38 +241,37 @@ class LocalModel:
             self._loaded.clean()
             self._loaded = None
 
-    def _batch(self, requests: Sequence[Request]) -> list[ReplyOrFailure]:
+    def _batch(self, batch: Sequence[tuple[int, Request]]) -> Iterator[tuple[int, ReplyOrFailure]]:
+        """Outcomes of requests that are to go on alike."""
         adapter = self._loaded = self._loaded or self._load()
-        turns = [self._turns(adapter, request) for request in requests]
-        sound = [(turn, r) for turn, r in zip(turns, requests, strict=True) if not isinstance(turn, RequestFailed)]
-        began = time.monotonic()
-        answers = iter(self._answers(adapter, sound) if sound else [])
-        seconds = round((time.monotonic() - began) / max(1, len(sound)), 3)
-        outcomes = [turn if isinstance(turn, RequestFailed) else next(answers) for turn in turns]
-        return [replace(turn, seconds=seconds) if isinstance(turn, Reply) else turn for turn in outcomes]
-
-    def _answers(self, adapter: Any, asked_alike: Sequence[tuple[Any, Request]]) -> Sequence[ReplyOrFailure]:
-        settings, schema = asked_alike[0][1].settings, asked_alike[0][1].schema
-        # No top_p: the adapters sample from the model itself.
-        how = {"temperature": settings.get("temperature", 0.0), "max_new_tokens": settings["max_tokens"]}
-        if "seed" in settings:
-            how["seeds"] = [request.settings["seed"] for _, request in asked_alike]
-        if self._keeps and schema and adapter.keeps_schemas():
-            how["schema"] = schema
-        try:
-            answers = adapter.answer_conversations([turns for turns, _ in asked_alike], **how)
-        except DrawsFailed as failure:
-            return [RequestFailed(str(failure), "refused")] * len(asked_alike)
-        return [Reply(answer.text.strip(), answer.finish, self.name, None, _written(answer)) for answer in answers]
-
-    def _turns(self, adapter: Any, request: Request) -> list[dict[str, Any]] | RequestFailed:
-        try:
-            turns = [{**turn, "content": _parts(turn["content"])} for turn in request.conversation()]
-        except (OSError, ValueError) as error:
-            return RequestFailed(f"its images cannot be read ({error})", "unsent")
+        turns: dict[int, list[dict[str, Any]]] = {}
+        for i, request in batch:
+            try:
+                turns[i] = request.turns(_with_pictures)
+            except RequestFailed as failure:
+                yield i, failure
         if self._thinking is False and "enable_thinking" in (getattr(adapter, "chat_template", None) or ""):
-            turns[-1]["content"].append({"type": "text", "text": "/no_think"})
-        return turns
+            for conversation in turns.values():
+                conversation[-1]["content"].append({"type": "text", "text": "/no_think"})
+        how, began = self._settings(adapter, [request for i, request in batch if i in turns]), time.monotonic()
+        try:
+            answers = adapter.answer_conversations([*turns.values()], **how) if turns else []
+        except DrawsFailed as error:
+            yield from ((i, RequestFailed(str(error), "refused")) for i in turns)
+            return
+        seconds = round((time.monotonic() - began) / max(1, len(turns)), 3)
+        for i, answer in zip(turns, answers, strict=True):
+            yield i, Reply(answer.text.strip(), answer.finish, self.name, None, _written(answer), seconds)
+
+    def _settings(self, adapter: Any, alike: Sequence[Request]) -> dict[str, Any]:
+        # No top_p: the adapters sample from the model itself.
+        names = {"temperature": "temperature", "max_tokens": "max_new_tokens"}
+        how = {names[key]: value for request in alike[:1] for key, value in request.settings.items() if key in names}
+        if seeds := [request.settings["seed"] for request in alike if "seed" in request.settings]:
+            how["seeds"] = seeds
+        if self._keeps and alike and alike[0].schema and adapter.keeps_schemas():
+            how["schema"] = alike[0].schema
+        return how
 
 
 def _unreachable(outcome: ReplyOrFailure) -> RequestFailed | None:
@@ -281,6 +282,11 @@ def _unreachable(outcome: ReplyOrFailure) -> RequestFailed | None:
 def _alike(request: Request) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The settings and the schema, but for the seed itself: the same of all requests of a batch."""
     return {**request.settings, **({"seed": None} if "seed" in request.settings else {})}, request.schema
+
+
+def _with_pictures(conversation: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The turns with a list of parts each, pictures opened."""
+    return [{**turn, "content": _parts(turn["content"])} for turn in conversation]
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:

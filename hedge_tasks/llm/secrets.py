@@ -63,29 +63,25 @@ class Redactor:
     """
 
     def __init__(self, key: str = NO_KEY) -> None:
-        values = {value.strip() for name, value in os.environ.items() if _SECRET_NAME.search(name)}
-        secrets = {value for value in values if len(value) >= _SHORTEST_OF_ENVIRONMENT}
+        named = (value.strip() for name, value in os.environ.items() if _SECRET_NAME.search(name))
+        secrets = {value for value in named if len(value) >= _SHORTEST_OF_ENVIRONMENT}
         if len(key) >= _SHORTEST_KEY:
             secrets.add(key)
         # The longest first: one may be the beginning of another.
         self._secrets = sorted(secrets - {NO_KEY}, key=len, reverse=True)
 
-    def __call__(self, text: str) -> str:
-        """The text with every secret in it replaced."""
+    def __call__(self, text: str, *, answer: bool = False) -> str:
+        """The text with every secret in it, and every key of a known form, replaced.
+
+        Args:
+            answer: It is a model's: of the secrets those alone that no word could be. A chart may have a key on it, and
+                a careless server quotes the one that it was sent.
+        """
         for secret in self._secrets:
-            text = text.replace(secret, "[secret]")
-        return text
+            if not answer or (len(secret) >= _SHORTEST_IN_ANSWER and any(c.isdigit() for c in secret)):
+                text = text.replace(secret, "[secret]")
+        return _KEY_LIKE.sub("[secret]", text)
 
     def shown(self, value: object) -> str:
         """Quote a text in an error: first redacted and then shortened, or half a key would stand at the cut."""
         return self(str(value))[:LONGEST_SHOWN]
-
-    def answer(self, text: str) -> str:
-        """A model's answer without keys: those of this process that no word could be, and all of a known form.
-
-        A chart may have a key on it, and a careless server quotes the one that it was sent.
-        """
-        for secret in self._secrets:
-            if len(secret) >= _SHORTEST_IN_ANSWER and any(c.isdigit() for c in secret):
-                text = text.replace(secret, "[secret]")
-        return _KEY_LIKE.sub("[secret]", text)

@@ -181,7 +181,6 @@ class Asking:
             image_keys,
             sampling={**kind.sampling, **sampling},
             place=f"{self.seed}\0{self.row}\0{stage}\0{number}",
-            about=lambda read: {"record": self.row},
         )
         outcome = Asker(model, self.account, self.log, asks=TRIES, stage=stage).ask(query, self.stop)
         if outcome.failure is not None:

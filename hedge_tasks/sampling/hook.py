@@ -361,7 +361,7 @@ def without_keys(answer: Answer | str, redact: Redactor) -> Answer | str:
     """An answer with the keys in its text taken out. Its tokens would spell them. Reasons have been redacted before."""
     if not isinstance(answer, Answer):
         return answer
-    text = redact.answer(answer.text)
+    text = redact(answer.text, answer=True)
     return answer if text == answer.text else replace(answer, text=text, tokens=None, alternatives=None)
 
 
