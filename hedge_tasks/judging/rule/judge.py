@@ -76,7 +76,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "13"
+    version = "14"
 
     def __init__(self, *, fallback: Spec | None = None) -> None:
         self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
