@@ -90,7 +90,8 @@ def _own_document(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
     to_baseline, to_each_other = likeness(usable)
     if _p_below(-to_each_other) >= ALPHA:
         return HealthTest(what, "not verifiable", "answers to one document are no more alike than to others")
-    parts = np.array_split(np.arange(len(usable)), min(_BLOCKS, len(usable) // FEWEST_DOCUMENTS))
+    every = np.arange(len(usable))
+    parts = [every, *np.array_split(every, min(_BLOCKS, len(usable) // FEWEST_DOCUMENTS))]
     p, part = min((_p_below((to_baseline - _LIKE[name] * to_each_other)[part]), tuple(part)) for part in parts)
     if p >= ALPHA / len(parts):
         return HealthTest(what, "not contradicted")
