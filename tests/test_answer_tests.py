@@ -168,6 +168,9 @@ FAULTS: dict[str, Callable[[Sets], Sets]] = {
     "noisy draws of the document before": moved("noisy"),
     "all draws of the document before": lambda sets: moved("noisy")(moved("clean")(sets)),
     "clean draws dealt out at random": shuffled("clean"),
+    "draws of the document before, late": lambda sets: [*sets[: N // 2], *moved("clean")(sets)[N // 2 :]],
+    "sides swapped": lambda sets: [replace(s, clean=s.noisy, noisy=s.clean) for s in sets],
+    "baseline drawn at random": lambda sets: [replace(s, baseline=s.clean[1]) for s in sets],
     "noisy draws refused": on_draws(lambda a: replace(a, text=REFUSAL), "noisy"),
     "all draws refused": on_draws(lambda a: replace(a, text=REFUSAL), *CLEAN_AND_NOISY),
     "noisy draws empty": on_draws(lambda a: Answer("", finish="stop"), "noisy"),
@@ -196,6 +199,8 @@ FAULTS: dict[str, Callable[[Sets], Sets]] = {
     ],
 }
 NEEDS_LOGPROBS = {
+    "sides swapped",
+    "baseline drawn at random",
     "log-probabilities of zero",
     "cooler than told",
     "clean draws dealt out at random",

@@ -12,12 +12,10 @@ from finished_runs import measure_health
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.groups import count_groups, effective_groups, find_groups, missed_text, rotated_items
 from hedge_tasks.data.option_files import read_options
 from hedge_tasks.detectors.units import shared_groups
-from hedge_tasks.runs.run_files import load_runs
 
 KEYS = st.lists(st.tuples(*[st.sampled_from([None, "a", "b", "c", "d"])] * 3), max_size=12)
 
@@ -104,28 +102,6 @@ def rotations(tmp_path: Path) -> Path:
 
 def test_imported_rotations_are_groups(rotations: Path) -> None:
     assert count_groups([q.group for q in read_options(rotations)[""]]) == 60
-
-
-@pytest.mark.slow
-def test_health_reports_groups_and_the_design_effect(
-    rotations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "runs"
-    assert main(["import", "options", str(rotations), "--out", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["runs"][0]["groups"] == 60
-    [run] = load_runs(out)
-    labels: dict[str | None, list[int]] = {}
-    for answers in run.answer_sets:
-        labels.setdefault(answers.group, []).append(answers.label or 0)
-    share = sum(map(sum, labels.values())) / 240
-    between = sum(sum(label - share for label in of) ** 2 for of in labels.values()) * 60 / 59
-    [row] = (main(["health", str(out), "--json"]), json.loads(capsys.readouterr().out))[1]
-    effect = between / (240 * share * (1 - share))
-    [told] = [test["text"] for test in row["tests"] if test["name"] == "independence"]
-    assert told.startswith("240 documents are 60 groups")
-    assert f"is {effect:.2f} times" in told
-    main(["health", str(out)])
-    assert "groups" in capsys.readouterr().out
 
 
 def asked(id_: str, question: str, group: str | None = None, label: int = 0) -> AnswerSet:

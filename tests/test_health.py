@@ -60,7 +60,6 @@ def test_counts_by_hand() -> None:
         )
     )
     assert (health.documents, health.draws, health.failed) == (4, 16, 0)
-    assert health.distinct_clean == (1 + 3 + 3 + 2) / 4
     counted = {SAME: 1 / 4, CUT: 2 / 16, EMPTY: 1 / 16, FILTERED: 1 / 16, LOGPROBS: 2 / 16}
     assert health.shares.items() >= counted.items()
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reply_corpus import corpus, reading
 
+from hedge_tasks.cli import main
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, polarity
 from hedge_tasks.replies.reading import SOFT
+from hedge_tasks.runs.run_files import read_run
 
 DOG = "Is there a dog in the image?"
 PLANES = {"A": "axial", "B": "sagittal", "C": "coronal"}
@@ -79,7 +83,8 @@ def test_what_was_offered_said_again_is_no_answer(form: str) -> None:
 DENIALS = (
     *("There is no {x}.", "No {x} is seen.", "I do not see a {x}.", "The {x} is absent.", "A {x} is not present."),
     *("No evidence of a {x}.", "The image is free of any {x}.", "{x}: absent", "There is no cat, bird or {x}."),
-    "It is not true that there is a {x}.",
+    *("It is not true that there is a {x}.", "I could not find a {x} in it.", "Not a {x}, only a cat."),
+    *("There's a cat on the sofa, but no {x}.", "Nobody is wearing a {x}.", "The room has neither a cat nor a {x}."),
 )
 STATEMENTS = (
     "There is a {x}.",
@@ -89,6 +94,7 @@ STATEMENTS = (
     "It would be wrong to say that there is no {x}.",
     "There is a {x} behind a nurse who does not face the camera.",
     "A {x} dominates the upper part.",
+    *("Two old {x}s stand there.", "A man is riding a {x}.", "There is no cat, but I see a {x}.", "Not only a {x}."),
 )
 NEITHER = (
     "There may be a {x}.",
@@ -96,17 +102,26 @@ NEITHER = (
     "It is unclear whether there is a {x}.",
     "Is there a {x}?",
     "It resembles a {x}.",
+    *(
+        "There is a {x} house.",
+        "A statue of a {x} stands there.",
+        "There is room for a {x}.",
+        "A cat or a {x} is there.",
+    ),
+    *("There is nothing on the {x}.", "The {x} is not tall.", "Nobody looks at the {x}.", "No cat is near a {x}."),
+    *("They want to build a {x}.", 'The sign says "Beware of the {x}".', "The {x} isn't on the sofa."),
 )
-THINGS = st.sampled_from(["dog", "mass", "fracture", "bicycle", "pneumothorax", "polyp"])
+THINGS = st.sampled_from(["dog", "tie", "fracture", "bicycle", "truck", "polyp"])
 
 
 @given(THINGS)
-def test_a_sentence_that_denies_is_a_no_and_one_that_states_a_yes(thing: str) -> None:
+def test_a_sentence_that_denies_is_a_firm_no_and_one_that_states_a_firm_yes(thing: str) -> None:
     question = f"Is there a {thing} in the image?"
     for forms, value in ((DENIALS, "no"), (STATEMENTS, "yes"), (NEITHER, None)):
         for form in forms:
             reply = form.format(x=thing)
-            assert read_yes_no(reply, question).value == value, reply
+            read = read_yes_no(reply, question)
+            assert (read.value, read.soft) == (value, False), reply
 
 
 @given(THINGS, THINGS)
@@ -114,6 +129,17 @@ def test_a_sentence_about_something_else_says_nothing(thing: str, another: str) 
     if thing != another:
         for form in (*DENIALS[:6], *STATEMENTS[:4]):
             assert read_yes_no(form.format(x=another), f"Is there a {thing}?").value is None, form
+
+
+def test_firm_replies_alone_get_labels_through_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = {"A dog barks.": 0, "I couldn't see a dog.": 1, "No, but maybe a dog.": None, "A dog house.": None}
+    rows = [{"id": reply, "question": DOG, "reference": "yes", "baseline": reply, "clean": ["x"]} for reply in labels]
+    file = tmp_path / "answers.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    command = ["import", "answers", str(file), "--judge", "rule", "--model-name", "m", "--json"]
+    assert main([*command, "--out", str(tmp_path / "runs")]) == 0
+    run = read_run(Path(json.loads(capsys.readouterr().out)["file"]))
+    assert {answers.id: answers.label for answers in run.answer_sets} == labels
 
 
 def test_a_relation_said_the_other_way_round_is_never_a_yes() -> None:

@@ -141,7 +141,7 @@ def _about_health(run: Run) -> Iterator[TrustReason]:
         if finding.unreliable:
             yield TrustReason(f"The numbers of this run are unreliable. {text}", "red")
         else:
-            yield TrustReason(text, "note" if finding.accounted else "yellow")
+            yield TrustReason(text, "yellow")
     if health.unchecked:
         yield TrustReason(f"Not checked: {'; '.join(health.unchecked)}.", "not checked")
 

@@ -22,8 +22,10 @@ _ROLES = ("neutral", "open", "concord", "deny")
 
 WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|(?<=\?)[\"')\]]*(?=\s|\Z)|[\n;]+")
+_QUOTED = re.compile(r'"[^"\s]+\s[^"\n]*"')
+"""Several words that somebody else says: "No dogs allowed" on a sign."""
 _LONGEST_NAME = 4
-_MARK = re.compile(r"(?:,|\s-|[()])\s+|:\s+(?=\S)|\)\s*")
+_MARK = re.compile(r",(?!\d)\s*|(?:\s-|[()])\s+|:\s+(?=\S)|\)\s*")
 _IRREGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child", "mice": "mouse", "feet": "foot"}
 
 
@@ -110,10 +112,10 @@ def clauses(text: str) -> list[Clause]:
 
     Example:
         >>> [(c.text, c.polarity) for c in clauses("No effusion, mass or fracture, but the heart is large.")]
-        [('no effusion mass or fracture', 'denied'), ('but the heart is large', 'affirmed')]
+        [('no effusion, mass or fracture', 'denied'), ('but the heart is large', 'affirmed')]
     """
     every: list[Clause] = []
-    for number, sentence in enumerate(sentences(text)):
+    for number, sentence in enumerate(sentences(_QUOTED.sub(" ", text))):
         if not sentence.endswith("?") and not cues("courtesy").match(sentence):
             every += _in_sentence(" ".join(sentence.split()), number)
     return every
@@ -126,7 +128,7 @@ def _in_sentence(sentence: str, number: int) -> Iterator[Clause]:
         if not spoken:
             continue
         if texts and _goes_on(texts[-1], piece, spoken):
-            texts[-1] = f"{texts[-1]} {piece}"
+            texts[-1] = f"{texts[-1]}, {piece}"
         else:
             texts.append(piece)
     return (Clause(text, number) for text in texts)

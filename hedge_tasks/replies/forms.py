@@ -1,4 +1,4 @@
-"""Answers that are no sentences: boxes of which one is ticked, tables, fields, and a share for each answer.
+"""Answers that are no sentences: boxes of which one is ticked, and a share for each answer.
 
 All of them are read of `plain` text and give nothing where the text is of another form. What a form says of several
 answers alike is no answer, and never falls through to the rules of sentences.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 Named = Callable[[str], str | None]
 """The answer that a name is the name of, and nothing besides."""
@@ -17,8 +16,6 @@ _TICK = re.compile(r"\[\s*[xX]\s*\]|\([xX]\)|✓")
 _BOX = re.compile(r"\[\s*[xX]?\s*\]|\([xX ]\)|[✓✗]")
 _MARK = re.compile(r"\A[-*\s]*(?:[(\[]?(?:\d{1,2}|[A-Za-z])[.):\]]\s+)?")
 _SHARE = re.compile(r"\W*(?P<of>[^:=|\n]{1,60}?)\W*\s*(?:[:=|(]|->)\s*(?P<number>\d{1,3}(?:\.\d+)?|\.\d+)\s*%?\W*\Z")
-_FIELD = re.compile(r"(?P<key>[A-Za-z_][\w -]{0,30}?)\s*[:=]\s*(?P<value>\S[^\n]{0,80}?)\s*\Z")
-_RULE = re.compile(r"[|:\s-]+\Z")
 
 _WHOLE = 0.03
 """By how much shares may miss one, or a hundred."""
@@ -49,10 +46,7 @@ def shares(text: str) -> dict[str, float]:
         >>> shares("Yes: 12%\\nNo: 88%"), shares("D (0.64), B (0.36)"), shares("There are 2: a dog and a cat")
         ({'Yes': 12.0, 'No': 88.0}, {'D': 0.64, 'B': 0.36}, {})
     """
-    rows = table(text)
-    lines = [": ".join(row) for row in rows if len(row) == 2] if rows else text.splitlines()
-    if len(rows) == 2 and len(rows[0]) == len(rows[1]):
-        lines = [": ".join(pair) for pair in zip(*rows, strict=True)]
+    lines = text.splitlines()
     matches = [_SHARE.match(line) for line in (lines if len(lines) > 1 else re.split(r"[,;]\s+", text))]
     numbers = {match["of"]: float(match["number"]) for match in matches if match is not None}
     return numbers if len(numbers) == len(matches) > 1 else {}
@@ -81,27 +75,3 @@ def likeliest(numbers: Mapping[str, float], named: Named) -> tuple[bool, str | N
         return True, None  # "factual: 0, hallucinated: 1" tells what the digits stand for
     is_share = abs(whole / (100 if whole > 2 else 1) - 1) <= _WHOLE and totals[best] > whole / 2
     return True, best if is_share else None
-
-
-def table(text: str) -> list[list[str]]:
-    """The cells of a Markdown table, its rule left out; nothing where any line is none of its rows."""
-    lines = text.splitlines()
-    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if not _RULE.match(line)]
-    return rows if len(rows) > 1 and all("|" in line for line in lines) else []
-
-
-def fields(text: str) -> dict[str, Any]:
-    """Fields of a table of two columns, or of lines of "key: value", as of an object of JSON; nothing of another text.
-
-    Example:
-        >>> fields("finding: effusion\\nstatus: present"), fields("| dog | Yes |\\n| cat | ✗ |")
-        ({'finding': 'effusion', 'status': 'present'}, {'dog': 'Yes', 'cat': 'no'})
-    """
-    rows = table(text)
-    lines = [_FIELD.match(line) for line in text.splitlines()]
-    pairs = [(row[0], row[1]) for row in rows if len(row) == 2]
-    if not rows and all(lines):
-        pairs = [(match["key"], match["value"]) for match in lines if match is not None]
-    if len(pairs) < max(2, len(rows)) or len(dict(pairs)) < len(pairs):
-        return {}
-    return {key: {"✓": "yes", "✗": "no"}.get(value, value) for key, value in pairs}

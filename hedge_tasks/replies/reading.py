@@ -16,7 +16,7 @@ MODEL = "model"
 
 BASES = {
     JSON: "the answer field of a JSON object",
-    FORM: "a ticked box, a row of a table, or the share that each answer is given",
+    FORM: "a ticked box, or the share that each answer is given",
     STATED: "a stated answer: boxed, between answer tags, behind `Final answer:`, `the answer is`, `I choose` ...",
     LINE: "an answer that stands on a line by itself",
     OPENING: "how the reply begins, set off from what follows, and nothing that follows could take it back",

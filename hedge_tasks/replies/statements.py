@@ -2,7 +2,7 @@
 
 In this order, and the first that finds something decides:
 
-1. the answer field of a JSON object, a ticked box, a row of a table, a share;
+1. the answer field of a JSON object, a ticked box, a share;
 2. explicit statements: how the reply begins, what stands behind words such as "the answer is" (`words.json`: noun,
    copula, statement), and what stands on a line by itself. Where they differ, one that is called final counts, else the
    reply contradicts itself;
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from hedge_tasks.io.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, Clause, clauses, polarity
 from hedge_tasks.replies.declining import declines, doubts
-from hedge_tasks.replies.forms import fields, likeliest, shares, ticked
+from hedge_tasks.replies.forms import likeliest, shares, ticked
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
     CUT,
@@ -67,7 +67,6 @@ _ITEM = re.compile(
     r"(?:(?m:^)[ \t>-]*|(?<=[\s,;:]))[(\[]?(?P<mark>[0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*=|\s*->|\s-)\s*(?=[\w\"'(])"
 )
 _SHARED = re.compile(r"\A(\w{1,20})(?:[\s,]{1,2}\1\b){2,}\W{0,3}\Z", re.IGNORECASE)
-_FORCED = re.compile(r"\b(?:had to|have to|must|forced|pressed|pushed)\b")
 _QUESTION_FIRST = re.compile(r"[^.!?\n]{1,200}\?[\"']?\s+")
 _BASED = re.compile(r"(?:based on|looking at|from|in|after|given|according to) [^,.\n]{1,80},\s*", re.IGNORECASE)
 
@@ -204,11 +203,11 @@ def is_answer_field(key: str) -> bool:
 
 
 def _of_form(text: str, answers: Answers) -> Reading | None:
-    """Read boxes, tables, fields and shares; None of any other text."""
+    """Read boxes and shares; None of any other text."""
     by_share = _of_shares(shares(text), answers, FORM)
     if by_share is not None:
         return by_share
-    values = ticked(text, lambda name: _whole(name, answers)) or answers.in_object(fields(text))
+    values = ticked(text, lambda name: _whole(name, answers))
     if len(values) > 1:
         return unreadable(CONTRADICTION)
     return Reading(values.pop(), FORM) if values else None
@@ -250,7 +249,7 @@ def _of_text(text: str, answers: Answers, cut: bool) -> Reading:
     if stated:
         return _settled(stated, text, answers)
     if declines(text):
-        return _beside_a_refusal(text, answers)
+        return unreadable(REFUSAL)
     return _of_clauses(text, answers)
 
 
@@ -325,13 +324,6 @@ def _begins(text: str, start: int) -> bool:
     )
 
 
-def _beside_a_refusal(text: str, answers: Answers) -> Reading:
-    """Weaken a reading that stands beside "I cannot give a diagnosis, but": never more than soft."""
-    pieces = [piece for piece in re.split(r"[.!]\s|\n|\bbut\b", text) if not declines(piece) and not doubts(piece)]
-    read = _of_clauses(". ".join(pieces), answers) if pieces else unreadable(REFUSAL)
-    return Reading(read.value, STATEMENT) if read.value is not None else unreadable(REFUSAL)
-
-
 def _of_clauses(text: str, answers: Answers) -> Reading:
     every = clauses(text)
     said = answers.said(every)
@@ -342,7 +334,8 @@ def _of_clauses(text: str, answers: Answers) -> Reading:
     if len(values) != 1:
         return unreadable(CONTRADICTION if values else NOTHING)
     firm = any(whole for _, whole in said) and not any(c.polarity == OPEN for c in every)
-    firm = firm and not cues("contrast").search(text)
+    contrast = list(cues("contrast").finditer(text))
+    firm = firm and (not contrast or bool(answers.said(clauses(text[contrast[-1].end() :]))))
     return Reading(values.pop(), SAID_BACK if firm else STATEMENT)
 
 
@@ -371,8 +364,7 @@ def _explicit(text: str, answers: Answers) -> Iterator[_Stated]:
         front = text[max(0, slot.start() - 80) : slot.start()]
         before = re.split(r"[.!?,;:\n]", front)[-1]
         sentence = re.split(r"[.!?\n]", front)[-1].strip()
-        on_condition = cues("condition").match(sentence) and not _FORCED.search(sentence)
-        if polarity(before) != AFFIRMED or cues("bad").search(before) or on_condition:
+        if polarity(before) != AFFIRMED or cues("bad").search(before) or cues("condition").match(sentence):
             continue
         stated = _after(text, slot.end(), answers)
         if stated is not None and (head is None or stated.start >= head.end):

@@ -137,7 +137,8 @@ _NOT_SPELLED = re.compile(r"n't\b|(?<=\b(?:is|do))nt\b|(?<=\b(?:are|was|did|has)
 def spelled_out(text: str) -> str:
     """Lower case, with contractions written out."""
     text = text.lower().replace("can't", "can not").replace("cannot", "can not").replace("won't", "will not")
-    text = _NOT_SPELLED.sub(" not", text)
+    text = _NOT_SPELLED.sub(" not", text).replace("could not", "can not")
+    text = re.sub(r"\b(no|some|any|every)(?: ?one|body)\b(?! of\b)", r"\1 person", text)
     text = re.sub(r"\b(i)'m\b", r"\1 am", text)
     text = re.sub(r"\b(it|that|he|she|there|this|what)'s\b", r"\1 is", text)
     return re.sub(r"\b(\w+)'(?:re)\b", r"\1 are", re.sub(r"\b(\w+)'d\b", r"\1 would", text))

@@ -6,31 +6,22 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import takewhile
 from typing import Any
 
 from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, WORD, Clause, clauses, polarity, stem, turned
 from hedge_tasks.replies.reading import LEADING, LINE, OPENING, Reading
-from hedge_tasks.replies.statements import OUTSIDE, SEVERAL, AnswerMatch, Answers, choose
+from hedge_tasks.replies.statements import OUTSIDE, AnswerMatch, Answers, choose
 from hedge_tasks.replies.text import body, plain, spelled_out
 from hedge_tasks.replies.wording import cues, opposites, pattern_of, phrases, words
 
 YES, NO = "yes", "no"
 
 _END = re.compile(r"\s*(?:[.,;:!?()\]\"'\n/&|।…]|-(?!\w)|\Z)")
-_BOTH = re.compile(
-    r"(?:yes\W{1,3}(?:and|or)?\W{0,3}no|no\W{1,3}(?:and|or)?\W{0,3}yes)\b(?!\W+\w)|either yes or no", re.I
-)
-_MARKED = re.compile(
-    r"(?<!\w)[(\[]?([A-Za-z0-9])[\"']?\s*(?:[).:=\]]|for\b|if\b|means\b)\s*[\"']?(yes|no)\b", re.IGNORECASE
-)
-_MARK_ONLY = re.compile(
-    r"[(\[]?([A-Za-z0-9])(?![.,]\d)(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.I
-)
-_LABELLED = re.compile(r"(?m)(?:^[^\S\n]*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
-_SECOND_ITEM = re.compile(r"(?m)^\W{0,4}B\s*[:.)-]")
 _FEW = 3
 _PRESENT = frozenset(["present", "absent", "visible", "seen", "detected"])
-_NORMAL = frozenset(["normal", "unremarkable"])
+_ARTICLES = frozenset(["a", "an", "any", "one", "some", "no"])
+_DEFINITE = frozenset(["the", "this", "that", "these", "those", "his", "her", "their", "its", "my", "your", "our"])
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 
 
@@ -45,16 +36,9 @@ class YesNo(Answers):
     question: str = ""
 
     @cached_property
-    def asked_marks(self) -> dict[str, str]:
-        """The letters or digits that the question gives to yes and to no."""
-        marked = {mark.casefold(): answer.casefold() for mark, answer in _MARKED.findall(self.question)}
-        return marked if set(marked.values()) == {YES, NO} and len(marked) == 2 else {}
-
-    @cached_property
     def spoken(self) -> str:
         """The question itself, lower case, without introduction."""
-        text = _MARKED.sub(" ", self.question) if self.asked_marks else self.question
-        lines = [line for line in plain(text).splitlines() if line.strip()]
+        lines = [line for line in plain(self.question).splitlines() if line.strip()]
         asked = next((line for line in reversed(lines) if "?" in line), lines[-1] if lines else "")
         return " ".join(spelled_out(asked.split("?")[0]).split())
 
@@ -74,22 +58,18 @@ class YesNo(Answers):
         return frozenset(self.topic)
 
     @cached_property
-    def sides(self) -> Set[str]:
-        """Words on whose either side things stand that must not change places: "above", "than"."""
-        return frozenset() if self.presence else words("place") | {"than"}
-
-    @cached_property
     def negated(self) -> bool:
         return polarity(self.spoken) != AFFIRMED
 
     @cached_property
     def presence(self) -> bool:
-        """Whether it asks if something is there."""
+        """Whether it asks if one thing is there."""
         spoken = WORD.findall(self.spoken)
         bare = not {"is", "are", "was", "were", "does", "do", "can", "has", "have"} & set(spoken[:1])
-        return bool(cues("presence").match(self.spoken) or bare or not words("shows").isdisjoint(spoken[1:])) and bool(
-            self.topic
-        )
+        shows = bool(cues("presence").match(self.spoken)) or bare or not words("shows").isdisjoint(spoken[1:])
+        front = self.in_order[: _place(spoken, 3)]
+        name = [at for at, word in enumerate(front) if word in self.topic] or [0, 0]
+        return shows and bool(self.topic) and name[-1] - name[0] < len(name)
 
     @cached_property
     def head(self) -> str:
@@ -98,22 +78,10 @@ class YesNo(Answers):
         front = [stem(word) for word in spoken[: _place(spoken, 3)] if stem(word) in self.topic]
         return front[-1] if front else self.topic[-1] if self.topic else ""
 
-    @property
-    def _finding(self) -> bool:
-        """Whether it asks for something that is not there where all is normal."""
-        ending = any(self.head.endswith(end) for end in words("finding_ending"))
-        return self.presence and (self.head in words("finding") or ending)
-
     def marks(self) -> frozenset[str]:
-        return frozenset(mark.upper() for mark in self.asked_marks) or frozenset("ABCD")
+        return frozenset("ABCD")
 
     def at(self, text: str) -> AnswerMatch | None:
-        if match := _BOTH.match(text):
-            return AnswerMatch(SEVERAL, match.end())
-        if self.asked_marks and (match := _MARK_ONLY.match(text)):
-            value = self.asked_marks.get(match[1].casefold())
-            if value is not None:
-                return AnswerMatch(value if (match["said"] or value).casefold() == value else SEVERAL, match.end())
         if match := cues("none_of").match(text):
             return AnswerMatch(OUTSIDE, match.end())
         if cues("neutral").match(text):
@@ -146,29 +114,33 @@ class YesNo(Answers):
 
     def said(self, every: list[Clause]) -> list[tuple[str, bool]]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
-        answers, strange = [], False
+        answers: list[tuple[str, bool]] = []
+        strange = False
         for clause in every:
-            begun = self.at(clause.original)
-            if begun is not None and set(WORD.findall(clause.text[begun.end :])[:1]) & words("place"):
-                answers.append((begun.value, False))  # "yes on the left, no on the right"
-                continue
-            if self.negated or not self.topic:
-                continue
-            value = self._bare(clause) if not strange else None
-            if value is not None:
-                answers.append((value, True))
-                continue
-            last = self.at(clause.words[-1]) if clause is not every[0] and len(clause.words) <= _FEW else None
-            if last is not None and clause.polarity != OPEN:
-                answers.append((last.value, False))  # "also nein"
-                continue
-            value = self._clause(clause)
-            rivals = {word for thing in self.topic for word in opposites().get(thing, frozenset())} - words("side")
-            others = set(self._up_to(clause)) - self.things - rivals - words("picture_word") - _NORMAL
-            strange |= bool(others)
-            if value is not None:
-                answers.append((value, not others))
+            answer = self._half(clause)
+            if answer is None and self.topic and not self.negated:
+                answer = None if strange else self._bare(clause)
+                answer = answer or (self._last(clause) if clause is not every[0] else None) or self._stated(clause)
+                strange |= answer is None and bool(self._others(clause))
+            answers += [answer] if answer else []
         return answers
+
+    def _half(self, clause: Clause) -> tuple[str, bool] | None:
+        """ "Yes on the left, no on the right"."""
+        begun = self.at(clause.original)
+        if begun is None or words("place").isdisjoint(WORD.findall(clause.text[begun.end :])[:1]):
+            return None
+        return begun.value, False
+
+    def _last(self, clause: Clause) -> tuple[str, bool] | None:
+        """ "Also nein"."""
+        last = self.at(clause.words[-1]) if len(clause.words) <= _FEW and clause.polarity != OPEN else None
+        return None if last is None else (last.value, self.presence and len(clause.words) == 1)
+
+    def _others(self, clause: Clause) -> Set[str]:
+        """The words of a clause for something else than what was asked."""
+        rivals = {word for thing in self.topic for word in opposites().get(thing, frozenset())} - words("side")
+        return set(clause.own) - self.things - rivals - words("picture_word")
 
     def doubtful(self, value: str, every: list[Clause]) -> bool:
         """Whether a clause says that something else is there: "Yes, there is a cat", of a dog."""
@@ -179,20 +151,21 @@ class YesNo(Answers):
             for c in every[:2]
         )
 
-    def _up_to(self, clause: Clause) -> Sequence[str]:
-        """The own words of a clause; of one that says that a thing is there, those up to it: where it is may follow."""
-        if clause.polarity == DENIED or not self.presence or self.head not in clause.own or not self._exists(clause):
-            return clause.own
-        return clause.own[: clause.own.index(self.head) + 1]
+    def _named(self, clause: Clause) -> tuple[str, bool] | None:
+        """Yes where a clause names the thing asked for as one that is there, no where it denies that there is one.
 
-    def _exists(self, clause: Clause) -> bool:
-        """Whether a clause says that a thing is there: "there is a mass", "a mass is seen", not "a mass grew"."""
-        at = clause.stems.index(self.head) if self.head in clause.stems else 0
-        behind = clause.words[at + 1 :]
-        there = not words("verb").isdisjoint(clause.words[:at])
-        return there or not Clause(" ".join(behind[: _place(behind)])).own
+        Its noun phrase has to end with the name ("a dog house" is no dog), and the denial has to be of the thing: in
+        front of it ("no dog", "not wearing a tie", but not "no food on the plate"), or that it is to be seen.
+        """
+        noun = _Noun.of(clause, self.head)
+        if noun.is_compound:
+            return None
+        if clause.polarity == DENIED:
+            return (NO, set(noun.modifiers) <= self.things) if noun.is_denied else None
+        is_stated = self.things <= set(clause.own) and clause.text not in self.spoken
+        return (YES, True) if is_stated and not noun.is_apart else None
 
-    def _bare(self, clause: Clause) -> str | None:
+    def _bare(self, clause: Clause) -> tuple[str, bool] | None:
         """ "There is one", "I do not see any", "absent": a clause without a word of its own."""
         spoken = self._in_front(clause)
         if clause.polarity == OPEN or cues("doubt").search(clause.text):
@@ -200,9 +173,9 @@ class YesNo(Answers):
         denied, has_verb = clause.polarity == DENIED, not words("verb", "en").isdisjoint(spoken)
         alone = self.presence and not _PRESENT.isdisjoint(spoken)
         speaks = has_verb and not words("stand_in").isdisjoint(spoken)
-        if not (speaks or alone or (denied and has_verb and "not" in spoken)):
+        if not (speaks or alone or (denied and "not" in spoken)):
             return None
-        return NO if denied else YES if self.presence else None
+        return (NO if denied else YES, True) if denied or self.presence else None
 
     def _in_front(self, clause: Clause) -> Set[str]:
         """The words in front of where a thing is, of a clause that has no word of its own besides; else none."""
@@ -212,20 +185,26 @@ class YesNo(Answers):
             return frozenset()
         return frozenset(clause.words[:front])
 
-    def _clause(self, clause: Clause) -> str | None:
+    def _stated(self, clause: Clause) -> tuple[str, bool] | None:
+        """What a clause says in the words of the question."""
         if clause.polarity == OPEN:
             return None
-        own, topic = set(clause.own), self.things
-        if own & _NORMAL and self._finding and own <= _NORMAL | words("picture_word"):
-            return NO if clause.polarity == AFFIRMED else None  # "the scan looks normal", asked for a lesion
-        if topic <= own and turned(self.in_order, clause.stems, self.topic, self.sides):
-            return None
-        rivals = {word for word in topic - own if own & opposites().get(word, frozenset()) - topic}
+        own, denied, alone = set(clause.own), clause.polarity == DENIED, not self._others(clause)
+        rivals = {word for word in self.things - own if own & opposites().get(word, frozenset()) - self.things}
         if rivals:
-            return NO if clause.polarity == AFFIRMED and self._near(own, rivals) else None
-        if clause.polarity == DENIED:
-            return NO if self._denies(clause, own) else None
-        return YES if self._affirms(clause, own) else None
+            return (NO, alone) if not denied and self._near(own, rivals) else None
+        if self.presence:
+            return self._named(clause) if self.head in clause.stems else None
+        if not self.things <= own:
+            return (NO, alone) if denied and self._by_pronoun(clause) else None
+        if turned(self.in_order, clause.stems, self.topic, words("place") | {"than"}):
+            return None
+        return (NO if denied else YES, alone) if denied or not words("verb").isdisjoint(clause.words) else None
+
+    def _by_pronoun(self, clause: Clause) -> bool:
+        """Whether a clause says all but the first thing that was asked, of a pronoun: "it is not enlarged"."""
+        is_pronoun = clause.words[0] in ("it", "he", "she", "they", "this", "that")
+        return is_pronoun and len(self.topic) > 1 and set(self.topic[1:]) <= set(clause.own)
 
     def _near(self, own: set[str], rivals: set[str]) -> bool:
         """Whether the words of a clause are about what was asked, but for the opposites of some of its words."""
@@ -234,21 +213,68 @@ class YesNo(Answers):
             return own <= words("picture_word") | {o for word in rivals for o in opposites()[word]}
         return about <= own or (not self.presence and self.topic[0] in own)
 
-    def _affirms(self, clause: Clause, own: set[str]) -> bool:
-        """Whether a clause names all that was asked, and states it."""
-        if not self.things <= own:
-            return False
-        if self.presence and clause.words[0] in ("a", "an") and own != self.things:
-            return True  # "a cat sleeps" is said where there is one
-        return not words("verb").isdisjoint(clause.words) and (not self.presence or self._exists(clause))
 
-    def _denies(self, clause: Clause, own: set[str]) -> bool:
-        """Whether what a clause denies is what was asked."""
-        elsewhere = any(opposites().get(word, frozenset()) & own for word in self.topic)  # another side than asked
-        if self.things <= own or (self.presence and self.head in own and not elsewhere):
-            return True
-        pronoun = clause.words[0] in ("it", "he", "she", "they", "this", "that") and set(self.topic[1:]) <= own
-        return pronoun and len(self.topic) > 1 and not self.presence
+@dataclass(frozen=True)
+class _Noun:
+    """A noun of a clause with what stands around it.
+
+    Attributes:
+        word: as it is written.
+        modifiers: the words in front of it that belong to it, the last first.
+        article: the word in front of these, "" where there is none.
+        governor: the word in front of the article, or of the modifiers where there is none: "on" of "on the sofa".
+        before: the clause as far as the governor.
+        behind: the rest of the clause.
+    """
+
+    word: str
+    modifiers: Sequence[str]
+    article: str
+    governor: str
+    before: Clause
+    behind: Clause
+
+    @classmethod
+    def of(cls, clause: Clause, noun: str) -> _Noun:
+        """The first place of a noun, of which the stem is given, in a clause that has it."""
+        at = next(match for match in WORD.finditer(clause.text) if stem(match[0]) == noun)
+        front, behind = (Clause(part) for part in (clause.text[: at.start()], clause.text[at.end() :]))
+        free = words("verb") | words("place")
+        modifiers = list(takewhile(lambda word: word not in free and stem(word) in front.own, front.words[::-1]))
+        spoken = front.words[: len(front.words) - len(modifiers)]
+        article = spoken[-1] if spoken and spoken[-1] in _ARTICLES | _DEFINITE else ""
+        before = spoken[: len(spoken) - bool(article)]
+        return cls(at[0], modifiers, article, "".join(before[-1:]), Clause(" ".join(before)), behind)
+
+    @property
+    def is_compound(self) -> bool:
+        """Whether it is but the first part of a name: "a dog house", not "dogs sleep", "a dog sleeps"."""
+        following = WORD.match(self.behind.text)
+        if following is None or self.word != stem(self.word):
+            return False
+        endings = ("s", "ed", "ing") if self.article in _ARTICLES else ("ed", "ing")
+        is_noun = stem(following[0]) in self.behind.own and following[0] not in words("verb") | words("place")
+        return is_noun and not following[0].endswith(endings)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is named without being there: "like a dog", "room for a dog", "head of a dog", "to buy a dog"."""
+        is_part = self.governor in ("of", "than") and self.article in _ARTICLES
+        is_aim = self.before.words[-2:-1] == ("to",) and stem(self.governor) in self.before.own
+        return is_part or is_aim or self.governor in words("apart") or self.behind.words[:1] == ("or",)
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the denial in its clause is of it: "no dog", not "no food on the dog", "the dog is not tall"."""
+        is_new, is_next = self.article not in _DEFINITE, not self.before.own
+        is_next |= any(cue.end() == len(self.before.text) for cue in cues("deny").finditer(self.before.text))
+        if self.governor in words("place") and not self.governor.endswith("ing") and not (is_new and is_next):
+            return False
+        if polarity(f"{self.before.text} {self.article}") == DENIED:
+            return is_new or not self.before.own
+        front = Clause(" ".join(self.behind.words[: _place(self.behind.words)]))
+        is_there = front.words[-1:] != ("not",) or not self.behind.own
+        return is_there and not front.own and front.polarity == DENIED
 
 
 def _place(spoken: Sequence[str], least: int = 0) -> int:
@@ -287,7 +313,7 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
         no (line) unreadable: no answer
     """
     answers = YesNo(question)
-    read = choose(reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), answers, cut=cut)
+    read = choose(reply, answers, cut=cut)
     spoken = body(reply)
     own_question = _QUESTION.match(spoken) if isinstance(spoken, str) else None
     own = clauses(own_question[0].rstrip("?")) if own_question else []

@@ -14,7 +14,7 @@ from math import gcd
 import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, log_probability
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.runs.health_tests import HealthTest, Sampled, share_test
@@ -43,6 +43,15 @@ _EVEN = 0.8
 _EQUAL = 2 / 3
 """Most that two halves of draws are equal by chance, where there are different ones among them."""
 
+_BLOCKS = 4
+"""Parts of a run in its order, each tested alone: a fault may begin late."""
+
+_COOL = 0.5
+"""A temperature below which the baseline answer is likelier than most draws."""
+
+_LIKELIER = 0.25
+"""Most draws that are likelier than it; half are where it is drawn as they are."""
+
 
 def answer_tests(run: Sampled) -> Iterator[HealthTest]:
     """Yield every test that a run's draws call for; none where nothing was sampled."""
@@ -56,6 +65,9 @@ def answer_tests(run: Sampled) -> Iterator[HealthTest]:
         yield _coincidence(f"each {name} answer drawn anew", doubled, _EVEN, f"every {name} answer is there twice")
     if len(drawn) == 2:
         yield _copies(answer_sets)
+        yield _sides(answer_sets)
+    if drawn and run.setting("sampling").get("baseline_temperature", 0) < _COOL:
+        yield _likeliest(answer_sets)
     if drawn:
         questions = [(normalise(s.question or ""), s) for s in answer_sets]
         echoes = [q in normalise(a.text) for q, s in questions if len(q.split()) >= _ECHO_WORDS for a in s.answers]
@@ -78,11 +90,15 @@ def _own_document(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
     to_baseline, to_each_other = likeness(usable)
     if _p_below(-to_each_other) >= ALPHA:
         return HealthTest(what, "not verifiable", "answers to one document are no more alike than to others")
-    if _p_below(to_baseline - _LIKE[name] * to_each_other) >= ALPHA:
+    every = np.arange(len(usable))
+    parts = [every, *np.array_split(every, min(_BLOCKS, len(usable) // FEWEST_DOCUMENTS))]
+    p, part = min((_p_below((to_baseline - _LIKE[name] * to_each_other)[part]), tuple(part)) for part in parts)
+    if p >= ALPHA / len(parts):
         return HealthTest(what, "not contradicted")
-    share = WHOLE_PERCENT(max(to_baseline.mean() / to_each_other.mean(), 0.0))
+    share = WHOLE_PERCENT(max(to_baseline[[*part]].mean() / to_each_other[[*part]].mean(), 0.0))
     text = f"the {name} answers are not about their own documents: they are like each other, and no more like their own"
-    return HealthTest(what, "contradicted", f"{text} baseline answer than {share} of that", True)
+    where = f"documents {part[0] + 1} to {part[-1] + 1} of {len(usable)}"
+    return HealthTest(what, "contradicted", f"{text} baseline answer than {share} of that in {where}", True)
 
 
 def likeness(usable: Sequence[tuple[str, list[str]]]) -> tuple[FloatArray, FloatArray]:
@@ -172,6 +188,34 @@ def _copies(answer_sets: Sequence[AnswerSet]) -> HealthTest:
     return _coincidence(
         "noisy answers are draws of their own", equal, _EQUAL, "the noisy answers are the clean ones again"
     )
+
+
+def _sides(answer_sets: Sequence[AnswerSet]) -> HealthTest:
+    """Are the clean answers those to the picture of the baseline answer, and the noisy ones not?
+
+    A text has one log-probability on one picture: a clean draw that repeats the baseline answer has the same as it, and
+    a noisy one is not nearer to it, but by rounding, of a model that sees no noise.
+    """
+    nearer = []
+    for s in answer_sets:
+        clean, noisy = (
+            next((a.mean_logprob for a in draws if a.text == s.baseline.text), None) for draws in (s.clean, s.noisy)
+        )
+        if s.baseline.mean_logprob is not None and clean is not None and noisy is not None:
+            nearer.append(abs(noisy - s.baseline.mean_logprob) < abs(clean - s.baseline.mean_logprob))
+    text = "noisy answers are nearer to the log-probability of the same baseline answer than clean ones"
+    return _coincidence("clean answers are on the clean picture", nearer, _EQUAL, text)
+
+
+def _likeliest(answer_sets: Sequence[AnswerSet]) -> HealthTest:
+    """Is the baseline answer likelier than another draw, in all or by token, as where it is no random draw itself?"""
+    likelier = []
+    for pair in ((s.baseline, s.clean[0]) for s in answer_sets if s.clean and s.clean[0].text != s.baseline.text):
+        values = [(log_probability(a, with_end=False), a.mean_logprob) for a in pair]
+        if (None, None) not in values:
+            likelier.append(all(a < b for a, b in zip(*values, strict=True)))
+    text = "a draw is likelier than the baseline answer"
+    return _coincidence("baseline answers are not drawn at random", likelier, _LIKELIER, text)
 
 
 def _coincidence(name: str, flags: Sequence[bool], most: float, text: str) -> HealthTest:

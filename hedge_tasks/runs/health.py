@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.data.groups import effective_groups, missed_text
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import without_thoughts
@@ -34,7 +34,6 @@ from hedge_tasks.runs.health_tests import STATES, HealthTest, Sampled, share_tes
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.setting_tests import repeats_text, setting_tests
 from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.statistics.rates import estimate_rate
 
 SAME = "clean answers differ"
 CUT, EMPTY, FILTERED = "answers have their end", "answers have a text", "answers are not filtered"
@@ -71,9 +70,6 @@ _ODD: Mapping[str, tuple[Callable[[Answer], bool], str, tuple[float, float]]] = 
 }
 """By name of a test: what is otherwise about a draw, in words as well, and bounds of its share."""
 
-_DEPENDENT = 1.1
-"""Design effect from which groups are worth a word."""
-
 _FEWEST_LABELS = 5
 """Answers of the rarer class: with fewer, the interval of an AUROC of .8 reaches down to chance."""
 
@@ -92,7 +88,6 @@ class Health:
         documents: that have answers.
         failed: documents left out because a draw of theirs failed for good.
         draws: baseline, clean and noisy answers.
-        distinct_clean: mean number of different clean answers a document; None where there are no several.
         readings: documents by how firmly their reply was read; see `judging.outcomes.readings_of`.
         decoding: what was asked for, and what the model's adapter sent.
         tests: all of them.
@@ -101,7 +96,6 @@ class Health:
     documents: int
     failed: int
     draws: int
-    distinct_clean: float | None
     readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
     tests: tuple[HealthTest, ...] = ()
@@ -140,12 +134,10 @@ class Health:
 def health_of(run: Run) -> Health:
     """Test a run: by its answers, and by `sampled`, `failed` and `outcome.zero_entropy` of its settings."""
     looked_at = Sampled(run)
-    distinct = looked_at.distinct
     return Health(
         documents=len(run.answer_sets),
         failed=looked_at.n_failed,
         draws=len(looked_at.answers),
-        distinct_clean=sum(distinct) / len(distinct) if distinct else None,
         readings=readings_of(looked_at.verdicts),
         decoding=looked_at.part("decoding"),
         tests=tuple(test for tests in TESTS for test in tests(looked_at)),
@@ -228,28 +220,14 @@ def _class_tests(run: Sampled) -> Iterator[HealthTest]:
 
 
 def _group_tests(run: Sampled) -> Iterator[HealthTest]:
-    """How independent the documents are: what the groups make of their number, and signs of groups that are missed."""
+    """How independent the documents are: how many groups they are worth, and signs of groups that are missed."""
     alone = [f"document {i}" if a.group is None else f"group {a.group}" for i, a in enumerate(run.answer_sets)]
     n, n_groups, effective = len(alone), len(set(alone)), effective_groups(alone)
-    if n_groups < n and (effect := _design_effect(run.answer_sets, alone)) >= _DEPENDENT:
-        text = (
-            f"{n:,} documents are {n_groups:,} groups: the variance of the hallucination rate is {Format(2)(effect)} "
-            "times that of independent documents (design effect); intervals take the groups"
-        )
-        yield HealthTest("independence", "contradicted", text, accounted=True)
     if n_groups < n and effective < FEW_GROUPS:
         text = f"the documents are worth {Format(1)(effective)} groups of equal size: intervals are rough"
         yield HealthTest("number of groups", "contradicted", text)
     if text := missed_text(run.setting("documents").get("grouping") or {}) or "":
         yield HealthTest("groups", "contradicted", text)
-
-
-def _design_effect(answer_sets: Sequence[AnswerSet], groups: Sequence[str]) -> float:
-    """By how much groups raise the variance of the hallucination rate; 0 where it cannot be told."""
-    labelled = [(a.label, group) for a, group in zip(answer_sets, groups, strict=True) if a.label is not None]
-    rate = estimate_rate([label for label, _ in labelled], groups=[group for _, group in labelled])
-    spread = (rate.value or 0) * (1 - (rate.value or 0))
-    return rate.stderr**2 * rate.n / spread if rate.stderr is not None and spread else 0.0
 
 
 TESTS = (

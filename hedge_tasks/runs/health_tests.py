@@ -30,7 +30,6 @@ class HealthTest:
         unreliable: whether the run's numbers cannot be relied on because of it.
         setting: whether it is the verdict on a setting.
         implied: whether another test contradicts as well, and is the one to be read.
-        accounted: whether the intervals take it into account already.
         share: of documents or draws that are otherwise, where it is the test of one.
     """
 
@@ -40,7 +39,6 @@ class HealthTest:
     unreliable: bool = False
     setting: bool = False
     implied: bool = False
-    accounted: bool = False
     share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class ShaleJudge(ReplyJudge):
     """
 
     name = "shale"
-    version = "10"
+    version = "11"
     unread: ClassVar[str | None] = UNREADABLE
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no", "reply_option")
 
