@@ -8,10 +8,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from at_border import at_border
 from scipy.stats import binom, multinomial
 
 from hedge_tasks.statistics.grouped_risk import most_won
-from hedge_tasks.statistics.risk_control import control_risk
+from hedge_tasks.statistics.risk_control import RiskControl, control_risk
 
 
 def documents(rng: np.random.Generator, n: int, group_size: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -102,6 +103,55 @@ def test_without_enough_labels_it_says_no_and_how_many_would_do() -> None:
     assert control_risk(scores, labels, risk=0.05, confidence=0.95).chosen is not None
 
 
+@pytest.mark.parametrize(("n_wrong", "risk"), [(0, 0.01), (3, 0.05), (4, 0.05)])
+def test_more_labels_are_the_fewest_with_which_what_was_seen_would_do(n_wrong: int, risk: float) -> None:
+    scores, labels = placed_by(np.zeros(20), np.zeros(100), (np.arange(100) < n_wrong).astype(float))
+    found = control_risk(scores, labels, risk=risk)
+
+    def would_do(tested: int) -> bool:
+        return bool(binom.cdf(math.ceil(n_wrong * tested / 100 - 1e-9), tested, risk) <= 0.1)
+
+    assert found.more_labels is not None
+    tested = int(found.more_labels / 1.2 + 1e-9)
+    fewest = next(n for n in range(100, 10_000) if all(would_do(m) for m in range(n, n + 30)))
+    assert 100 < tested <= 1.01 * fewest + 1
+    assert would_do(tested)
+    assert not all(would_do(n) for n in range(tested - max(1, tested // 100), tested))
+    at_risk = control_risk(*placed_by(np.zeros(20), np.zeros(100), np.arange(100) < 5), risk=0.05)
+    assert at_risk.more_labels is None
+    assert at_risk.reason == "the least risk seen where the test starts is 0.050 (5 of 100), not below 0.05"
+
+
+@pytest.mark.parametrize(("size", "wrong"), [(2, 3), (2, 9), (5, 14)])
+def test_more_labels_of_groups_are_those_of_a_z_test_and_of_the_boldest_bets(size: int, wrong: int) -> None:
+    groups = np.repeat(np.arange(60), size)
+    placing = np.isin(groups, np.random.default_rng(0).permutation(60)[: 20 // size])
+    labels = np.zeros(len(groups))
+    labels[np.flatnonzero(~placing)[::size][:wrong]] = 1
+    found = control_risk(np.zeros(len(groups)), labels, risk=(risk := 0.08), confidence=0.95, groups=groups)
+    k = 60 - 20 // size
+    x = np.array([risk * size - 1] * wrong + [risk * size] * (k - wrong))
+    z = NormalDist().inv_cdf(0.05)
+    of_z = (z / x.mean()) ** 2 * (x**2).mean()
+    of_bets = math.log(20) / math.log1p(0.98 / ((1 - risk) * size) * risk * size)
+    assert found.chosen is None
+    if x.mean() <= 0:
+        assert found.more_labels is None
+    else:
+        tested = math.ceil(k * size * max(of_z, of_bets, k + 1) / k)
+        assert found.more_labels == math.ceil(tested * len(groups) / (k * size))
+
+
+def test_without_scores_or_documents_to_test_there_is_no_promise() -> None:
+    nothing = control_risk(np.zeros(20), np.zeros(20), risk=0.1)
+    assert nothing.reason == "no labelled documents are left to test on; 20 place the starts"
+    assert "20 labelled documents" in str(control_risk(np.full(90, np.nan), np.zeros(90), risk=0.1).reason)
+    at_border(lambda n: control_risk(np.zeros(20 + int(n)), np.zeros(20 + int(n)), risk=0.1).chosen, 22, "011")
+    for wrong in ({"risk": 0.0}, {"risk": 1.0}, {"risk": 0.1, "n_detectors": 0}, {"risk": 0.1, "groups": [1]}):
+        with pytest.raises(ValueError, match=next(reversed(wrong))):
+            control_risk(np.zeros(40), np.zeros(40), **wrong)
+
+
 def test_more_detectors_tried_is_more_to_correct_for() -> None:
     rng = np.random.default_rng(4)
     scores, labels, _ = documents(rng, 2000)
@@ -111,30 +161,89 @@ def test_more_detectors_tried_is_more_to_correct_for() -> None:
     assert many.chosen is None or many.chosen.threshold <= alone.chosen.threshold
 
 
-@pytest.mark.slow
-def test_the_walk_is_the_fallback_procedure_over_every_score() -> None:
-    """Wiens 2003 by his definition, over all scores from the first start on; lesser and greater levels differ."""
-    rng, others = np.random.default_rng(6), {"alone": 0, "never given up": 0}
-    for seed in range(40):
-        scores, labels, _ = documents(rng, 2000)
-        found = control_risk(*placed_by(rng.random(181), scores, labels, seed), risk=0.12, seed=seed)
-        starts = sorted({c.threshold for c in found.candidates} - set(scores.tolist()))
-        assert len(starts) == 2
-        share = dict(zip(starts, (0.025, 0.075), strict=True))
-        path = sorted({s for s in scores.tolist() if s >= starts[0]} | set(starts))
-        accepted = scores[:, None] <= np.array(path)
-        p = binom.cdf((accepted * labels[:, None]).sum(axis=0), accepted.sum(axis=0), 0.12).tolist()
-        weights = [share.get(t, 0.0) for t in path]
-        levels, kept = [weights[0]], []
-        for i in range(len(path)):
-            kept += [path[i]] if p[i] <= levels[i] else []
-            if i + 1 < len(path):
-                levels.append(weights[i + 1] + (levels[i] if p[i] <= levels[i] else 0.0))
-        chosen = found.chosen.threshold if found.chosen else None
-        assert chosen == max(kept, default=None)
-        others["alone"] += chosen != max((t for t, q, w in zip(path, p, weights, strict=True) if q <= w), default=None)
-        others["never given up"] += chosen != max((t for t, q in zip(path, p, strict=True) if q <= 0.1), default=None)
-    assert min(others.values()) > 0, others
+def by_the_words(
+    scores: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, risk: float, level: float, seed: int
+) -> tuple[dict[float, float], float | None]:
+    """Starts with their levels, and the threshold that the module's words choose."""
+    names, codes = np.unique(np.arange(len(scores)) if groups is None else groups, return_inverse=True)
+    order, sizes = np.random.default_rng(seed).permutation(len(names)), np.bincount(codes)
+    enough = next(i for i in range(1, len(order) + 1) if sizes[order[:i]].sum() >= 20)
+    first = order[: max(enough, len(names) // 12)]
+    placing = np.isin(codes, first)
+    x, wrong, codes, placed = scores[~placing], labels[~placing], codes[~placing], np.sort(scores[placing])
+    n = (len(names) - len(first)) * placing.sum() / len(first)
+    largest = sizes[np.unique(codes)].max()
+    alone, boldest = math.log(level) / math.log(1 - risk), 0.98 / ((1 - risk) * largest)
+    fewest, widest = (alone, 0.2) if groups is None else (-math.log(level) / (boldest * risk), 0.4)
+    shares = [min(1.0, max(widest, 1.25 * fewest / n))]
+    while shares[-1] / 3 * n * risk >= 14:
+        shares.append(shares[-1] / 3)
+    weights = [3.0**-i / sum(3.0**-j for j in range(len(shares))) for i in range(len(shares))]
+    starts: dict[float, float] = {}
+    for share, weight in sorted(zip(shares, weights, strict=True)):
+        at = float(placed[math.ceil(share * len(placed) - 1e-9) - 1])
+        starts[at] = starts.get(at, 0.0) + level * weight
+    path = sorted({s for s in x.tolist() if s >= min(starts)} | set(starts))
+    passed = []
+    if groups is None:
+        in_hand = 0.0
+        for t in path:
+            in_hand += starts.get(t, 0.0)
+            if in_hand and binom.cdf(wrong[x <= t].sum(), (x <= t).sum(), risk) <= in_hand:
+                passed.append(t)
+            else:
+                in_hand = 0.0
+        return starts, max(passed, default=None)
+    units = np.unique(codes)
+    units = units[np.argsort(np.random.default_rng([seed, 1]).permutation(len(units)))]
+    of_units, accepted = (codes == units[:, None]).astype(float), (x[:, None] <= path).astype(float)
+    counts = of_units @ accepted, of_units @ (accepted * wrong[:, None])
+    for start, own in starts.items():
+        won = most_won(*counts, largest=largest, risk=risk, level=own)
+        for t, winnings in zip(path, won.tolist(), strict=True):
+            if t >= start:
+                if math.exp(-winnings) > own:
+                    break
+                passed.append(t)
+    return starts, max(passed, default=None)
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "risk", "level", "n_starts"),
+    [
+        (1831, 1, 0.125, 0.1, 1),
+        (1832, 1, 0.125, 0.1, 2),  # .2 / 3 of 1,680 at a risk of 1 / 8 are 14 errors
+        (6000, 1, 0.15, 0.05, 3),
+        (240, 1, 0.05, 0.1, 1),
+        (1000, 2, 0.2, 0.1, 2),
+        (500, 5, 0.2, 0.2, 1),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_starts_levels_and_the_way_are_those_of_the_modules_words(
+    n: int, size: int, risk: float, level: float, n_starts: int, seed: int
+) -> None:
+    scores, labels, groups = documents(np.random.default_rng(seed), n, size)
+    scores = scores.round(2)
+    of = groups if size > 1 else None
+    found = control_risk(scores, labels, risk=risk, confidence=1 - level / 2, groups=of, seed=seed)
+    halved = control_risk(scores, labels, risk=risk, confidence=1 - level, groups=of, n_detectors=2, seed=seed)
+    assert [c.level for c in halved.candidates] == pytest.approx([c.level for c in found.candidates])
+    starts, threshold = by_the_words(scores, labels, of, risk, level / 2, seed)
+    assert len(starts) == n_starts
+    assert (found.chosen and found.chosen.threshold) == threshold
+    levels = {c.threshold: c.level for c in found.candidates}
+    assert levels[min(starts)] == pytest.approx(starts[min(starts)])
+    assert sum(starts.values()) == pytest.approx(level / 2)
+    if found.chosen is not None and of is not None:
+        assert sum(a for a, _ in found.bets) == found.chosen.n_accepted
+        assert math.exp(-max_won(found, risk)) == pytest.approx(found.chosen.p_value)
+
+
+def max_won(found: RiskControl, risk: float) -> float:
+    accepted, wrong = np.array(found.bets).T[:, :, None]
+    assert found.chosen is not None
+    return float(most_won(accepted, wrong, largest=found.largest, risk=risk, level=found.chosen.level)[0])
 
 
 @pytest.mark.slow

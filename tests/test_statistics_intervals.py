@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from hedge_tasks.numbers import WHOLE_PERCENT
-from hedge_tasks.statistics import estimate_auroc, newcombe_interval, stratified_auroc, wilson_interval
+from hedge_tasks.statistics import (
+    compare_scores,
+    compare_within,
+    estimate_auroc,
+    newcombe_interval,
+    stratified_auroc,
+    wilson_interval,
+)
+from hedge_tasks.statistics.base import wilson
 from hedge_tasks.statistics.placements import placement_values
 
 
@@ -146,6 +155,52 @@ def test_perfect_separation_still_has_an_interval():
     # Four groups with both classes: every group counts once.
     mixed = estimate_auroc(scores, labels, groups=[i % 4 for i in range(30)])
     assert mixed.interval == pytest.approx(newcombe_interval(1.0, 2, 4, degrees=3), abs=0.01)
+
+
+@pytest.mark.parametrize(("inflation", "extra"), [(1.0, 0.0), (1.0, 0.04), (3.0, 0.0), (9.0, 0.02)])
+@pytest.mark.parametrize("n", [60, 240])
+@pytest.mark.parametrize("by_group", [False, True])
+def test_what_scores_do_not_show_widens_error_and_interval(n, by_group, inflation, extra):
+    scores, labels, groups = clustered(n, seed=2, decimals=2)
+    scores, groups = scores + 2.5 * labels, groups if by_group else None
+    plain = estimate_auroc(scores, labels, groups=groups)
+    found = estimate_auroc(scores, labels, groups=groups, inflation=inflation, extra_stderr=extra)
+    assert found.stderr == pytest.approx(math.hypot(math.sqrt(inflation) * plain.stderr, extra))
+    sizes, value, degrees = np.bincount(labels)[::-1], found.value, None
+    units = sizes if not by_group else [len({g for g, y in zip(groups, labels, strict=True) if y == c}) for c in (1, 0)]
+    of_logit = plain.stderr / (value * (1 - value))
+    if by_group:
+        left, whole = areas_without(scores, labels, groups)
+        of_logit = jackknifed(logit(left), logit(whole))
+        leverage = sum(np.bincount(groups, labels == c) / (labels == c).sum() for c in (0, 1))
+        degrees = min(leverage.sum() ** 2 / (leverage**2).sum(), *units) - 1
+    if min(sizes) < 30:
+        effect = max(1, (found.stderr / delong_stderr(scores, labels)) ** 2)
+        low, high = newcombe_interval(value, *(sizes / effect), degrees=degrees)
+    else:
+        z = norm.ppf(0.975) if degrees is None else student.ppf(0.975, degrees)
+        half = z * math.hypot(math.sqrt(inflation) * of_logit, extra / (value * (1 - value)))
+        low, high = expit([logit(value) - half, logit(value) + half])
+    if inflation > 1:
+        least = wilson(value, min(units) / inflation, 0.95)
+        low, high = max(low, least[0]), min(high, least[1])
+    assert found.interval == pytest.approx((low, high))
+    within = stratified_auroc(scores, labels, [0] * n, groups=groups, inflation=inflation)
+    assert within.stderr == pytest.approx(math.sqrt(inflation) * plain.stderr)
+    half = (norm.ppf(0.975) if degrees is None else student.ppf(0.975, degrees)) * math.sqrt(inflation) * of_logit
+    assert within.interval == pytest.approx(tuple(expit([logit(value) - half, logit(value) + half])))
+    other = scores[::-1]
+    pair, wider = (compare_scores(scores, other, labels, groups=groups, extra_stderr=e) for e in (0.0, extra))
+    assert wider.stderr == pytest.approx(math.hypot(pair.stderr, extra))
+    pair, wider = (compare_within(scores, other, labels, [0] * n, groups=groups, extra_stderr=e) for e in (0.0, extra))
+    assert wider.stderr == pytest.approx(math.hypot(pair.stderr, extra))
+
+
+def test_a_perfect_score_of_many_whose_threshold_was_chosen_is_newcombes_as_well():
+    y = np.arange(80) >= 40
+    found = estimate_auroc(np.arange(80), y, extra_stderr=0.1)
+    assert (found.value, found.stderr) == (1.0, 0.1)
+    assert found.interval == pytest.approx(newcombe_interval(1.0, 40, 40))
 
 
 # --- within strata ---------------------------------------------------------------------------------------------------
