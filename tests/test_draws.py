@@ -54,19 +54,6 @@ def cold(p: Shares) -> Shares:
     return np.asarray(p ** (1 / 0.7) / (p ** (1 / 0.7)).sum())
 
 
-def test_by_hand() -> None:
-    half = math.log(0.5)
-    draws = [[answer(i, half) for i in (0, 0, 1)]] * 10
-    found = verdict_on(draws, PURE)
-    # "text 0" comes once more for two of three draws; each is expected (3 - 1) * .5 = 1 times.
-    assert found.repeats == pytest.approx(2 / 3)
-    assert found.expected == pytest.approx(1)
-    # Two texts of 1/2: p(x) is constant, so that pairs of draws are independent, 1 or 0 with 1/2; 6 ordered pairs of
-    # variance 1/4, each counted twice, over n squared.
-    stderr = math.sqrt(2 * 6 * 0.25 / 9 / 10)
-    assert found.t == pytest.approx((2 / 3 - 1) / stderr)
-
-
 @pytest.mark.parametrize(("concentration", "end"), [(0.3, True), (3.0, True), (0.3, False)])
 def test_the_test_is_that_of_its_formulas(concentration: float, end: bool) -> None:
     """Power sums of a distribution are means over its draws; one in seven draws is cut off, of unknown probability."""
@@ -165,40 +152,6 @@ def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
     chance = np.random.default_rng(7)
     alarms = sum(run_of(chance, documents=documents, end=end).state == "contradicted" for _ in range(150))
     assert alarms <= 6  # of 150 at .01, more have a probability of .001
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.0, 0.02])
-def test_a_text_of_other_tokens_is_another_draw(noise: float) -> None:
-    """Twelve ways to write four texts, as a tokenizer has them; a noisy engine tells other digits each time."""
-    chance = np.random.default_rng(3)
-    draws, alarms = [], 0
-    for _ in range(40):
-        draws = []
-        for _ in range(80):
-            p = chance.dirichlet(np.full(12, 0.5))
-            drawn = chance.choice(12, 10, p=p)
-            told = [math.log(max(p[i], 1e-9)) + noise * chance.uniform(-1, 1) for i in drawn]
-            draws.append([replace(answer(i, min(v, 0.0)), text=f"{i % 4}") for i, v in zip(drawn, told, strict=True)])
-        alarms += verdict_on(draws, PURE).state == "contradicted"
-    assert alarms <= 3
-
-
-def _nearly_sure(chance: np.random.Generator, n: int = 10) -> list[Answer]:
-    """Draws of one question that has one other answer, of at most a twentieth."""
-    other = chance.uniform(0, 0.05)
-    shares = (1 - other, other)
-    return [answer(int(i), math.log(shares[i])) for i in chance.choice(2, size=n, p=shares)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("documents", [12, 40])
-def test_a_nearly_sure_model_is_no_alarm(documents: int) -> None:
-    """Where hardly any draw differs, their number is too skewed for a t-test, which alarmed in 6 % of such runs."""
-    chance = np.random.default_rng(3)
-    runs = [[_nearly_sure(chance) for _ in range(documents)] for _ in range(400)]
-    alarms = sum(verdict_on(of, PURE).state == "contradicted" for of in runs)
-    assert alarms <= 8
 
 
 @pytest.mark.slow

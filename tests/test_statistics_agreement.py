@@ -35,16 +35,6 @@ def ratings(n=60, n_raters=3, seed=0, n_kinds=2, missing=0.0):
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_kinds", [2, 3])
-@pytest.mark.parametrize("seed", range(4))
-def test_cohens_kappa_is_scikit_learns(seed, n_kinds):
-    a, b = ratings(seed=seed, n_raters=2, n_kinds=n_kinds)
-    expected = cohen_kappa_score(a, b)
-    assert cohen_kappa(a, b).value == pytest.approx(expected)
-    words = [[KINDS[v] for v in row] for row in (a, b)]
-    assert cohen_kappa(*words).value == pytest.approx(expected)
-
-
 def test_krippendorffs_alpha_of_the_published_example():
     # Krippendorff 2011, section C: four observers, twelve units, missing values; alpha = 0.743.
     rows = [
@@ -79,11 +69,13 @@ def percent_by_hand(items):
 def alpha_by_hand(items):
     """Krippendorff 2011: 1 less observed over expected disagreement, of pairs within items and of all ratings."""
     items = [rated for item in items if len(rated := [v for v in item if v is not None]) > 1]
-    observed = sum(
-        np.mean([not x for x in pairs]) * len(item) for item, pairs in zip(items, pairs_of(items), strict=True)
-    )
-    ratings = [v for item in items for v in item]
-    return 1 - observed / len(ratings) / np.mean([a != b for a, b in permutations(ratings, 2)])
+    unlike = [np.mean(np.logical_not(pairs)) * len(item) for item, pairs in zip(items, pairs_of(items), strict=True)]
+    rated = [v for item in items for v in item]
+    return 1 - sum(unlike) / len(rated) / np.mean([a != b for a, b in permutations(rated, 2)])
+
+
+def kappa_by_hand(items):
+    return cohen_kappa_score(*zip(*items, strict=True))
 
 
 @pytest.mark.parametrize("by_group", [False, True])
@@ -92,16 +84,12 @@ def alpha_by_hand(items):
     [
         (percent_agreement, percent_by_hand, 3, 0.3),
         (krippendorff_alpha, alpha_by_hand, 3, 0.3),
-        (
-            lambda rows, **options: cohen_kappa(*rows, **options),
-            lambda items: cohen_kappa_score(*zip(*items, strict=True)),
-            2,
-            0.0,
-        ),
+        (lambda rows, **options: cohen_kappa(*rows, **options), kappa_by_hand, 2, 0.0),
     ],
 )
 def test_errors_leave_out_each_item_or_group(statistic, by_hand, n_raters, missing, by_group):
     rows = ratings(40, n_raters, n_kinds=3, missing=missing)
+    rows = [[None if v is None else KINDS[v] for v in row] for row in rows]
     groups = [i // 3 if by_group else i for i in range(40)]
     items = list(zip(*rows, strict=True))
     found = statistic(rows, groups=groups if by_group else None, confidence=0.9)

@@ -82,21 +82,6 @@ def test_delong_with_midranks_equals_the_quadratic_formula(seed, decimals):
     assert values[labels == 0] == pytest.approx(wins.mean(0))
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_by_group_each_group_is_deleted_in_turn(seed):
-    scores, labels, groups = clustered(seed=seed)
-    found = estimate_auroc(scores, labels, groups=groups)
-    left, whole = areas_without(scores, labels, groups)
-    assert found.stderr == pytest.approx(jackknifed(left, whole), rel=1e-9)
-    assert found.stderr != pytest.approx(delong_stderr(scores, labels), rel=0.01)
-    of_logit = jackknifed(logit(left), logit(whole))
-    shares = [np.bincount(groups, labels == c) / (labels == c).sum() for c in (0, 1)]
-    with_either = min((share > 0).sum() for share in shares)
-    effective = min(4 / (sum(shares) ** 2).sum(), with_either)
-    half = student.ppf(0.975, effective - 1) * of_logit
-    assert found.interval == pytest.approx(expit(logit(whole) + np.array([-half, half])))
-
-
 def test_within_strata_each_group_is_deleted_in_turn():
     scores, labels, groups = clustered(seed=1)
     strata = np.arange(len(scores)) % 4

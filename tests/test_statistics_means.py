@@ -52,6 +52,7 @@ def test_the_interval_of_a_difference_is_bonetts_and_prices() -> None:
     found = compare_rates(a, b, confidence=0.9)
     assert found.interval == pytest.approx((p10 - p01 - half, p10 - p01 + half), abs=1e-12)
     assert found.stderr == pytest.approx(math.sqrt(15 + 5 - 10**2 / 100) / 100, abs=1e-12)
+    assert found.p_value == pytest.approx(stats.binomtest(15, 20).pvalue)
     backwards = compare_rates(b, a, confidence=0.9)
     assert backwards.interval == pytest.approx((p01 - p10 - half, p01 - p10 + half), abs=1e-12)
     assert compare_rates([1] * 5, [0] * 5).interval[1] == 1.0
@@ -60,6 +61,10 @@ def test_the_interval_of_a_difference_is_bonetts_and_prices() -> None:
     assert grouped.interval == (-1.0, 1.0)
     alike = compare_rates([1, 0, 1, 0], [0, 0, 0, 0], groups=["x", "x", "y", "y"])
     assert (alike.difference, alike.stderr, alike.reason) == (0.5, None, "no standard error: all groups differ alike")
+    assert compare_rates([], []).reason == "no documents"
+    for wrong, message in ((([2], [0]), "0 or 1"), (([1, 0], [0]), "one length")):
+        with pytest.raises(ValueError, match=message):
+            compare_rates(*wrong)
     same = compare_rates([1, 0, 1], [1, 0, 1], groups=["x", "x", "y"])
     assert (same.stderr, same.interval, same.p_value) == (0.0, (0.0, 0.0), 1.0)
 
