@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import finished_run
-from scipy.stats import binomtest, ttest_1samp
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.statistics import compare_rates, compare_runs, compare_scores
+from hedge_tasks.statistics import compare_runs, compare_scores
 
 
 def saved(run: Run, folder: Path) -> Path:
