@@ -6,6 +6,7 @@ import json
 import random
 import urllib.error
 import urllib.request
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from openai_server import serve
 from test_guard_ask import Model
 
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.monitoring import LEVEL
+from hedge_tasks.guard.monitoring import LEVEL, Monitor
 from hedge_tasks.statistics.betting import _PARTS, MeanTest
 
 
@@ -75,6 +76,25 @@ def test_what_is_no_share_is_refused(value: float) -> None:
         MeanTest(0.5).add(value)
     with pytest.raises(ValueError, match="bound"):
         MeanTest(0.0)
+
+
+def test_alarms_are_where_the_winnings_reach_what_the_level_says() -> None:
+    promise = policy().promise
+    low, high = promise.accepted_interval
+    refuting = Monitor(promise)
+    for n in range(1, 30):
+        refuting.audited(hallucinated=True)
+        assert refuting.broken == (by_hand([1.0] * n, promise.risk) >= 100)
+    for accepted, bound in ((True, high), (False, 1 - low)):
+        drifting, lenient = Monitor(promise), Monitor(promise, "audits")
+        for n in count(1):
+            drifting.judged(accepted=accepted)
+            lenient.judged(accepted=accepted)
+            won = by_hand([1.0] * n, bound)
+            assert drifting.shifted == (drifting.reason is not None) == (won >= 200)  # two tests share the level
+            if won >= 200:
+                break
+        assert (lenient.shifted, lenient.reason) == (True, None)
 
 
 def test_audits_that_refute_the_promise_stop_acceptance(said: list[str]) -> None:
