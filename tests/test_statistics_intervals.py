@@ -191,6 +191,19 @@ def test_a_perfect_score_of_many_whose_threshold_was_chosen_is_newcombes_as_well
 # --- within strata ---------------------------------------------------------------------------------------------------
 
 
+def test_where_nothing_is_left_without_a_group_there_is_a_value_and_no_error():
+    labels, strata = ([1] * 5 + [0] * 5) * 2, ["a"] * 10 + ["b"] * 10
+    groups = [0] * 5 + list(range(1, 11)) + [0] * 5  # half of a class in either stratum
+    scores = np.random.default_rng(0).normal(size=20)
+    found = stratified_auroc(scores, labels, strata, groups=groups, each=False)
+    pair = compare_within(scores, scores[::-1], labels, strata, groups=groups)
+    assert None not in (found.value, pair.difference)
+    assert (found.stderr, pair.stderr) == (None, None)
+    assert (
+        found.reason == pair.reason == "no standard error: without one of the groups there is nothing left to compare"
+    )
+
+
 def test_perfect_separation_within_strata_counts_pairs_within_strata():
     scores, labels = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5], [0, 1, 1, 1, 1, 0, 0, 0, 0, 1]
     result = stratified_auroc(scores, labels, list("aaaaabbbbb"))
