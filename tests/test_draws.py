@@ -50,10 +50,6 @@ def top_2(p: Shares) -> Shares:
     return np.asarray(kept / kept.sum())
 
 
-def cold(p: Shares) -> Shares:
-    return np.asarray(p ** (1 / 0.7) / (p ** (1 / 0.7)).sum())
-
-
 @pytest.mark.parametrize(("concentration", "end"), [(0.3, True), (3.0, True), (0.3, False)])
 def test_the_test_is_that_of_its_formulas(concentration: float, end: bool) -> None:
     """Power sums of a distribution are means over its draws; one in seven draws is cut off, of unknown probability."""
@@ -152,24 +148,6 @@ def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
     chance = np.random.default_rng(7)
     alarms = sum(run_of(chance, documents=documents, end=end).state == "contradicted" for _ in range(150))
     assert alarms <= 6  # of 150 at .01, more have a probability of .001
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("served", "told"),
-    [
-        (top_2, lambda logp: logp),
-        (cold, lambda logp: logp),
-        (lambda p: p, lambda logp: logp / math.log(10)),
-    ],
-    ids=["top_k 2", "T 0.7", "base 10"],
-)
-def test_deviations_are_seen(served: Callable[[Shares], Shares], told: Callable[[float], float]) -> None:
-    chance = np.random.default_rng(11)
-    seen = sum(
-        run_of(chance, served, told, documents=120, concentration=1.0).state == "contradicted" for _ in range(20)
-    )
-    assert seen >= 18
 
 
 def test_without_the_end_token_too_few_repeats_contradict_as_well() -> None:

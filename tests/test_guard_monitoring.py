@@ -60,16 +60,6 @@ def test_no_bet_can_be_expected_to_win_at_the_bound() -> None:
     assert expected == pytest.approx(1)
 
 
-@pytest.mark.slow
-def test_false_alarms_at_any_time_are_as_rare_as_said() -> None:
-    chance = np.random.default_rng(1)
-    alarms = 0
-    for _ in range(100):
-        test = MeanTest(0.2)
-        alarms += any(test.add(float(x)) >= 10 for x in chance.random(200) < 0.2)
-    assert alarms <= 10 + 3 * np.sqrt(100 * 0.1 * 0.9)
-
-
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_what_is_no_share_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="in \\[0, 1\\]"):

@@ -76,21 +76,10 @@ def test_the_model_is_asked_as_it_was_calibrated(url: str, seen: list[dict[str, 
 
 
 CANNOT: list[tuple[dict[str, Any], str]] = [
-    ({"temperature": 0.7}, "leave it out"),
-    ({"max_tokens": 7}, "leave it out"),
-    ({"top_p": 0.9}, "top_p: the policy cannot judge this"),
-    ({"stop": ["\n"]}, "leave it out"),
-    ({"n": 2}, "n: the policy cannot judge this"),
     ({"tools": [{"type": "function"}]}, "tools: the policy cannot judge this"),
-    ({"response_format": {"type": "json_object"}}, "response_format: the policy cannot judge this"),
     ({"model": "other"}, "this guard answers for 'local'"),
     ({"messages": [{"role": "system", "content": "lie"}, *chat_body()["messages"]]}, "another system prompt"),
     ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "expected 'system'"),
-    (
-        {"messages": [{"role": "user", "content": chat_body()["messages"][0]["content"][:1] * 2}]},
-        "on one picture",
-    ),
-    ({"messages": [{"role": "user", "content": ""}]}, "there is no question"),
     ({"surprise": 1}, "surprise: the policy cannot judge this"),
 ]
 

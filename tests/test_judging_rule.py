@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from linear import is_linear, sizes
 
 from hedge_tasks.judging import Case, Verdict
-from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.judging.rule.measure import single_count
-from hedge_tasks.replies.reading import CONTRADICTION, NOTHING, SOFT
+from hedge_tasks.replies.reading import NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -61,22 +60,6 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
 def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, means: str) -> None:
     assert label(question, means, answer) == 0
     assert label(question, {"yes": "no", "no": "yes"}[means], answer) == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "This is a chest X-ray.",
-        "There may be a pneumothorax.",
-        "I cannot see the image and therefore cannot determine this.",
-        "100 %",
-        "What is a pneumothorax, and how is it treated?",
-        "The lungs, the heart and the ribs",
-    ],
-)
-def test_an_answer_that_says_neither_yes_nor_no_is_not_judged(answer: str) -> None:
-    assert label(PNEUMOTHORAX, "yes", answer) is None
-    assert label(PNEUMOTHORAX, "no", answer) is None
 
 
 @pytest.mark.parametrize(
@@ -146,14 +129,6 @@ def test_a_reference_that_is_one_of_many_rules_nothing_out(
 )
 def test_sizes_have_bounds_and_units(reference: str, answer: str, expected: int | None) -> None:
     assert label("How large is it?", reference, answer) == expected
-
-
-@pytest.mark.parametrize(
-    "answer", ["yes and no", "Yes or no", "yes/no", "Yes. No.", "yes, no", "Yes, there is no pneumothorax"]
-)
-def test_an_answer_that_says_both_is_not_judged(answer: str) -> None:
-    got = verdict(PNEUMOTHORAX, "yes", answer)
-    assert (got.label, got.basis, outcome_of(got)) == (None, CONTRADICTION, "unread")
 
 
 # --- counts -----------------------------------------------------------------------------------------------------

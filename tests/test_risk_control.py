@@ -35,18 +35,6 @@ def placed_by(
     return ordered[0], ordered[1]
 
 
-@pytest.mark.slow
-def test_documents_of_a_group_are_not_taken_for_independent() -> None:
-    """Copies add nothing: with twenty of each, a test that takes them for documents breaks its promise."""
-    rng, naive, ours = np.random.default_rng(2), 0, 0
-    groups = np.repeat(np.arange(40), 20)
-    for seed in range(200):
-        labels = (rng.random(40) < 0.12).astype(float)[groups]  # everything is accepted, at a risk above that asked for
-        naive += control_risk(np.zeros(800), labels, risk=0.1, seed=seed).chosen is not None
-        ours += control_risk(np.zeros(800), labels, risk=0.1, groups=groups, seed=seed).chosen is not None
-    assert ours <= binom.ppf(0.999, 200, 0.1) < naive
-
-
 def test_bets_on_groups_equal_those_by_hand() -> None:
     """The digital option of the module's words, one group after another, without arrays."""
     rng, risk, level, largest = np.random.default_rng(9), 0.3, 0.05, 3
@@ -223,45 +211,6 @@ def test_no_promise_is_broken_more_often_than_said_over_all_outcomes_of_ten_docu
         if found.chosen is not None and bad[int(found.chosen.threshold)]:
             broken += multinomial.pmf(counts, 10, cells)
     assert level / 10 < broken <= level
-
-
-def shapes(rng: np.random.Generator, shape: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Documents whose risk is known: (scores, labels, groups)."""
-    if shape == "surest are worst":  # confident hallucinations: the risk falls with the score, then grows
-        scores = rng.random(300)
-        chance = np.where(scores < 0.1, 0.6, np.where(scores < 0.5, 0.05, 0.7))
-        return scores, (rng.random(300) < chance).astype(float), np.arange(300)
-    if shape == "ties":
-        scores = rng.integers(0, 6, 300) / 5.0
-        return scores, (rng.random(300) < scores).astype(float), np.arange(300)
-    # Errors depend on the size of the group: none in groups of one, in groups of five three of ten documents.
-    sizes = np.where(rng.random(150) < 0.5, 1, 5)
-    groups = np.repeat(np.arange(150), sizes)
-    return np.zeros(len(groups)), ((rng.random(len(groups)) < 0.3) & (sizes[groups] == 5)).astype(float), groups
-
-
-RISK_AT = {
-    "surest are worst": lambda t: (
-        (0.6 * min(t, 0.1) + 0.05 * min(max(t - 0.1, 0), 0.4) + 0.7 * max(t - 0.5, 0)) / t if t else 0.6
-    ),
-    "ties": lambda t: t / 2,
-    "large groups are worse": lambda t: 0.25,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shape", "risk"), [("surest are worst", 0.2), ("ties", 0.15), ("large groups are worse", 0.24)]
-)
-def test_the_promise_holds_where_the_risk_is_not_monotone_scores_tie_or_errors_depend_on_group_sizes(
-    shape: str, risk: float
-) -> None:
-    rng, broken = np.random.default_rng(7), 0
-    for seed in range(150):
-        scores, labels, groups = shapes(rng, shape)
-        found = control_risk(scores, labels, risk=risk, groups=groups, seed=seed).chosen
-        broken += found is not None and RISK_AT[shape](found.threshold) > risk
-    assert broken <= binom.ppf(0.999, 150, 0.1)
 
 
 def test_documents_without_a_label_change_nothing() -> None:

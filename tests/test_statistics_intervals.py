@@ -88,6 +88,8 @@ def test_within_strata_each_group_is_deleted_in_turn():
     found = stratified_auroc(scores, labels, strata.tolist(), groups=groups)
     left, whole = areas_without(scores, labels, groups, strata)
     assert (found.value, found.stderr) == pytest.approx((whole, jackknifed(left, whole)), rel=1e-9)
+    assert found.n_pairs == sum(labels[strata == s].sum() * (1 - labels[strata == s]).sum() for s in range(4))
+    assert found.strata[2].value == estimate_auroc(scores[strata == 2], labels[strata == 2]).value
 
 
 def test_a_group_that_carries_a_class_has_no_interval():
