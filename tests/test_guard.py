@@ -32,20 +32,6 @@ assert FOUND.policy is not None
 POLICY = FOUND.policy
 
 
-@pytest.mark.slow
-def test_what_is_promised_is_what_the_documents_show() -> None:
-    """Counted anew from the run: accepted, wrong, and the tested part of the documents."""
-    scores = scorer_of(RUN, None).score(RUN.answer_sets)
-    taken = [s for s in scores if s["radflag"] <= POLICY.threshold]
-    share_wrong = np.mean([s.label for s in taken])
-    assert POLICY.promise.n_accepted < len(taken)  # a tenth of the documents placed the candidates
-    assert POLICY.promise.n_wrong / POLICY.promise.n_accepted == pytest.approx(share_wrong, abs=0.05)
-    assert share_wrong < 0.3
-    assert POLICY.promise.n_groups is not None
-    assert 2 * POLICY.promise.n_groups == POLICY.promise.n  # two questions an image
-    assert POLICY.calibration.coverage.total == 600
-
-
 def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
     save_policy(POLICY, path)

@@ -82,6 +82,12 @@ def test_a_detector_that_looks_at_noise_gets_noisy_draws() -> None:
 
 
 def test_nothing_unjudged_is_let_through() -> None:
+    class Silent(Model):
+        def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
+            yield [(i, Answer("a")) for i in range(len(draws))]
+
+    with pytest.raises(DrawsFailed, match="msp has no score"):
+        Guard(policy(0.5, "msp"), Silent()).ask(PICTURE, "0.5")
     with pytest.raises(DrawsFailed):
         Guard(policy(), Model(refuse=True)).ask(PICTURE, "0.5")
     with pytest.raises(ConfigError, match="no sampling settings"):

@@ -71,10 +71,13 @@ def test_what_is_no_share_is_refused(value: float) -> None:
 def test_alarms_are_where_the_winnings_reach_what_the_level_says() -> None:
     promise = policy().promise
     low, high = promise.accepted_interval
-    refuting = Monitor(promise)
-    for n in range(1, 30):
-        refuting.audited(hallucinated=True)
-        assert refuting.broken == (by_hand([1.0] * n, promise.risk) >= 100)
+    for seed in range(4):
+        refuting, won, audits = Monitor(promise), 0.0, list[float]()
+        while won < 100:
+            audits.append(float(random.Random(f"{seed} {len(audits)}").random() < 0.6))
+            refuting.audited(hallucinated=audits[-1] == 1)
+            won = by_hand(audits, promise.risk)
+            assert refuting.broken == (won >= 100)
     for accepted, bound in ((True, high), (False, 1 - low)):
         drifting, lenient = Monitor(promise), Monitor(promise, "audits")
         for n in count(1):
