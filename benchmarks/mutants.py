@@ -86,7 +86,13 @@ def tests_of(path: str) -> list[str]:
         for test in (ROOT / "tests").glob("test_*.py")
         if any(f"{n}.".startswith(f"{room}.") for n in imports(test))
     ]
-    tests.sort(key=lambda test: (module.removesuffix(".__init__") not in imports(test), len(imports(test)), test))
+
+    def distance(test: Path) -> tuple[int, int, Path]:
+        """The module itself or the innermost package around it first."""
+        near = max((len(name) for name in imports(test) if f"{module}.".startswith(f"{name}.")), default=0)
+        return -near, len(imports(test)), test
+
+    tests.sort(key=distance)
     return [str(test.relative_to(ROOT)) for test in tests]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import finished_run, hostile_run
+from scipy.stats import norm
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
@@ -38,7 +39,8 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.runs.audit_files import audit_file, audit_of
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.runs.scorers import scorer_of
-from hedge_tasks.statistics import auroc, estimate_auroc, estimate_rate
+from hedge_tasks.statistics import auroc, estimate_auroc, estimate_mean, estimate_rate
+from hedge_tasks.statistics.base import wilson
 from hedge_tasks.statistics.experts import audited_rate, difference_of
 
 WORDS = {1: "hallucinated", 0: "supported", None: "no answer"}
@@ -198,8 +200,22 @@ def test_a_stratified_share_by_hand() -> None:
     between = (0.3 * 0.63**2 + 0.7 * 0.27**2) / 200
     assert rate.stderr**2 == pytest.approx(0.09 * 0.09 / 10 + between)
     [low, high] = rate.interval
-    assert low < rate.value < high
     assert high - rate.value > rate.value - low, "no label of ten is no certainty that there is none"
+    limits = [np.array(wilson(p, 10, 0.95)) for p in (0.9, 0.0)]
+    apart = np.abs(np.array([0.9, 0.0])[:, None] - np.array(limits)) * [[0.3], [0.7]]
+    half = np.sqrt((apart**2).sum(axis=0) + between * norm.ppf(0.975) ** 2)
+    assert rate.interval == pytest.approx((0.27 - half[0], 0.27 + half[1]))
+    alone = wilson(rate.value, 20, 0.95)
+    assert rate.n_effective == pytest.approx(20 * ((alone[1] - alone[0]) / sum(half)) ** 2)
+    values, groups = [1] * 6 + [0] * 4 + [1] * 2 + [0] * 8, [i // 2 for i in range(20)]
+    wider = audited_rate(values, strata, np.array([60, 140]), groups=groups)
+    effect = (estimate_mean(values, groups).stderr or 0.0) ** 2 * 20 / 0.24
+    between = (0.3 * (0.6 - wider.value) ** 2 + 0.7 * (0.2 - wider.value) ** 2) / 200
+    assert effect > 1.5
+    assert wider.stderr**2 == pytest.approx((0.09 * 0.024 + 0.49 * 0.016) * effect + between)
+    alone = wilson(wider.value, 20 / effect, 0.95)
+    worth = 20 * ((alone[1] - alone[0]) / (wider.interval[1] - wider.interval[0])) ** 2
+    assert wider.n_effective == pytest.approx(worth)
     with pytest.raises(ValueError, match="no label"):
         audited_rate([1, 0], np.array([0, 0]), np.array([2, 2]))
 

@@ -44,6 +44,7 @@ def test_claims_of_unknown_support_have_failed_and_the_others_are_undecided() ->
     table = SimpleNamespace(n_labelled=3, counted=SimpleNamespace(n_unknown=2, units=range(10)))
     coverage = UnitTable.coverage.fget(table)  # type: ignore[attr-defined]
     assert coverage == Coverage(labelled=3, undecided=5, failed=2)
+    assert Coverage() == Coverage(labelled=0, declined=0, undecided=0, failed=0)
     assert coverage.bounds(1) == (0.1, 0.8)
 
 

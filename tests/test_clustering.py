@@ -16,6 +16,7 @@ from hedge_tasks.clustering import (
     nli_model,
 )
 from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE
+from hedge_tasks.clustering.embedding import EmbeddingCache
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.clustering.nli import RULES
 from hedge_tasks.llm.encoders import unit_vectors
@@ -120,14 +121,8 @@ def test_bad_input_is_named(backend, arguments, message):
             "unknown option of clustering backend 'embed' 'treshold', did you mean 'threshold'",
         ),
         ("embed", {"threshold": 1.1}, r"threshold must be a number in \[-1, 1\].* got 1.1"),
-        ("embed", {"threshold": float("nan")}, "threshold must be"),
         ("embed", {"batch_size": 0}, "batch_size: expected .* got 0"),
-        ("nli", {"rule": "relax"}, "unknown NLI clustering rule 'relax', did you mean 'relaxed'"),
-        ("nli", {"dtype": "float8"}, "dtype must be one of float32, float16, bfloat16, got 'float8'"),
-        ("nli", {"batch_size": 1.5}, "batch_size: expected"),
         ("nli", {"veto": "yes"}, "veto: expected true or false, got 'yes'"),
-        ("nli", {"cache": 1}, "cache: expected true or false, got 1"),
-        ("nli", {"model": None}, "model: expected a text"),
     ],
 )
 def test_a_wrong_setting_is_named_before_any_work(name, options, message):
@@ -218,6 +213,30 @@ def test_each_text_is_embedded_once_and_only_where_there_is_something_to_compare
     assert sorted(seen) == ["ab", "cd", "dc", "xyz"]
 
 
+def test_so_many_embeddings_are_kept_and_the_oldest_go():
+    cache, asked = EmbeddingCache(), []
+
+    def rows(*texts, source="x"):
+        before = len(asked)
+        cache.rows(source, texts, lambda missing: asked.extend(missing) or [np.full(1, len(t)) for t in missing])
+        return asked[before:]
+
+    assert rows("old", "older") == ["old", "older"]
+    assert rows("older", "old", "new") == ["new"]
+    assert rows("old", source="y") == ["old"], "vectors of different sources never mix"
+    rows(*map(str, range(100_000 - 4)))
+    assert rows("older", "new") == []
+    rows("one too many")
+    assert rows("older", "new") == []
+    assert rows("old") == ["old"]
+
+
+@pytest.mark.parametrize("rows", [[[1.0]], [1.0, 0.0], [[[1.0]], [[0.0]]]])
+def test_an_encoder_returns_a_row_for_each_text(rows):
+    with pytest.raises(ValueError, match="for 2 texts"):
+        cluster_by_embedding(["a", "b"], encoder=lambda texts: rows)
+
+
 # --- NLI: the logic, with oracles ------------------------------------------------------------------------------------
 
 
@@ -303,7 +322,10 @@ def test_a_model_with_other_labels_is_refused(labels):
 
 @pytest.mark.parametrize(
     ("tokenizer_limit", "positions", "expected"),
-    [(512, 514, 512), (10**30, 512, 512), (10**30, None, None), (64, -1, 64)],
+    [
+        *((512, 514, 512), (10**30, 512, 512), (10**30, None, None), (64, -1, 64), (0, 0, None), (1, None, 1)),
+        *((10**9 - 1, None, 10**9 - 1), (10**9, None, None)),
+    ],
 )
 def test_the_token_limit_is_the_smaller_one_of_model_and_tokenizer(tokenizer_limit, positions, expected):
     class Settings:

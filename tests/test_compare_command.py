@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import finished_run
-from scipy.stats import binomtest, ttest_1samp
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.statistics import compare_rates, compare_runs, compare_scores
+from hedge_tasks.statistics import compare_runs, compare_scores
 
 
 def saved(run: Run, folder: Path) -> Path:
@@ -149,27 +148,3 @@ def test_wrong_arguments_give_one_line_and_exit_code_2(
     captured = capsys.readouterr()
     assert message in captured.err
     assert (captured.err.count("\n"), captured.out) == (1, "")
-
-
-def test_rates_are_compared_as_scipy_does() -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.integers(0, 2, 50), (rng.random(50) < 0.3).astype(int)
-    found = compare_rates(a, b)
-    table = [[int(((a == i) & (b == j)).sum()) for j in (0, 1)] for i in (0, 1)]
-    assert found.p_value == pytest.approx(binomtest(table[1][0], table[1][0] + table[0][1]).pvalue)
-    assert found.difference == pytest.approx((a - b).mean())
-    # Groups of one document: the t-test of the differences.
-    alone = compare_rates(a, b, groups=list(range(50)))
-    expected = ttest_1samp(a - b, 0)
-    assert alone.p_value == pytest.approx(expected.pvalue)
-    assert alone.interval == pytest.approx(tuple(expected.confidence_interval()))
-
-
-def test_rates_without_variation() -> None:
-    assert compare_rates([1, 0, 1], [1, 0, 1], groups=["x", "y", "y"]).p_value == 1.0
-    assert compare_rates([1, 1], [0, 0], groups=["x", "y"]).reason == "no standard error: all groups differ alike"
-    assert compare_rates([], []).reason == "no documents"
-    with pytest.raises(ValueError, match="0 or 1"):
-        compare_rates([2], [0])
-    with pytest.raises(ValueError, match="one length"):
-        compare_rates([1, 0], [0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import socket
@@ -19,8 +18,6 @@ from hedge_tasks.detectors import radflag, semantic_entropy, vase
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.statistics import estimate_auroc
 
-pytestmark = pytest.mark.slow  # for the import of `evaluate`
-
 ours: Any = None
 
 
@@ -28,7 +25,8 @@ ours: Any = None
 def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[None]:
     """No network at all, nobody that asks for it, and a cache of its own."""
     global ours
-    ours = importlib.import_module("hedge_tasks.measures.evaluate")
+    from hedge_tasks.measures import evaluate as ours  # not before: it takes seconds
+
     monkeypatch.setattr("evaluate.config.HF_METRICS_CACHE", str(tmp_path / "metrics"))
     asked = []
 

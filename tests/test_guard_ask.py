@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from at_border import at_border
 from guarded import PICTURE, PROMPT, policy
 
 from hedge_tasks.cli import main
@@ -18,6 +20,7 @@ from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.policy import Circumstances, save_policy
 from hedge_tasks.guard.seen import columns
+from hedge_tasks.guard.verdict import Cluster, clusters_of
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -53,6 +56,23 @@ def test_the_verdict_is_the_share_of_other_draws_against_the_threshold(threshold
         assert verdict.draws == len(model.asked) - 1 == 10
 
 
+def test_a_score_at_the_threshold_is_accepted() -> None:
+    for question in ("0.1", "0.5"):
+        score = Guard(policy(9.0, "n_clusters"), Model()).ask(PICTURE, question).score or 0.0
+        at_border(lambda t, q=question: Guard(policy(t, "n_clusters"), Model()).ask(PICTURE, q).accepted, score, "011")
+    for wrong in ({"within": 0}, {"within": -1.0}, {"concurrency": 0}):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            Guard(policy(), Model(), **wrong)
+
+
+def test_clusters_are_the_meanings_of_the_clean_draws() -> None:
+    answers = AnswerSet("q", Answer("a"), tuple(map(Answer, "bcCb")), (Answer("d"),), cluster_ids=(0, 2, 1, 1, 2, 3))
+    assert clusters_of(answers) == (Cluster("a", 0.0, True), Cluster("b", 0.5, False), Cluster("c", 0.5, False))
+    mostly = replace(answers, cluster_ids=(2, 2, 1, 1, 1, 3))
+    assert clusters_of(mostly) == (Cluster("a", 0.25, True), Cluster("c", 0.75, False))
+    assert clusters_of(AnswerSet("q", Answer("a"), (), cluster_ids=(0,))) == (Cluster("a", 0.0, True),)
+
+
 @pytest.mark.slow
 def test_a_detector_that_looks_at_noise_gets_noisy_draws() -> None:
     model = Model()
@@ -62,6 +82,12 @@ def test_a_detector_that_looks_at_noise_gets_noisy_draws() -> None:
 
 
 def test_nothing_unjudged_is_let_through() -> None:
+    class Silent(Model):
+        def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
+            yield [(i, Answer("a")) for i in range(len(draws))]
+
+    with pytest.raises(DrawsFailed, match="msp has no score"):
+        Guard(policy(0.5, "msp"), Silent()).ask(PICTURE, "0.5")
     with pytest.raises(DrawsFailed):
         Guard(policy(), Model(refuse=True)).ask(PICTURE, "0.5")
     with pytest.raises(ConfigError, match="no sampling settings"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +19,6 @@ from hedge_tasks.judging.designed import MEANINGS, ExpertAudit, ExpertSaid
 from hedge_tasks.measures.audit_plan import make_plan
 from hedge_tasks.runs.audit_files import keep_audit
 from hedge_tasks.runs.run_files import Run, load_run, save_run
-from hedge_tasks.statistics.risk_control import control_risk
 
 SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 
@@ -79,31 +77,3 @@ def test_the_risk_by_experts_of_a_census_is_counted() -> None:
     taken = np.arange(60) < 20
     found = risk_by_experts(run, ExpertAudit(("all",), dict.fromkeys(ids, 0), said), taken)
     assert found.value == pytest.approx(7 / 20)
-
-
-@pytest.mark.slow
-def test_a_bad_judge_breaks_no_promise() -> None:
-    """Strata by a judge of sensitivity .65; risks of the thresholds are known."""
-    rng, broken, n_promised = np.random.default_rng(0), 0, 0
-    for trial in range(150):
-        x = np.floor(10 * rng.random(600)) / 10
-        y = (rng.random(600) < 0.05 + 0.5 * x).astype(int)
-        judged = y * (rng.random(600) < 0.65)
-        ids = [str(i) for i in range(600)]
-        strata = dict(zip(ids, (judged + 2 * (x > 0.5)).tolist(), strict=True))
-        sizes = Counter(strata.values())
-        take = {h: math.ceil(size * (0.9 if h == 1 else 0.4)) for h, size in sizes.items()}
-        said = {
-            id: MEANINGS[0 if y[int(id)] else 1]
-            for h in sizes
-            for id in rng.permutation([id for id in ids if strata[id] == h])[: take[h]].tolist()
-        }
-        kept = drawn_alike(ExpertAudit(("",) * 4, strata, said), trial)
-        labels = np.array([y[i] if id in kept else np.nan for i, id in enumerate(ids)])
-        chosen = control_risk(x, labels, risk=0.2, confidence=0.8, seed=trial).chosen
-        if chosen is not None:
-            n_promised += 1
-            grid = np.arange(0, chosen.threshold + 1e-9, 0.1)
-            broken += float(np.mean(0.05 + 0.5 * grid)) > 0.2
-    assert n_promised > 75
-    assert broken / 150 < 0.2 + 2 * math.sqrt(0.16 / 150)

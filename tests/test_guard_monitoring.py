@@ -6,6 +6,7 @@ import json
 import random
 import urllib.error
 import urllib.request
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from openai_server import serve
 from test_guard_ask import Model
 
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.monitoring import LEVEL
+from hedge_tasks.guard.monitoring import LEVEL, Monitor
 from hedge_tasks.statistics.betting import _PARTS, MeanTest
 
 
@@ -59,22 +60,34 @@ def test_no_bet_can_be_expected_to_win_at_the_bound() -> None:
     assert expected == pytest.approx(1)
 
 
-@pytest.mark.slow
-def test_false_alarms_at_any_time_are_as_rare_as_said() -> None:
-    chance = np.random.default_rng(1)
-    alarms = 0
-    for _ in range(100):
-        test = MeanTest(0.2)
-        alarms += any(test.add(float(x)) >= 10 for x in chance.random(200) < 0.2)
-    assert alarms <= 10 + 3 * np.sqrt(100 * 0.1 * 0.9)
-
-
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_what_is_no_share_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="in \\[0, 1\\]"):
         MeanTest(0.5).add(value)
     with pytest.raises(ValueError, match="bound"):
         MeanTest(0.0)
+
+
+def test_alarms_are_where_the_winnings_reach_what_the_level_says() -> None:
+    promise = policy().promise
+    low, high = promise.accepted_interval
+    for seed in range(4):
+        refuting, won, audits = Monitor(promise), 0.0, list[float]()
+        while won < 100:
+            audits.append(float(random.Random(f"{seed} {len(audits)}").random() < 0.6))
+            refuting.audited(hallucinated=audits[-1] == 1)
+            won = by_hand(audits, promise.risk)
+            assert refuting.broken == (won >= 100)
+    for accepted, bound in ((True, high), (False, 1 - low)):
+        drifting, lenient = Monitor(promise), Monitor(promise, "audits")
+        for n in count(1):
+            drifting.judged(accepted=accepted)
+            lenient.judged(accepted=accepted)
+            won = by_hand([1.0] * n, bound)
+            assert drifting.shifted == (drifting.reason is not None) == (won >= 200)  # two tests share the level
+            if won >= 200:
+                break
+        assert (lenient.shifted, lenient.reason) == (True, None)
 
 
 def test_audits_that_refute_the_promise_stop_acceptance(said: list[str]) -> None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from at_border import at_border
 from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import Response, Script, completion, error, images_of, serve, texts_of
 
 from hedge_tasks.cli.serve import QUOTING, silent
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
+from hedge_tasks.guard.ask import plan_of, prompt_of
+from hedge_tasks.guard.proxy.requests import RefusedRequest, read_request
 from hedge_tasks.guard.proxy.settings import ProxySettings
 
 POLICY = of_server(policy())
@@ -70,21 +76,10 @@ def test_the_model_is_asked_as_it_was_calibrated(url: str, seen: list[dict[str, 
 
 
 CANNOT: list[tuple[dict[str, Any], str]] = [
-    ({"temperature": 0.7}, "leave it out"),
-    ({"max_tokens": 7}, "leave it out"),
-    ({"top_p": 0.9}, "top_p: the policy cannot judge this"),
-    ({"stop": ["\n"]}, "leave it out"),
-    ({"n": 2}, "n: the policy cannot judge this"),
     ({"tools": [{"type": "function"}]}, "tools: the policy cannot judge this"),
-    ({"response_format": {"type": "json_object"}}, "response_format: the policy cannot judge this"),
     ({"model": "other"}, "this guard answers for 'local'"),
     ({"messages": [{"role": "system", "content": "lie"}, *chat_body()["messages"]]}, "another system prompt"),
     ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "expected 'system'"),
-    (
-        {"messages": [{"role": "user", "content": chat_body()["messages"][0]["content"][:1] * 2}]},
-        "on one picture",
-    ),
-    ({"messages": [{"role": "user", "content": ""}]}, "there is no question"),
     ({"surprise": 1}, "surprise: the policy cannot judge this"),
 ]
 
@@ -129,6 +124,75 @@ def test_bad_bodies(url: str, body: bytes, status: int, words: str) -> None:
     got = post(url, body)
     assert got[0] == status
     assert words in got[1]["error"]["message"]
+
+
+def test_a_request_is_one_text_on_one_picture_at_most() -> None:
+    plan, prompt = plan_of(POLICY), prompt_of(POLICY)
+
+    def read(parts: str, **fields: Any) -> Any:
+        picture, text = chat_body("0.5")["messages"][0]["content"]
+        content = [picture if part == "p" else text for part in parts]
+        body = {"model": SERVED, "messages": [{"role": "user", "content": content}], **fields}
+        return read_request(json.dumps(body).encode(), SERVED, prompt, plan, ProxySettings(most_pixels=64))
+
+    def refused(parts: str, **fields: Any) -> str:
+        with pytest.raises(RefusedRequest) as caught:
+            read(parts, **fields)
+        return caught.value.message
+
+    found = [read(parts) for parts in ("pt", "tp", "t")]
+    assert [(f.question, len(f.pictures), f.seed, f.stream) for f in found] == [
+        ("0.5", n, None, False) for n in (1, 1, 0)
+    ]
+    assert read("t", seed=2**63 - 1, stream=True) == replace(found[2], seed=2**63 - 1, stream=True)
+    assert "on one picture" in refused("ppt")
+    assert "several parts" in refused("tt")
+    assert "no question" in refused("p")
+    assert "seed" in refused("t", seed=2**63)
+    as_calibrated = {
+        "temperature": 0.1,
+        "top_p": 1,
+        "max_tokens": 512,
+        "max_completion_tokens": 512,
+        "n": 1,
+        "stop": [],
+    }
+    assert read("t", **as_calibrated) == found[2]
+    assert [name for name in as_calibrated if refused("t", **{name: ["x"] if name == "stop" else 0.5})] == [
+        *as_calibrated
+    ]
+    with pytest.raises(RefusedRequest, match="more than 63 pixels"):
+        read_request(json.dumps(chat_body()).encode(), SERVED, prompt, plan, ProxySettings(most_pixels=63))
+
+
+def test_the_proxy_takes_so_many_bytes_and_so_many_questions() -> None:
+    entered, gate = threading.Event(), threading.Event()
+
+    def waiting(body: dict[str, Any]) -> str:
+        entered.set()
+        assert gate.wait(60)
+        return reply(body)
+
+    body = json.dumps(chat_body()).encode()
+    bounds = ProxySettings(largest_body=len(body) + 5, most_requests=1)
+    with ExitStack() as stack:
+        upstream, pool = (
+            stack.enter_context(serve(waiting, models=[SERVED])),
+            stack.enter_context(ThreadPoolExecutor(1)),
+        )
+        url = stack.enter_context(proxied(Guard.load(POLICY, endpoint=upstream), bounds))
+        first = pool.submit(post, url, body)
+        assert entered.wait(60)
+        status, got = post(url, body)
+        assert (status, got["error"]["type"]) == (429, "rate_limit_error")
+        gate.set()
+        assert first.result()[0] == 200
+        at_border(lambda n: post(url, body.ljust(int(n)))[0] == 413, len(body) + 5, "001")
+        assert post(url, body)[0] == 200, "those that are refused have let go"
+        assert post(url, body, content_type="text/plain")[0] == post(url, body, content_encoding="gzip")[0] == 415
+        for stranger in ("[::2]:80", "localhost.evil.example"):
+            assert post(url, body, host=stranger)[0] == 403
+        assert get(f"{url}/health", Host="[::1]:80")[1]["outcomes"]["accepted"] >= 3
 
 
 def test_a_page_of_another_name_that_points_here_is_not_answered(url: str) -> None:

@@ -10,9 +10,11 @@ from dataclasses import replace
 from html import unescape
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from at_border import at_border
 from finished_runs import EXACT, finished_run
 
 from hedge_tasks.cli import main
@@ -22,8 +24,9 @@ from hedge_tasks.detectors.units import labelled
 from hedge_tasks.judging.designed import ExpertSaid, plan_at_random
 from hedge_tasks.leaderboard.board import measured_run
 from hedge_tasks.measures.coverage import Coverage
-from hedge_tasks.measures.headline import auroc_bounds, headline
-from hedge_tasks.measures.trust_state import pooled_less_within
+from hedge_tasks.measures.headline import Headline, Lead, auroc_bounds, headline
+from hedge_tasks.measures.trust_state import TrustState, pooled_less_within
+from hedge_tasks.numbers import Number
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.loaded import load
 from hedge_tasks.runs.audit_files import keep_audit
@@ -75,6 +78,41 @@ def test_sampling_leads_where_it_adds() -> None:
     assert finding.gain[1] is not None
     assert finding.gain[1] < 0.05
     assert "which adds to" in finding.text
+
+
+def sentences_of(rate: Number, **fields: Any) -> tuple[str, ...]:
+    coverage = fields.pop("coverage", Coverage(labelled=80))
+    return Headline(RUN, TrustState(), coverage, "", rate, **fields).sentences
+
+
+def test_sentences_at_their_borders() -> None:
+    shares = {
+        0.25: "1 in 4 answers is",
+        0.254: "1 in 4 answers is",
+        0.256: "26 % of answers are",
+        0.5: "1 in 2 answers is",
+    }
+    for value, words in {**shares, 0.8: "80 % of answers are", 0.996: "100 % of answers are"}.items():
+        assert sentences_of(Number(value, interval=(0.1, 0.9)))[0] == f"{words} wrong [10, 90]."
+    assert sentences_of(Number(1.0, n=80)) == ("All of 80 answers are wrong, so detectors have nothing to tell apart.",)
+    parts = Coverage(labelled=70, declined=4, undecided=8, failed=2)
+    bounded = sentences_of(Number(0.3), coverage=parts, bounds=(0.2625, 0.3875))[0]
+    start = (
+        "Of 80 answers 21 are wrong, 49 right and 10 undecided: between 26 and 39 % are wrong; 4 more were declined."
+    )
+    assert bounded.startswith(start)
+
+    def found(low: float, **fields: Any) -> str:
+        lead = Lead("se", "exact", Number(0.7, interval=(low, 0.9)), 6.4, None, ())
+        return sentences_of(Number(0.25, interval=(0.1, 0.9)), lead=lead, sampling=lead, **fields)[1]
+
+    at_border(lambda low: "told from chance" in found(low), 0.5, "110")
+    free = Lead("msp", "", Number(0.6, interval=(0.55, 0.7)), 0.0, (0.4, 0.8), ())
+    assert found(0.6).endswith("finds them (70 % [60, 90]).")
+    price = "finds them (70 % [60, 90]) at 6 samples a question, "
+    rival = " the model's own log-probability (60 % [55, 70]; with the missing labels between 40 and 80 %)."
+    assert found(0.6, free=free).endswith(f"{price}but cannot be told apart from{rival}")
+    assert found(0.6, free=free, adds=True).endswith(f"{price}which adds to{rival}")
 
 
 def test_a_clustering_twice_is_one_family() -> None:

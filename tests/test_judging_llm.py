@@ -106,13 +106,9 @@ def test_a_case_whose_image_is_missing_is_not_asked_and_one_whose_image_cannot_b
 
 UNREADABLE = {
     "prose": "I would say it is fine.",
-    "an empty text": "",
-    "a wrong type": '{"reason": "x", "verdict": 1}',
     "no verdict": '{"reason": "x"}',
     "two verdicts": '{"verdict": "supported"} {"verdict": "hallucinated"}',
-    "null content": Response(completion(None)),
     "a refusal": Response(completion(None, refusal="I'm sorry, I can't help with that.")),
-    "content filter": Response(completion(None, finish_reason="content_filter")),
     "all tokens spent": Response(completion(None, finish_reason="length")),
 }
 
@@ -142,10 +138,7 @@ def test_what_cannot_be_read_is_asked_again_and_then_unlabelled(reply: Any, tmp_
 PASSING = {
     "429": Response(rate_limited().body, 429, AT_ONCE),
     "500": Response(b"oops", 500, AT_ONCE),
-    "503": Response(b"<html>busy</html>", 503, AT_ONCE),
     "a gateway's error with status 200": Response({"error": {"message": "upstream is gone"}}),
-    "a body that is no JSON": Response(b"<html>200</html>"),
-    "no choices": Response({"choices": []}),
 }
 
 

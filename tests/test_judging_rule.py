@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +18,11 @@ from hypothesis import strategies as st
 from linear import is_linear, sizes
 
 from hedge_tasks.judging import Case, Verdict
-from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.judging.rule.measure import single_count
-from hedge_tasks.replies.reading import CONTRADICTION, NOTHING, SOFT
+from hedge_tasks.replies.reading import NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
-JUDGED = ROOT.parent / "shared" / "data" / "judge"
 
 
 def verdict(question: str, reference: str, answer: str) -> Verdict:
@@ -32,68 +35,6 @@ def label(question: str, reference: str, answer: str) -> int | None:
 
 def rule(question: str, reference: str, answer: str) -> str:
     return verdict(question, reference, answer).reason.partition(":")[0]
-
-
-# --- every question and phrasing of the drawn scans -------------------------------------------------------------
-
-QUESTIONS = {
-    "presence": ["is there a lesion in the image?", "does the scan show a lesion?"],
-    "location": ["where is the lesion?", "in which quadrant is the lesion?"],
-    "count": ["how many lesions are there?", "how many lesions can be seen?"],
-    "shape": ["what is the shape of the lesion?", "what shape is the lesion?"],
-    "size": ["how large is the lesion?", "is the lesion small or large?"],
-    "modality": ["which modality is this?", "what type of scan is this?"],
-}
-
-
-def places(key: str) -> list[str]:
-    vertical, side = key.split()
-    return [
-        key,
-        f"{side} {vertical}",
-        f"{key} quadrant",
-        f"it is in the {key}",
-        f"the lesion is in the {key} quadrant",
-    ]
-
-
-def modality(key: str) -> list[str]:
-    shown = key if key == "x-ray" else key.upper()
-    return [shown, f"{shown} scan", f"this is {'a' if key == 'ct' else 'an'} {shown}"]
-
-
-ANSWERS: dict[str, dict[str, list[str]]] = {
-    "presence": {
-        "yes": ["yes", "yes, there is a lesion", "a lesion is present", "a lesion is visible"],
-        "no": ["no", "no, there is no lesion", "no lesion is visible", "the scan looks normal"],
-    },
-    "location": {key: places(key) for key in ("upper left", "upper right", "lower left", "lower right")},
-    "count": {
-        "no": ["no lesions", "none", "there are no lesions"],
-        "one": ["one", "one lesion", "there is one lesion"],
-        "two": ["two", "two lesions", "there are two lesions"],
-        "three": ["three", "three lesions", "there are three lesions"],
-    },
-    "shape": {
-        key: [key, f"it is {key}", f"a {key} lesion", f"the lesion has a {key} shape"]
-        for key in ("round", "irregular", "ring")
-    },
-    "size": {key: [key, f"it is {key}", f"a {key} lesion", f"the lesion is {key}"] for key in ("small", "large")},
-    "modality": {key: modality(key) for key in ("ct", "mri", "x-ray")},
-}
-
-
-@pytest.mark.parametrize("kind", sorted(QUESTIONS))
-def test_every_phrasing_of_the_drawn_scans_is_judged_right(kind: str) -> None:
-    wrong = []
-    for question in QUESTIONS[kind]:
-        for reference in ANSWERS[kind]:
-            for said, phrasings in ANSWERS[kind].items():
-                for answer in phrasings:
-                    got = verdict(question, reference, answer)
-                    if got.label != int(said != reference):
-                        wrong.append((question, reference, answer, got.label, got.reason))
-    assert not wrong
 
 
 # --- yes and no -------------------------------------------------------------------------------------------------
@@ -119,22 +60,6 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
 def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, means: str) -> None:
     assert label(question, means, answer) == 0
     assert label(question, {"yes": "no", "no": "yes"}[means], answer) == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "This is a chest X-ray.",
-        "There may be a pneumothorax.",
-        "I cannot see the image and therefore cannot determine this.",
-        "100 %",
-        "What is a pneumothorax, and how is it treated?",
-        "The lungs, the heart and the ribs",
-    ],
-)
-def test_an_answer_that_says_neither_yes_nor_no_is_not_judged(answer: str) -> None:
-    assert label(PNEUMOTHORAX, "yes", answer) is None
-    assert label(PNEUMOTHORAX, "no", answer) is None
 
 
 @pytest.mark.parametrize(
@@ -204,14 +129,6 @@ def test_a_reference_that_is_one_of_many_rules_nothing_out(
 )
 def test_sizes_have_bounds_and_units(reference: str, answer: str, expected: int | None) -> None:
     assert label("How large is it?", reference, answer) == expected
-
-
-@pytest.mark.parametrize(
-    "answer", ["yes and no", "Yes or no", "yes/no", "Yes. No.", "yes, no", "Yes, there is no pneumothorax"]
-)
-def test_an_answer_that_says_both_is_not_judged(answer: str) -> None:
-    got = verdict(PNEUMOTHORAX, "yes", answer)
-    assert (got.label, got.basis, outcome_of(got)) == (None, CONTRADICTION, "unread")
 
 
 # --- counts -----------------------------------------------------------------------------------------------------
@@ -348,20 +265,62 @@ def test_an_answer_never_supports_both_yes_and_no(answer: str) -> None:
     assert (labels[0] is None) == (labels[1] is None)
 
 
-# --- human labels -----------------------------------------------------------------------------------------------
+# --- an edition -------------------------------------------------------------------------------------------------
+
+EDITION = ROOT / "tests" / "golden" / "rule_judge.json"
 
 
-def read(name: str) -> list[dict[str, Any]]:
-    path = JUDGED / name
-    if not path.exists():
-        pytest.skip(f"no human labels at {path}")
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def cases_by_chance(n: int) -> Iterator[tuple[str, str, str]]:
+    """Questions, references, and answers that repeat, deny, bend or miss them, of the words that the rules know."""
+    chance, vocabulary = random.Random(0), json.loads((ROOT / "hedge_tasks/judging/rule/words.json").read_text("utf-8"))
+    lines = (ROOT / "hedge_tasks/judging/rule/synonyms.tsv").read_text("utf-8").splitlines()[2:]
+    table = [[name for cell in line.split("\t") for name in cell.split("|") if name] for line in lines]
+    sizes, frames = "2|three|3 cm|25 mm|5 to 10 mm|less than 5mm|>20 mm|2 x 3 cm|no", "{}.|It is {}.|There is {}, "
+    frames += "but no {}.|No {}.|{} is not seen.|The image shows {} and {}.|not {} but {}|{} or {}|{}: no|probably {}"
+    asked = (
+        "What is the {}?|Where is the {}?|How many {}s are there?|How large is the {}?|Is there a {}?|Which organ is "
+    )
+    asked += (
+        "it?|Is it {} or {}?|Name one organ that is captured by this image.|What colour is the {}?|Is the {} normal?"
+    )
+
+    def thing() -> str:
+        kinds = [chance.choice(vocabulary[k].split()) for k in ("qualifiers", "colors", "anatomy", "many")]
+        names = chance.choice(table)
+        of = [
+            names[0],
+            chance.choice(names),
+            f"{kinds[0]} {names[0]}",
+            f"{kinds[1]} {kinds[2]}",
+            f"{names[0]} of {kinds[2]}",
+        ]
+        return chance.choice([*of, kinds[2], f"{kinds[3]} {names[0]}s", chance.choice(sizes.split("|")), "normal"])
+
+    for _ in range(n):
+        wanted, names = chance.choice([thing(), f"{thing()} and {thing()}", "yes", "no"]), chance.choice(table)
+        near = chance.choice(
+            [wanted, wanted, thing(), f"{wanted} {thing()}", wanted.split()[-1], "yes", "no", names[-1]]
+        )
+        question = chance.choice(asked.split("|")).replace("{}", wanted.split()[-1], 1).replace("{}", thing())
+        answer = chance.choice(frames.split("|")).replace("{}", near, 1).replace("{}", chance.choice([thing(), wanted]))
+        yield (
+            question,
+            chance.choice([wanted, wanted, f"no {wanted}", f"The {wanted} is seen in the {thing()}."]),
+            answer,
+        )
 
 
-@pytest.mark.parametrize("name", ["medhallmark_judged.jsonl", "halp_vlm_hallucinated_80.jsonl"])
-def test_agrees_with_people_who_found_a_hallucination(name: str) -> None:
-    rows = [row for row in read(name) if row["ground_truth"] and row.get("label_id") != 5]
-    labels = [label(row["question"], row["ground_truth"], row["answer"]) for row in rows]
-    judged = [one for one in labels if one is not None]
-    assert len(judged) > 0.5 * len(rows)
-    assert sum(judged) > 0.95 * len(judged)
+def edition() -> dict[str, Any]:
+    """How often each rule decides what, and a digest of each decision in its place."""
+    decisions = [f"{v.reason.partition(':')[0]}: {v.label}" for v in starmap(verdict, cases_by_chance(1200))]
+    digest = hashlib.sha256("\n".join(decisions).encode()).hexdigest()
+    return {"version": RuleJudge.version, "decisions": dict(sorted(Counter(decisions).items())), "digest": digest}
+
+
+def test_another_decision_is_another_edition() -> None:
+    """After a change that is meant: a new version, and `python tests/test_judging_rule.py`."""
+    assert edition() == json.loads(EDITION.read_text())
+
+
+if __name__ == "__main__":
+    EDITION.write_text(json.dumps(edition(), indent=1) + "\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,10 +25,19 @@ def test_batches_hold_every_pair_once_and_keep_both_limits(lengths, batch_size):
     batches = list(plan_batches(pairs, lengths, batch_size))
     assert sorted(pair for batch in batches for pair in batch) == sorted(pairs)
     for batch in batches:
-        assert 1 <= len(batch) <= batch_size
-        assert len(batch) == 1 or len(batch) * max(length[pair] for pair in batch) <= batch_size * TOKENS_OF_A_PAIR
+        fits = max(1, batch_size * 32 // max(32, *(length[pair] for pair in batch)))
+        assert len(batch) == fits or (batch is batches[-1] and 1 <= len(batch) < fits)
     longest_first = [length[pair] for batch in batches for pair in batch]
     assert longest_first == sorted(lengths, reverse=True)
+
+
+def test_a_gpu_takes_64_pairs_a_gib_from_256_to_1024(monkeypatch):
+    def pairs(gib, device="cuda:0"):
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda at: SimpleNamespace(total_memory=gib * 2**30))
+        return nli_model.pairs_a_pass(device)
+
+    assert [pairs(gib) for gib in (1, 4, 5, 15, 16, 80)] == [256, 256, 320, 960, 1024, 1024]
+    assert pairs(80, "cpu") == 256
 
 
 @given(st.permutations([(a, b) for a in "abcd" for b in "xyz"]))

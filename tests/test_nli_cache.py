@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.clustering import NliClustering, nli_model
-from hedge_tasks.clustering.nli_cache import RelationCache, pair_key
+from hedge_tasks.clustering.nli_cache import RelationCache, cache_file, cache_folder, pair_key
 from hedge_tasks.clustering.relations import LIKELIEST
 
 pytest.importorskip("torch")
@@ -203,6 +203,21 @@ def test_an_entry_that_is_no_three_probabilities_is_damaged(stored, is_read, dis
     disk._connection.execute("INSERT INTO relations VALUES (?, ?)", (pair_key(("a", "b")), stored))
     assert (("a", "b") in disk.read([("a", "b")])) == is_read
     assert ("1 damaged" in "".join(warnings)) != is_read
+
+
+def test_a_file_is_of_one_model_and_identity(tmp_path, monkeypatch):
+    files = [cache_file(tmp_path, m, i) for m, i in (("a/b c", "1"), ("a/b c", "2"), ("b c", "1"), ("/", "1"))]
+    assert len(set(files)) == 3
+    assert files[0] == files[2]
+    assert files[0].name.startswith("nli-b_c-")
+    assert files[3].name.startswith("nli-model-")
+    assert len(cache_file(tmp_path, "x" * 61, "1").name) == len(cache_file(tmp_path, "x" * 60, "1").name)
+    assert len(cache_file(tmp_path, "x" * 59, "1").name) < len(cache_file(tmp_path, "x" * 60, "1").name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    absolute, relative = (cache_folder({"XDG_CACHE_HOME": folder}) for folder in (str(tmp_path / "c"), "c"))
+    assert (absolute, relative) == (tmp_path / "c" / "hedge_tasks", tmp_path / ".cache" / "hedge_tasks")
+    assert cache_folder({"HEDGE_CACHE": "~/mine", "XDG_CACHE_HOME": "/c"}) == tmp_path / "mine"
+    assert [cache_folder({"HEDGE_CACHE": word}) for word in ("off", " OFF ")] == [None, None]
 
 
 @pytest.mark.parametrize("labels", [LABELS, (*LABELS[1:], LABELS[0])])

@@ -8,10 +8,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from at_border import at_border
 from scipy.stats import binom, multinomial
 
 from hedge_tasks.statistics.grouped_risk import most_won
-from hedge_tasks.statistics.risk_control import control_risk
+from hedge_tasks.statistics.risk_control import RiskControl, control_risk
 
 
 def documents(rng: np.random.Generator, n: int, group_size: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -34,30 +35,6 @@ def placed_by(
     return ordered[0], ordered[1]
 
 
-@pytest.mark.slow
-def test_documents_of_a_group_are_not_taken_for_independent() -> None:
-    """Copies add nothing: with twenty of each, a test that takes them for documents breaks its promise."""
-    rng, naive, ours = np.random.default_rng(2), 0, 0
-    groups = np.repeat(np.arange(40), 20)
-    for seed in range(200):
-        labels = (rng.random(40) < 0.12).astype(float)[groups]  # everything is accepted, at a risk above that asked for
-        naive += control_risk(np.zeros(800), labels, risk=0.1, seed=seed).chosen is not None
-        ours += control_risk(np.zeros(800), labels, risk=0.1, groups=groups, seed=seed).chosen is not None
-    assert ours <= binom.ppf(0.999, 200, 0.1) < naive
-
-
-def test_a_test_of_one_candidate_is_the_exact_binomial_one() -> None:
-    scores, labels = np.zeros(120), np.zeros(120)
-    labels[:3] = 1
-    found = control_risk(scores, labels, risk=0.2, confidence=0.9)
-    [candidate] = found.candidates
-    assert candidate.n_accepted == found.n == 100
-    assert candidate.p_value == pytest.approx(
-        sum(math.comb(100, k) * 0.2**k * 0.8 ** (100 - k) for k in range(candidate.n_wrong + 1))
-    )
-    assert found.chosen == candidate
-
-
 def test_bets_on_groups_equal_those_by_hand() -> None:
     """The digital option of the module's words, one group after another, without arrays."""
     rng, risk, level, largest = np.random.default_rng(9), 0.3, 0.05, 3
@@ -78,63 +55,143 @@ def test_bets_on_groups_equal_those_by_hand() -> None:
         assert math.exp(winnings) == pytest.approx(most)
 
 
-def test_no_start_is_where_bets_could_not_win_without_an_error() -> None:
-    """Groups of five, no error at all: about 223 answers are needed at a risk of .05, and .4 of 500 are fewer.
+@pytest.mark.parametrize(("n_wrong", "risk"), [(0, 0.01), (3, 0.05), (4, 0.05)])
+def test_more_labels_are_the_fewest_with_which_what_was_seen_would_do(n_wrong: int, risk: float) -> None:
+    scores, labels = placed_by(np.zeros(20), np.zeros(100), (np.arange(100) < n_wrong).astype(float))
+    found = control_risk(scores, labels, risk=risk)
 
-    Four groups say where the start is, and may be far off.
-    """
-    rng, codes = np.random.default_rng(0), np.repeat(np.arange(104), 5)
-    promises = [control_risk(rng.random(520), np.zeros(520), risk=0.05, groups=codes, seed=seed) for seed in range(20)]
-    assert sum(promise.chosen is not None and promise.chosen.share == 1.0 for promise in promises) >= 18
+    def would_do(tested: int) -> bool:
+        return bool(binom.cdf(math.ceil(n_wrong * tested / 100 - 1e-9), tested, risk) <= 0.1)
 
-
-def test_without_enough_labels_it_says_no_and_how_many_would_do() -> None:
-    rng = np.random.default_rng(3)
-    scores, labels, _ = documents(rng, 60)
-    found = control_risk(scores, labels, risk=0.05, confidence=0.95)
-    assert found.chosen is None
-    counts = "60 labelled documents (40 tested, 20 place the start)"
+    assert found.more_labels is not None
+    counts = "120 labelled documents (100 tested, 20 place the start)"
     assert found.reason == f"{counts} are too few for this risk and confidence"
-    enough = found.more_labels
-    assert enough is not None
-    assert enough > 40
-    scores, labels, _ = documents(rng, 40 * enough)
-    assert control_risk(scores, labels, risk=0.05, confidence=0.95).chosen is not None
+    tested = int(found.more_labels / 1.2 + 1e-9)
+    fewest = next(n for n in range(100, 10_000) if all(would_do(m) for m in range(n, n + 30)))
+    assert 100 < tested <= 1.01 * fewest + 1
+    assert would_do(tested)
+    assert not all(would_do(n) for n in range(tested - max(1, tested // 100), tested))
+    at_risk = control_risk(*placed_by(np.zeros(20), np.zeros(100), np.arange(100) < 5), risk=0.05)
+    assert at_risk.more_labels is None
+    assert at_risk.reason == "the least risk seen where the test starts is 0.050 (5 of 100), not below 0.05"
 
 
-def test_more_detectors_tried_is_more_to_correct_for() -> None:
-    rng = np.random.default_rng(4)
-    scores, labels, _ = documents(rng, 2000)
-    alone, many = (control_risk(scores, labels, risk=0.1, n_detectors=k) for k in (1, 10_000))
-    assert many.candidates[0].level < alone.candidates[0].level / 1_000
-    assert alone.chosen is not None
-    assert many.chosen is None or many.chosen.threshold <= alone.chosen.threshold
+@pytest.mark.parametrize(("size", "wrong"), [(2, 3), (2, 9), (5, 14)])
+def test_more_labels_of_groups_are_those_of_a_z_test_and_of_the_boldest_bets(size: int, wrong: int) -> None:
+    groups = np.repeat(np.arange(60), size)
+    placing = np.isin(groups, np.random.default_rng(0).permutation(60)[: 20 // size])
+    labels = np.zeros(len(groups))
+    labels[np.flatnonzero(~placing)[::size][:wrong]] = 1
+    found = control_risk(np.zeros(len(groups)), labels, risk=(risk := 0.08), confidence=0.95, groups=groups)
+    k = 60 - 20 // size
+    x = np.array([risk * size - 1] * wrong + [risk * size] * (k - wrong))
+    z = NormalDist().inv_cdf(0.05)
+    of_z = (z / x.mean()) ** 2 * (x**2).mean()
+    of_bets = math.log(20) / math.log1p(0.98 / ((1 - risk) * size) * risk * size)
+    assert found.chosen is None
+    if x.mean() <= 0:
+        assert found.more_labels is None
+    else:
+        tested = math.ceil(k * size * max(of_z, of_bets, k + 1) / k)
+        assert found.more_labels == math.ceil(tested * len(groups) / (k * size))
 
 
-@pytest.mark.slow
-def test_the_walk_is_the_fallback_procedure_over_every_score() -> None:
-    """Wiens 2003 by his definition, over all scores from the first start on; lesser and greater levels differ."""
-    rng, others = np.random.default_rng(6), {"alone": 0, "never given up": 0}
-    for seed in range(40):
-        scores, labels, _ = documents(rng, 2000)
-        found = control_risk(*placed_by(rng.random(181), scores, labels, seed), risk=0.12, seed=seed)
-        starts = sorted({c.threshold for c in found.candidates} - set(scores.tolist()))
-        assert len(starts) == 2
-        share = dict(zip(starts, (0.025, 0.075), strict=True))
-        path = sorted({s for s in scores.tolist() if s >= starts[0]} | set(starts))
-        accepted = scores[:, None] <= np.array(path)
-        p = binom.cdf((accepted * labels[:, None]).sum(axis=0), accepted.sum(axis=0), 0.12).tolist()
-        weights = [share.get(t, 0.0) for t in path]
-        levels, kept = [weights[0]], []
-        for i in range(len(path)):
-            kept += [path[i]] if p[i] <= levels[i] else []
-            if i + 1 < len(path):
-                levels.append(weights[i + 1] + (levels[i] if p[i] <= levels[i] else 0.0))
-        chosen = found.chosen.threshold if found.chosen else None
-        assert chosen == max(kept, default=None)
-        others["alone"] += chosen != max((t for t, q, w in zip(path, p, weights, strict=True) if q <= w), default=None)
-        others["never given up"] += chosen != max((t for t, q in zip(path, p, strict=True) if q <= 0.1), default=None)
-    assert min(others.values()) > 0, others
+def test_without_scores_or_documents_to_test_there_is_no_promise() -> None:
+    nothing = control_risk(np.zeros(20), np.zeros(20), risk=0.1)
+    assert nothing.reason == "no labelled documents are left to test on; 20 place the starts"
+    assert "20 labelled documents" in str(control_risk(np.full(90, np.nan), np.zeros(90), risk=0.1).reason)
+    at_border(lambda n: control_risk(np.zeros(20 + int(n)), np.zeros(20 + int(n)), risk=0.1).chosen, 22, "011")
+    for wrong in ({"risk": 0.0}, {"risk": 1.0}, {"risk": 0.1, "n_detectors": 0}, {"risk": 0.1, "groups": [1]}):
+        with pytest.raises(ValueError, match=next(reversed(wrong))):
+            control_risk(np.zeros(40), np.zeros(40), **wrong)
+
+
+def by_the_words(
+    scores: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, risk: float, level: float, seed: int
+) -> tuple[dict[float, float], float | None]:
+    """Starts with their levels, and the threshold that the module's words choose."""
+    names, codes = np.unique(np.arange(len(scores)) if groups is None else groups, return_inverse=True)
+    order, sizes = np.random.default_rng(seed).permutation(len(names)), np.bincount(codes)
+    enough = next(i for i in range(1, len(order) + 1) if sizes[order[:i]].sum() >= 20)
+    first = order[: max(enough, len(names) // 12)]
+    placing = np.isin(codes, first)
+    x, wrong, codes, placed = scores[~placing], labels[~placing], codes[~placing], np.sort(scores[placing])
+    n = (len(names) - len(first)) * placing.sum() / len(first)
+    largest = sizes[np.unique(codes)].max()
+    alone, boldest = math.log(level) / math.log(1 - risk), 0.98 / ((1 - risk) * largest)
+    fewest, widest = (alone, 0.2) if groups is None else (-math.log(level) / (boldest * risk), 0.4)
+    shares = [min(1.0, max(widest, 1.25 * fewest / n))]
+    while shares[-1] / 3 * n * risk >= 14:
+        shares.append(shares[-1] / 3)
+    weights = [3.0**-i / sum(3.0**-j for j in range(len(shares))) for i in range(len(shares))]
+    starts: dict[float, float] = {}
+    for share, weight in sorted(zip(shares, weights, strict=True)):
+        at = float(placed[math.ceil(share * len(placed) - 1e-9) - 1])
+        starts[at] = starts.get(at, 0.0) + level * weight
+    path = sorted({s for s in x.tolist() if s >= min(starts)} | set(starts))
+    passed = []
+    if groups is None:
+        in_hand = 0.0
+        for t in path:
+            in_hand += starts.get(t, 0.0)
+            if in_hand and binom.cdf(wrong[x <= t].sum(), (x <= t).sum(), risk) <= in_hand:
+                passed.append(t)
+            else:
+                in_hand = 0.0
+        return starts, max(passed, default=None)
+    units = np.unique(codes)
+    units = units[np.argsort(np.random.default_rng([seed, 1]).permutation(len(units)))]
+    of_units, accepted = (codes == units[:, None]).astype(float), (x[:, None] <= path).astype(float)
+    counts = of_units @ accepted, of_units @ (accepted * wrong[:, None])
+    for start, own in starts.items():
+        won = most_won(*counts, largest=largest, risk=risk, level=own)
+        for t, winnings in zip(path, won.tolist(), strict=True):
+            if t >= start:
+                if math.exp(-winnings) > own:
+                    break
+                passed.append(t)
+    return starts, max(passed, default=None)
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "risk", "level", "n_starts"),
+    [
+        (1831, 1, 0.125, 0.1, 1),
+        (1832, 1, 0.125, 0.1, 2),  # .2 / 3 of 1,680 at a risk of 1 / 8 are 14 errors
+        (6000, 1, 0.15, 0.05, 3),
+        (240, 1, 0.05, 0.1, 1),
+        (1000, 2, 0.2, 0.1, 2),
+        (500, 5, 0.2, 0.2, 1),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_starts_levels_and_the_way_are_those_of_the_modules_words(
+    n: int, size: int, risk: float, level: float, n_starts: int, seed: int
+) -> None:
+    scores, labels, groups = documents(np.random.default_rng(seed), n, size)
+    scores = scores.round(2)
+    of = groups if size > 1 else None
+    found = control_risk(scores, labels, risk=risk, confidence=1 - level / 2, groups=of, seed=seed)
+    halved = control_risk(scores, labels, risk=risk, confidence=1 - level, groups=of, n_detectors=2, seed=seed)
+    assert [c.level for c in halved.candidates] == pytest.approx([c.level for c in found.candidates])
+    starts, threshold = by_the_words(scores, labels, of, risk, level / 2, seed)
+    assert len(starts) == n_starts
+    assert (found.chosen and found.chosen.threshold) == threshold
+    levels = {c.threshold: c.level for c in found.candidates}
+    assert levels[min(starts)] == pytest.approx(starts[min(starts)])
+    assert sum(starts.values()) == pytest.approx(level / 2)
+    if of is None:
+        p_values = [binom.cdf(c.n_wrong, c.n_accepted, risk) for c in found.candidates]
+        assert [c.p_value for c in found.candidates] == pytest.approx(p_values)
+    elif found.chosen is not None:
+        assert sum(a for a, _ in found.bets) == found.chosen.n_accepted
+        assert math.exp(-max_won(found, risk)) == pytest.approx(found.chosen.p_value)
+
+
+def max_won(found: RiskControl, risk: float) -> float:
+    accepted, wrong = np.array(found.bets).T[:, :, None]
+    assert found.chosen is not None
+    return float(most_won(accepted, wrong, largest=found.largest, risk=risk, level=found.chosen.level)[0])
 
 
 @pytest.mark.slow
@@ -154,45 +211,6 @@ def test_no_promise_is_broken_more_often_than_said_over_all_outcomes_of_ten_docu
         if found.chosen is not None and bad[int(found.chosen.threshold)]:
             broken += multinomial.pmf(counts, 10, cells)
     assert level / 10 < broken <= level
-
-
-def shapes(rng: np.random.Generator, shape: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Documents whose risk is known: (scores, labels, groups)."""
-    if shape == "surest are worst":  # confident hallucinations: the risk falls with the score, then grows
-        scores = rng.random(300)
-        chance = np.where(scores < 0.1, 0.6, np.where(scores < 0.5, 0.05, 0.7))
-        return scores, (rng.random(300) < chance).astype(float), np.arange(300)
-    if shape == "ties":
-        scores = rng.integers(0, 6, 300) / 5.0
-        return scores, (rng.random(300) < scores).astype(float), np.arange(300)
-    # Errors depend on the size of the group: none in groups of one, in groups of five three of ten documents.
-    sizes = np.where(rng.random(150) < 0.5, 1, 5)
-    groups = np.repeat(np.arange(150), sizes)
-    return np.zeros(len(groups)), ((rng.random(len(groups)) < 0.3) & (sizes[groups] == 5)).astype(float), groups
-
-
-RISK_AT = {
-    "surest are worst": lambda t: (
-        (0.6 * min(t, 0.1) + 0.05 * min(max(t - 0.1, 0), 0.4) + 0.7 * max(t - 0.5, 0)) / t if t else 0.6
-    ),
-    "ties": lambda t: t / 2,
-    "large groups are worse": lambda t: 0.25,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shape", "risk"), [("surest are worst", 0.2), ("ties", 0.15), ("large groups are worse", 0.24)]
-)
-def test_the_promise_holds_where_the_risk_is_not_monotone_scores_tie_or_errors_depend_on_group_sizes(
-    shape: str, risk: float
-) -> None:
-    rng, broken = np.random.default_rng(7), 0
-    for seed in range(150):
-        scores, labels, groups = shapes(rng, shape)
-        found = control_risk(scores, labels, risk=risk, groups=groups, seed=seed).chosen
-        broken += found is not None and RISK_AT[shape](found.threshold) > risk
-    assert broken <= binom.ppf(0.999, 150, 0.1)
 
 
 def test_documents_without_a_label_change_nothing() -> None:

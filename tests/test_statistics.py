@@ -11,17 +11,6 @@ from hedge_tasks.statistics.base import midranks, two_sided_p
 NAN = math.nan
 
 
-def pair_counting_auroc(scores, labels):
-    wins = [
-        (x > z) + 0.5 * (x == z)
-        for x, y in zip(scores, labels, strict=True)
-        if y == 1
-        for z, w in zip(scores, labels, strict=True)
-        if w == 0
-    ]
-    return sum(wins) / len(wins)
-
-
 def simulated(n, seed=0, decimals=None):
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(n) % 3 == 0).astype(int)
@@ -106,23 +95,6 @@ def test_too_few_documents_for_a_stderr_still_have_a_value(scores, labels, group
 
 
 # --- stratified AUROC ------------------------------------------------------------------------------------------------
-
-
-def test_stratified_auroc_compares_within_strata_only():
-    rng = np.random.default_rng(0)
-    strata = rng.choice(["open", "closed", "choice"], size=80)
-    labels = rng.integers(0, 2, size=80)
-    scores = (rng.normal(size=80) + labels + 5 * (strata == "open")).round(1)
-    wins, pairs = 0.0, 0
-    for name in set(strata):
-        chosen = strata == name
-        count = labels[chosen].sum() * (1 - labels[chosen]).sum()
-        wins, pairs = wins + count * pair_counting_auroc(scores[chosen], labels[chosen]), pairs + count
-    result = stratified_auroc(scores, labels, list(strata))
-    assert result.value == pytest.approx(wins / pairs, abs=1e-12)
-    assert result.n_pairs == pairs
-    assert result.strata["open"].value == auroc(scores[strata == "open"], labels[strata == "open"])
-    assert result.value != pytest.approx(auroc(scores, labels), abs=0.05)
 
 
 def test_a_stratum_with_one_class_is_reported_and_adds_nothing():

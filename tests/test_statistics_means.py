@@ -52,12 +52,31 @@ def test_the_interval_of_a_difference_is_bonetts_and_prices() -> None:
     found = compare_rates(a, b, confidence=0.9)
     assert found.interval == pytest.approx((p10 - p01 - half, p10 - p01 + half), abs=1e-12)
     assert found.stderr == pytest.approx(math.sqrt(15 + 5 - 10**2 / 100) / 100, abs=1e-12)
+    assert found.p_value == pytest.approx(stats.binomtest(15, 20).pvalue)
     backwards = compare_rates(b, a, confidence=0.9)
     assert backwards.interval == pytest.approx((p01 - p10 - half, p01 - p10 + half), abs=1e-12)
     assert compare_rates([1] * 5, [0] * 5).interval[1] == 1.0
     assert compare_rates([0] * 5, [1] * 5).interval[0] == -1.0
     grouped = compare_rates([1, 1, 1, 0], [0, 0, 0, 0], groups=["x", "x", "y", "y"])
     assert grouped.interval == (-1.0, 1.0)
+    alike = compare_rates([1, 0, 1, 0], [0, 0, 0, 0], groups=["x", "x", "y", "y"])
+    assert (alike.difference, alike.stderr, alike.reason) == (0.5, None, "no standard error: all groups differ alike")
+    assert compare_rates([], []).reason == "no documents"
+    for wrong, message in ((([2], [0]), "0 or 1"), (([1, 0], [0]), "one length")):
+        with pytest.raises(ValueError, match=message):
+            compare_rates(*wrong)
+    same = compare_rates([1, 0, 1], [1, 0, 1], groups=["x", "x", "y"])
+    assert (same.stderr, same.interval, same.p_value) == (0.0, (0.0, 0.0), 1.0)
+
+
+def test_a_difference_of_rates_by_groups_is_the_mean_of_the_differences() -> None:
+    chance = np.random.default_rng(0)
+    a, b, groups = chance.integers(0, 2, 30), chance.integers(0, 2, 30), (np.arange(30) // 4).tolist()
+    found, mean = compare_rates(a, b, groups=groups, confidence=0.9), estimate_mean(a - b, groups, confidence=0.9)
+    assert (found.difference, found.stderr, *found.interval) == (mean.value, mean.stderr, *mean.interval)
+    assert found.p_value == pytest.approx(2 * stats.t(7).sf(abs(mean.value) / mean.stderr))
+    assert found.deviations.sum() == pytest.approx(0)
+    assert np.flatnonzero(found.deviations).tolist() == [i for i in range(0, 30, 4) if found.deviations[i]]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -81,23 +81,3 @@ def test_measures_of_sums_and_runs_know_what_their_documents_add():
     summed = np.bincount(groups, apart.deviations)
     assert np.corrcoef(summed, together.deviations[::2])[0, 1] > 0.99
     assert not together.deviations[1::2].any()
-
-
-def holm(p_values):
-    """Holm 1979."""
-    order = np.argsort(p_values)
-    steps = np.minimum(np.arange(len(order), 0, -1) * np.array(p_values)[order], 1)
-    return np.maximum.accumulate(steps)[np.argsort(order)].tolist()
-
-
-@pytest.mark.parametrize("by_group", [False, True])
-def test_between_the_raw_p_value_and_holms(by_group):
-    labels, reference, scores = made()
-    groups = [i // 3 for i in range(len(labels))] if by_group else None
-    raw = [compare_scores(one, reference, labels, groups=groups).p_value for one in scores]
-    found = max_t(compared(scores, reference, labels, groups=groups))
-    for p, adjusted, most in zip(raw, found, holm(raw), strict=True):
-        assert p <= adjusted <= most + 0.005
-    # The common part makes them one detector and a half: far fewer than five.
-    assert sum(found) < sum(holm(raw))
-    assert found == max_t(compared(scores, reference, labels, groups=groups))

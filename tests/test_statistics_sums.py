@@ -6,10 +6,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_rel
+from scipy.stats import norm, ttest_rel
+from scipy.stats import t as student
 from sklearn.metrics import f1_score
 
 from hedge_tasks.statistics import compare_sums, estimate_mean, estimate_of_sums, estimate_rate, jackknife, ratio
+from hedge_tasks.statistics.base import wilson
 from hedge_tasks.suites.medhallu.measures import of_confusion
 
 F1 = partial(of_confusion, "f1")
@@ -44,6 +46,31 @@ def test_an_f1_has_the_error_of_leaving_groups_out() -> None:
     assert found.value == pytest.approx(f1_score(truth, said))
     left_out = jackknife(lambda weights: float(F1((weights @ parts)[None])[0]), list(groups))
     assert (left_out.value, left_out.stderr) == pytest.approx((found.value, found.stderr), rel=0.01)
+
+
+def test_an_interval_is_wilsons_of_the_effective_size_and_in_any_unit() -> None:
+    groups, said, truth = noisy_verdicts(np.random.default_rng(4), 12, 0.2)
+    parts, names = np.column_stack([said == truth, np.ones(24)]), list(groups)
+    found = estimate_of_sums(parts, names, ratio)
+    rarity = (norm.ppf(0.975) / student.ppf(0.975, 11)) ** 2
+    share = found.value or 0.0
+    effective = min(24, share * (1 - share) / (found.stderr or 0.0) ** 2) * rarity
+    assert found.interval == pytest.approx(wilson(share, effective, 0.95))
+    other = np.column_stack([np.roll(parts[:, 0], 1), np.ones(24)])
+    pair = compare_sums(parts, other, names, ratio)
+    half = student.ppf(0.975, 11) * (pair.stderr or 0.0)
+    difference = pair.difference or 0.0
+    assert pair.interval == pytest.approx((difference - half, difference + half))
+
+    def turned(sums: np.ndarray) -> np.ndarray:
+        return 20 - 50 * ratio(sums)
+
+    again = estimate_of_sums(parts, names, turned, bounds=(-30.0, 20.0))
+    assert (again.value, again.stderr) == pytest.approx((20 - 50 * share, 50 * (found.stderr or 0.0)))
+    assert again.interval == pytest.approx(tuple(20 - 50 * limit for limit in reversed(found.interval or ())))
+    nearly, nothing = (np.array([[1, 1], [1, 1], [0, 1]]) * [i, 1] for i in (1, 0))
+    assert (compare_sums(nothing, nearly, range(3), turned, bounds=(-30.0, 20.0)).interval or ())[1] == 50
+    assert (compare_sums(nearly, nothing, range(3), turned, bounds=(-30.0, 20.0)).interval or ())[0] == -50
 
 
 def test_documents_that_do_not_count_change_nothing() -> None:

@@ -12,8 +12,9 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.priced_scores import truncated
-from hedge_tasks.measures.sweep import sweep, sweep_draws
+from hedge_tasks.measures.sweep import sweep, sweep_draws, sweep_table
 from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(60)
@@ -32,6 +33,12 @@ def test_a_sweep_over_draws_gives_everybody_what_it_can_pay() -> None:
     assert points[4, "vase"].estimate == detection_auroc(by_hand, "vase")
     by_hand = SCORER.score([replace(a, clean=a.clean[:4], noisy=(), cluster_ids=None) for a in RUN.answer_sets])
     assert points[4, "se"].estimate == detection_auroc(by_hand, "se")
+    table = sweep_table(list(points.values()), "draws")
+    assert [{column.source for column in table.columns} - row.keys() for row in table.rows] == [set()] * len(points)
+    assert [next(iter(sweep(RUN.answer_sets, SCORER, (n,), ("se",)))).n for n in (1, 6)] == [1, 6]
+    for n in (0, 7):
+        with pytest.raises(ConfigError, match="there are 1 to 6"):
+            list(sweep(RUN.answer_sets, SCORER, (n,), ("se",)))
 
 
 def test_a_sweep_takes_the_scores_of_all_answers_where_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:

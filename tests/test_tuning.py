@@ -14,16 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from hedge_tasks.clustering import EmbeddingClustering
+from hedge_tasks.clustering import EmbeddingClustering, build_backend
 from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.thresholds import cluster_by_choice, take_choice
-from hedge_tasks.detectors.thresholds.choice import ThresholdChoice, choose
+from hedge_tasks.detectors.thresholds.choice import METHODS, ThresholdChoice, choose
 from hedge_tasks.detectors.thresholds.plateau import Grid, plateau, weighted_areas
 from hedge_tasks.detectors.thresholds.profile import DocumentProfile, profile_documents
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.standard_measures import known_measures
+from hedge_tasks.measures.threshold_report import threshold_table
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LOW, HIGH = 0.8, 0.99
@@ -147,6 +148,17 @@ def test_without_usable_labels_a_stated_threshold_is_used(label: int | None, rea
     assert [text[:50] for text in reasons] == [reason[:50]]
     assert not chosen.held_out
     assert clustered == cluster_answer_sets(sets, backend(0.85))
+
+
+def test_the_table_has_the_roc_auc_of_every_way() -> None:
+    sets, choice = answer_sets(7), ThresholdChoice(per_class=1, fallback=0.87)
+    rows = {row["way"]: row for row in threshold_table(sets, Scorer("embed", backend()), choice).rows}
+    assert list(rows) == ["fixed", *METHODS]
+    fixed = {"way": "fixed", "lowest": 0.87, "highest": 0.87, "auroc": detection_auroc(scored_at(sets, 0.87), "se")}
+    assert rows["fixed"] == fixed
+    assert {row["auroc"].n for name, row in rows.items() if name != "tuned"} == {40}
+    with pytest.raises(ConfigError, match="only the clustering 'embed' has a threshold"):
+        threshold_table(sets, Scorer("exact", build_backend("exact")), choice)
 
 
 def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() -> None:
