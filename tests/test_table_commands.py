@@ -49,7 +49,6 @@ COMMANDS = {
     "draws": ["detectors", "RUN", "--sweep", "draws"],
     "seeds": ["detectors", "RUN", "--seeds"],
     "compare": ["compare", "RUN"],
-    "against": ["compare", "RUN", "--against", "msp"],
     "itself": ["compare", "RUN", "RUN"],
     "rescore": ["rescore", "RUN"],
     "claims": ["claims", "RUN"],
@@ -85,9 +84,9 @@ def numbers(run: Run, command: str, facts: Any) -> None:
         scores = scorer.score(run.answer_sets)
         told = facts["comparisons"][0]
         expected = compare_two_scores(scores, "se", scores, "radflag")
-        assert told["metric"] == f"{scorer.name} se - {scorer.name} radflag"
         if expected is not None:
-            assert (told["a"], told["difference"]["value"]) == (
+            assert (told["what"], told["a"], told["b"]) == (scorer.name, "SE", "RadFlag")
+            assert (told["value_a"], told["difference"]["value"]) == (
                 detection_auroc(scores, "se").value,
                 expected.difference,
             )

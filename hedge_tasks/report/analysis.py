@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -92,6 +92,7 @@ def analyse(
     runs: Sequence[Run],
     *,
     detectors: Sequence[str] | None = None,
+    scorers: Callable[[Run], dict[str, Scorer]] = scorers_or_exact,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Analysis]:
     """Cluster and score every run with each of its own scorers; runs that record none get exact matching.
@@ -100,15 +101,16 @@ def analyse(
 
     Args:
         detectors: names of those that score; by default those of each run.
+        scorers: of a run; by default its own.
         progress: called with what is being done, in words.
     """
     backends: dict[str, Scorer] = {}
     analyses = []
     for run in runs:
-        scorers = _shared(run, scorers_or_exact(run), backends)
+        shared = _shared(run, scorers(run), backends)
         if detectors is not None:
-            scorers = {name: replace(scorer, detectors=tuple(detectors)) for name, scorer in scorers.items()}
-        analyses.append(_analyse(run, scorers, progress))
+            shared = {name: replace(scorer, detectors=tuple(detectors)) for name, scorer in shared.items()}
+        analyses.append(_analyse(run, shared, progress))
     return analyses
 
 
@@ -194,29 +196,44 @@ def compare_within(analysis: Analysis) -> list[Pair]:
 
 
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
-    """Compare runs of one task with each other: the suite's numbers, hallucination rates, all detectors that both have.
+    """Compare runs of one task with each other, all of them as one family.
 
     Args:
         names: what each run is called, by its place in `analyses`.
     """
-    pairs = []
+    pairs: list[Pair] = []
     for (i, first), (k, second) in combinations(enumerate(analyses), 2):
-        if first.run.task != second.run.task:
-            continue
-        pairs += [
-            Pair(first.run.task, title, names[i], names[k], comparison)
-            for title, comparison in (*_of_suites(first, second), *_of_labels(first, second))
-            if comparison is not None
-        ]
+        if first.run.task == second.run.task:
+            pairs += compare_two(first, second, names[i], names[k])
+    return one_family(pairs)
+
+
+def compare_two(
+    first: Analysis, second: Analysis, a: str = "a", b: str = "b", also: Collection[str] = ()
+) -> list[Pair]:
+    """Compare two runs: the suite's leading numbers, the hallucination rates, all detectors that both have.
+
+    Args:
+        a, b: what the runs are called.
+        also: names of further numbers of the suite.
+    """
+    compared = (*_of_suites(first, second, also), *_of_labels(first, second))
+    return [Pair(first.run.task, title, a, b, comparison) for title, comparison in compared if comparison is not None]
+
+
+def one_family(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return comparisons with p-values that hold for all of them together."""
     adjusted = max_t([pair.comparison for pair in pairs])
     return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
-def _of_suites(first: Analysis, second: Analysis) -> Iterator[tuple[str, Comparison | None]]:
-    """Compare two runs by the leading numbers of their suite that both have."""
+def _of_suites(
+    first: Analysis, second: Analysis, also: Collection[str] = ()
+) -> Iterator[tuple[str, Comparison | None]]:
+    """Compare two runs by the leading numbers of their suite that both have, and others by their names."""
     theirs = {measure.name for measure, number in second.suite if number.defined}
     for measure, number in first.suite:
-        if measure.leads and number.defined and measure.name in theirs:
+        if (measure.leads or measure.name in also) and number.defined and measure.name in theirs:
             yield measure.title, compare_documents(measure, *(documents_of(a.run, measure) for a in (first, second)))
 
 
@@ -238,11 +255,16 @@ def table_of(pairs: Sequence[Pair]) -> Table:
     adjusted = any(pair.p_adjusted is not None for pair in pairs)
     columns = [
         *map(Column, ("of", "what", "a", "b")),
+        *(Column(f"value_{side}", f"of {side}") for side in "ab"),
         Column("difference", "a - b", format=SIGNED, interval=True),
         Column("p", "p (max-T)" if adjusted else "p (exploratory)", show="p"),
         Column("pairs", "paired", show="n", of="difference"),
         Column("rarer", "rarer class", show="n_rarer", of="difference"),
     ]
     names = ((pair, {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b}) for pair in pairs)
-    rows = [{**about, "difference": pair.comparison.number, "p": pair.p} for pair, about in names]
+    rows = [
+        {**about, "value_a": c.a, "value_b": c.b, "difference": c.number, "p": pair.p}
+        for pair, about in names
+        for c in [pair.comparison]
+    ]
     return Table(columns, rows, "Paired differences, on the same answers")
