@@ -66,7 +66,6 @@ PASSING = frozenset(
         "memory",
         "cpu",
         "host",
-        "pid",
         "python",
     ]
 )

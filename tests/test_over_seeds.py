@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hedge_tasks.clustering import ExactClustering
+from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
 from hedge_tasks.cli.printing import Details
-from hedge_tasks.errors import ConfigError, check_names
+from hedge_tasks.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hedge_tasks.report.analysis import Analysis
+    from hedge_tasks.report.analysis import Analysis, Pair
 
 
 def compare(
@@ -20,60 +20,54 @@ def compare(
     other: Path | None = None,
     *,
     detectors: str | None = None,
-    metric: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Compare two runs on the same questions, or the detectors of one run.
 
     Args:
         other: The run to compare with; none: the detectors and clusterings of RUN.
         detectors: Which ones, such as se,kle,msp, in place of those of each run.
-        metric: Of two runs a number of their suite besides those that lead, such as f1; may be given again.
     """
-    from hedge_tasks.measures.comparisons import check_same_documents
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.numbers import reason_lines
-    from hedge_tasks.report.analysis import analyse, compare_two, compare_within, one_family, table_of
+    from hedge_tasks.report.analysis import analyse, compare_within, table_of
     from hedge_tasks.runs.run_files import load_run
 
     runs = [run.load(), *([] if other is None else [load_run(other, run.task, trust=run.trust_run)])]
-    if other is None and metric:
-        raise ConfigError(f"{metric[0]} is the same for all detectors of a run; compare it between two runs")
-    if other is not None:
-        check_same_documents(*runs)
     analyses = analyse(runs, detectors=chosen_detectors(detectors, ()) or None, scorers=clustering.scorers)
-    check_names("metric", metric, [measure.name for measure, _ in analyses[0].suite])
-    pairs = compare_within(analyses[0]) if other is None else one_family(compare_two(*analyses, also=metric))
-    left_out = {name: reason for analysis in analyses for name, reason in analysis.left_out.items()}
+    pairs = _between(analyses) if other else compare_within(analyses[0])
+    left_out = reason_lines("left out", (item for analysis in analyses for item in analysis.left_out.items()))
     if not pairs and any(answers.label is not None for answers in runs[0].answer_sets):
-        raise ConfigError("; ".join(["there is nothing to compare", *reason_lines("left out", left_out.items())]))
-    _warn_of_differences(analyses)
+        raise ConfigError("; ".join(["there is nothing to compare", *left_out]))
     findings = [headline(r) for r in runs]
     lines = [line for finding in findings for line in (*finding.lines(), finding.labels)]
     return {
         **{side: r.title for side, r in zip("ab", runs, strict=False)},
         "comparisons": table_of(pairs),
-        "finding": Details(findings[0].to_dict() if other is None else None),
-        "notes": [*lines, *reason_lines("left out", left_out.items())],
+        "finding": Details(None if other else findings[0].to_dict()),
+        "notes": [*lines, *left_out],
     }
 
 
-def _warn_of_differences(analyses: Sequence[Analysis]) -> None:
-    """Warn where two runs differ in more than the model: then the difference is not only about that."""
+def _between(analyses: Sequence[Analysis]) -> list[Pair]:
+    """Compare two runs, and warn where they differ in more than the model: the difference is then not of it alone."""
     from loguru import logger
 
-    runs = [analysis.run for analysis in analyses]
-    clusterings = [
-        {
-            f"{name} {key}": value
-            for name, scorer in analysis.scorers.items()
-            for key, value in scorer.settings().items()
-        }
-        for analysis in analyses
-    ]
-    sampling = [dict(run.settings.get("sampling") or {}) for run in runs]
-    judges = [{"judges": sorted({str(v.get("judge")) for v in run.verdicts.values()})} for run in runs]
-    for about, sides in {"clustering": clusterings, "sampling": sampling, "labels": judges}.items():
-        for key in dict.fromkeys(key for side in sides for key in side):
-            a, *others = (side.get(key) for side in sides)
-            if others and others[0] != a:
-                logger.warning("{}: {} is {!r} in a and {!r} in b", about, key, a, others[0])
+    from hedge_tasks.measures.comparisons import check_same_documents
+    from hedge_tasks.report.analysis import compare_two, one_family
+
+    first, second = analyses
+    check_same_documents(first.run, second.run)
+    for (name, a), b in zip(_circumstances(first).items(), _circumstances(second).values(), strict=True):
+        for key in (key for key in {**a, **b} if a.get(key) != b.get(key)):
+            logger.warning("{}: {} is {!r} in a and {!r} in b", name, key, a.get(key), b.get(key))
+    return one_family(compare_two(first, second, "a", "b"))
+
+
+def _circumstances(analysis: Analysis) -> dict[str, dict[str, Any]]:
+    """Return what else than its model decides the numbers of a run."""
+    run = analysis.run
+    return {
+        "clustering": {name: scorer.settings() for name, scorer in analysis.scorers.items()},
+        "sampling": run.settings.get("sampling") or {},
+        "labels": {"judges": sorted({str(verdict.get("judge")) for verdict in run.verdicts.values()})},
+    }

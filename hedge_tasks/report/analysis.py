@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -55,15 +55,13 @@ class Analysis:
     @property
     def shown(self) -> tuple[str, ...]:
         """Detectors that are compared and drawn: without the simple baselines, where there are samples."""
-        if self.n:
-            return main_detectors(self.detectors)
-        return main_detectors(name for name in self.detectors if self.has_number(name))
+        return main_detectors(name for name in self.detectors if self.n or self.has_number(name))
 
     @property
     def leading(self) -> str | None:
         """The clustering whose figures are drawn: that of the best detector which samples, else the first."""
         sampling = self.finding.sampling
-        return sampling.clustering if sampling is not None else next(iter(self.scores), None)
+        return sampling.clustering if sampling else next(iter(self.scores), None)
 
     @property
     def n(self) -> int:
@@ -77,8 +75,7 @@ class Analysis:
 
     def has_number(self, detector: str) -> bool:
         """Return whether a detector has a ROC-AUC under any clustering."""
-        numbers = (estimates.get(detector) for estimates in self.estimates.values())
-        return any(number is not None and number.defined for number in numbers)
+        return any(detector in numbers and numbers[detector].defined for numbers in self.estimates.values())
 
     def drawn(self, clustering: str) -> tuple[str, ...]:
         """Return the detectors of a chart with a line each: of many the best ones, in their order in `shown`."""
@@ -108,7 +105,7 @@ def analyse(
     analyses = []
     for run in runs:
         shared = _shared(run, scorers(run), backends)
-        if detectors is not None:
+        if detectors:
             shared = {name: replace(scorer, detectors=tuple(detectors)) for name, scorer in shared.items()}
         analyses.append(_analyse(run, shared, progress))
     return analyses
@@ -175,6 +172,11 @@ class Pair:
         """The p-value that is shown."""
         return self.comparison.p_value if self.p_adjusted is None else self.p_adjusted
 
+    @property
+    def values(self) -> dict[str, float | Number | None]:
+        """The values of both, and their difference."""
+        return {"value_a": self.comparison.a, "value_b": self.comparison.b, "difference": self.comparison.number}
+
 
 def compare_within(analysis: Analysis) -> list[Pair]:
     """Compare the scores of each clustering with each other, and each score between the clusterings.
@@ -182,17 +184,16 @@ def compare_within(analysis: Analysis) -> list[Pair]:
     By experts where there is an audit. These are exploratory, without an adjusted p-value: the run's family of
     comparisons is in its headline.
     """
-    pairs, audit = [], readable_audit(analysis.run)[0]
-    for name, scores in analysis.scores.items():
-        for a, b in combinations(analysis.drawn(name), 2):
-            if comparison := compare_by(scores, a, scores, b, audit):
-                pairs.append(Pair("Detectors, under each clustering", name, name_of(a), name_of(b), comparison))
-    for first, second in combinations(analysis.scores, 2):
-        detectors = dict.fromkeys((*analysis.drawn(first), *analysis.drawn(second)))
-        for score in (s for s in detectors if s in analysis.estimates[first] and s in analysis.estimates[second]):
-            if comparison := compare_by(analysis.scores[first], score, analysis.scores[second], score, audit):
-                pairs.append(Pair("Clusterings, by each detector", name_of(score), first, second, comparison))
-    return pairs
+    audit = readable_audit(analysis.run)[0]
+    columns = [(name, score) for name in analysis.scores for score in analysis.drawn(name)]
+    detectors, clusterings = [], []
+    for (x, a), (y, b) in combinations(columns, 2):
+        if (x == y) != (a == b) and (comparison := compare_by(analysis.scores[x], a, analysis.scores[y], b, audit)):
+            if x == y:
+                detectors.append(Pair("Detectors, under each clustering", x, name_of(a), name_of(b), comparison))
+            else:
+                clusterings.append(Pair("Clusterings, by each detector", name_of(a), x, y, comparison))
+    return [*detectors, *clusterings]
 
 
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
@@ -201,23 +202,17 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
     Args:
         names: what each run is called, by its place in `analyses`.
     """
-    pairs: list[Pair] = []
-    for (i, first), (k, second) in combinations(enumerate(analyses), 2):
-        if first.run.task == second.run.task:
-            pairs += compare_two(first, second, names[i], names[k])
-    return one_family(pairs)
+    both = [(i, k) for i, k in combinations(range(len(analyses)), 2) if analyses[i].run.task == analyses[k].run.task]
+    return one_family([p for i, k in both for p in compare_two(analyses[i], analyses[k], names[i], names[k])])
 
 
-def compare_two(
-    first: Analysis, second: Analysis, a: str = "a", b: str = "b", also: Collection[str] = ()
-) -> list[Pair]:
+def compare_two(first: Analysis, second: Analysis, a: str, b: str) -> list[Pair]:
     """Compare two runs: the suite's leading numbers, the hallucination rates, all detectors that both have.
 
     Args:
         a, b: what the runs are called.
-        also: names of further numbers of the suite.
     """
-    compared = (*_of_suites(first, second, also), *_of_labels(first, second))
+    compared = (*_of_suites(first, second), *_of_labels(first, second))
     return [Pair(first.run.task, title, a, b, comparison) for title, comparison in compared if comparison is not None]
 
 
@@ -227,13 +222,11 @@ def one_family(pairs: Sequence[Pair]) -> list[Pair]:
     return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
-def _of_suites(
-    first: Analysis, second: Analysis, also: Collection[str] = ()
-) -> Iterator[tuple[str, Comparison | None]]:
-    """Compare two runs by the leading numbers of their suite that both have, and others by their names."""
+def _of_suites(first: Analysis, second: Analysis) -> Iterator[tuple[str, Comparison | None]]:
+    """Compare two runs by the leading numbers of their suite that both have."""
     theirs = {measure.name for measure, number in second.suite if number.defined}
     for measure, number in first.suite:
-        if (measure.leads or measure.name in also) and number.defined and measure.name in theirs:
+        if measure.leads and number.defined and measure.name in theirs:
             yield measure.title, compare_documents(measure, *(documents_of(a.run, measure) for a in (first, second)))
 
 
@@ -254,17 +247,13 @@ def table_of(pairs: Sequence[Pair]) -> Table:
     """Return comparisons as a table; a difference is of the first less the second, on the documents that both have."""
     adjusted = any(pair.p_adjusted is not None for pair in pairs)
     columns = [
-        *map(Column, ("of", "what", "a", "b")),
-        *(Column(f"value_{side}", f"of {side}") for side in "ab"),
+        *map(Column, ("of", "what", "a", "b", "value_a", "value_b")),
         Column("difference", "a - b", format=SIGNED, interval=True),
         Column("p", "p (max-T)" if adjusted else "p (exploratory)", show="p"),
         Column("pairs", "paired", show="n", of="difference"),
         Column("rarer", "rarer class", show="n_rarer", of="difference"),
     ]
-    names = ((pair, {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b}) for pair in pairs)
     rows = [
-        {**about, "value_a": c.a, "value_b": c.b, "difference": c.number, "p": pair.p}
-        for pair, about in names
-        for c in [pair.comparison]
+        {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b, **pair.values, "p": pair.p} for pair in pairs
     ]
     return Table(columns, rows, "Paired differences, on the same answers")

@@ -27,7 +27,7 @@ def claim_degree(evidence: ClaimEvidence, *, threshold: float = 0.5) -> FloatArr
         Shape (K,), in [0, 1].
 
     Example:
-        >>> from hedge_tasks.claims import Claim
+        >>> from hedge_tasks.claims.base import Claim
         >>> graph = np.array([[1.0, 0.8, 0.3], [0.0, 0.9, 0.9]])
         >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"),)
         >>> claim_degree(ClaimEvidence(claims, "No mass.", graph=graph, graph_rows=(0,))).round(3).tolist()
