@@ -52,7 +52,6 @@ COMMANDS = {
     "itself": ["compare", "RUN", "RUN"],
     "rescore": ["rescore", "RUN"],
     "claims": ["claims", "RUN"],
-    "needs": ["list", "--detectors"],
 }
 
 
