@@ -71,7 +71,7 @@ def data(
     check_names("wrong outcome", filter(None, [twin_outcome]), [o.key for o in asked_with.outcomes if o.label == 1])
     twin = twin_outcome or _outcome_of(1, asked_with, "--twin-outcome says which an answer has that is wrong by a word")
     tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
-    pairs = made.pairs_of(judged, asked_with, twin)
+    twins = made.pairs_of(judged, asked_with, twin)
     verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
@@ -79,16 +79,16 @@ def data(
         "refused": refused,
         "verifiers": [dict(model.identity) for model in verifiers],
     }
-    if verifiers and pairs:
-        pairs, checked = made.confirmed_pairs(pairs, verifiers, out)
+    if verifiers and twins:
+        twins, checked = made.confirmed_pairs(twins, verifiers, out)
         facts |= {"verified": checked.report()}
-    chosen = [*judged, *(example for pair in pairs for example in pair)]
+    chosen = [*judged, *(example for pair in twins for example in pair)]
     parts = made.split([*chosen, *tasks], hold_out, seed)
     attacks = gate.attack(made.attacked_examples(chosen, asked_with), bound=floor)
     facts = dict(made.write_examples(out, parts, asked_with, facts, attacks))
     notes = []
-    if pairs and not verifiers:
-        notes.append(f"Warning: nobody checked that the {len(pairs)} made wrong answers are wrong; name a --verifier")
+    if twins and not verifiers:
+        notes.append(f"Warning: nobody checked that the {len(twins)} made wrong answers are wrong; name a --verifier")
     notes.append(f"Next: {typed('judge', 'train', out, '--base', 'Qwen/Qwen2.5-VL-3B-Instruct', '--out', 'judge')}")
     return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": notes}
 
