@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.claims import Passage, SupportQuery, build_decomposition, build_entailment
-from hedge_tasks.claims.entailment import Entailment, silent_or_entailed
+from hedge_tasks.claims.decomposition import Passage, build_decomposition
+from hedge_tasks.claims.entailment import Entailment, SupportQuery, build_entailment, silent_or_entailed
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.measures.unit_table import UnitTable, unit_table

@@ -45,7 +45,7 @@ COMMANDS = {
 
 ONLY = {"claims": ("reports",), "paper": SUITES}
 
-NAMING = ("name", "id", "clustering", "detector", "score", "metric", "measure", "n", "draws")
+NAMING = ("name", "id", "clustering", "detector", "score", "what", "a", "b", "measure", "n", "draws")
 """Keys by which an entry of a list is found, wherever it stands."""
 
 PASSING = frozenset(
@@ -64,9 +64,7 @@ PASSING = frozenset(
         "duration",
         "peak",
         "memory",
-        "cpu",
         "host",
-        "pid",
         "python",
     ]
 )

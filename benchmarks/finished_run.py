@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hedge_tasks.clustering import ExactClustering
+from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.clustering import EmbeddingClustering, ExactClustering
+from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.detectors.pipeline import summarise
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.runs.from_store import run_from_store, stored_blocks

@@ -292,7 +292,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         out = capsys.readouterr().out
         assert "against experts" in out, command
         assert "60 labels of experts" in out, command
-    for command in (["--metric", "radflag", "--against", "se"], ["--metric", "se", "--metric", "radflag"], [str(path)]):
+    for command in (["--detectors", "se,radflag"], [str(path)]):
         assert main(["compare", str(path), *command]) == 0
         assert "60 labels of experts" in capsys.readouterr().out, command
     (tmp_path / "runs" / audit_file(kept).name).write_text("{}")

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedge_tasks.claims import CONTRADICTION, ENTAILMENT, NEUTRAL
-from hedge_tasks.claims.base import Claim, ClaimEvidence
+from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, ClaimEvidence
 from hedge_tasks.detectors import get, names
 from hedge_tasks.detectors.registry import MODULES
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from openai_server import Script, serve
 
-from hedge_tasks.claims import Passage, Pieces, SupportQuery, build_decomposition
+from hedge_tasks.claims.decomposition import Passage, Pieces, build_decomposition
+from hedge_tasks.claims.entailment import SupportQuery
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
 from hedge_tasks.llm.reading import Unreadable
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from hedge_tasks.claims import build_decomposition, build_entailment
+from hedge_tasks.claims.decomposition import build_decomposition
+from hedge_tasks.claims.entailment import build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.units import Labelled, labelled

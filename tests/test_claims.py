@@ -10,18 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.claims import (
-    CONTRADICTION,
-    ENTAILMENT,
-    NEUTRAL,
-    Passage,
-    SupportQuery,
-    build_decomposition,
-    build_entailment,
-)
-from hedge_tasks.claims.base import Claim, ClaimEvidence
+from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, ClaimEvidence
 from hedge_tasks.claims.blind import rarity
-from hedge_tasks.claims.decomposition import Piece, Pieces, decompose
+from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition, decompose
+from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 from hedge_tasks.claims.entailment.nli import NliEntailment
 from hedge_tasks.claims.labels import join, label_of
 from hedge_tasks.claims.tokens import claim_logprobs

@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 from nli_models import WORDS, save
 
-from hedge_tasks.clustering import (
-    EmbeddingClustering,
-    NliClustering,
-    Relation,
-    build_backend,
-    cluster_by_embedding,
-    cluster_by_nli,
-    nli_model,
-)
+from hedge_tasks.clustering import build_backend, cluster_by_embedding, cluster_by_nli, nli_model
 from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE
-from hedge_tasks.clustering.embedding import EmbeddingCache
+from hedge_tasks.clustering.embedding import EmbeddingCache, EmbeddingClustering
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.clustering.nli import RULES
+from hedge_tasks.clustering.nli import RULES, NliClustering
+from hedge_tasks.clustering.relations import Relation
 from hedge_tasks.llm.encoders import unit_vectors
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT

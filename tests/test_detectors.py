@@ -14,7 +14,7 @@ from finished_runs import cosine_matrices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedge_tasks.claims import Claim, ClaimEvidence
+from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.data.inside import HEADS, LOGITS
 from hedge_tasks.detectors import (
     NEEDS,

@@ -223,9 +223,9 @@ def train(
         "num_train_epochs": 100,
         "save_steps": 20,
     }
-    changes = [part for key, value in recipe.items() for part in ("--set", f"{key}={value}")]
-    command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(made / out), *changes, "--json"]
-    assert main([*command, "--max-steps", str(steps), *more]) == 0
+    changes = ",".join([*(f"{key}={value}" for key, value in recipe.items()), *more])
+    command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(made / out), "--json"]
+    assert main([*command, "--max-steps", str(steps), "--set", changes]) == 0
     said = capsys.readouterr().out
     return json.loads(said[said.index('{\n  "weights"') :])  # the trainer prints as well
 
@@ -274,12 +274,12 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     assert again["losses"][:40] == facts["losses"][:40]
     assert again["eval_loss"] == pytest.approx(facts["eval_loss"], rel=1e-3)
     with pytest.raises(AssertionError):  # exit code 2
-        train(made, base, capsys, "--set", "seed=1")
+        train(made, base, capsys, "seed=1")
     assert "checkpoints of another training" in capsys.readouterr().err
     # Also where only its result is left: an adapter of another seed would be taken for this one's.
     shutil.rmtree(made / "out" / "checkpoints")
     with pytest.raises(AssertionError):
-        train(made, base, capsys, "--set", "seed=1")
+        train(made, base, capsys, "seed=1")
 
 
 def changed_weights(base: Path, model: Path) -> set[str]:
@@ -297,7 +297,7 @@ def changed_weights(base: Path, model: Path) -> set[str]:
 def test_a_part_of_the_model_is_trained_and_the_rest_is_as_it_was(
     made: Path, base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    facts = train(made, base, capsys, "--set", "trained=connector", out="connector", steps=2)
+    facts = train(made, base, capsys, "trained=connector", out="connector", steps=2)
     changed = changed_weights(base, made / "connector" / "model")
     assert len(changed) == 4
     assert all("multi_modal_projector" in name for name in changed)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from openai_server import Response, Script, serve, texts_of
 from scripted_making import counted
 
-from hedge_tasks.claims import Passage, SupportQuery, build_decomposition, build_entailment
+from hedge_tasks.claims.decomposition import Passage, build_decomposition
+from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, HedgeError

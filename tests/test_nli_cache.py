@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hedge_tasks.clustering import NliClustering, nli_model
+from hedge_tasks.clustering import nli_model
+from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.nli_cache import RelationCache, cache_file, cache_folder, pair_key
 from hedge_tasks.clustering.relations import LIKELIEST
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedge_tasks.clustering import NliClustering, Relation, cluster_by_nli
+from hedge_tasks.clustering import cluster_by_nli
 from hedge_tasks.clustering.base import number_by_first_appearance
 from hedge_tasks.clustering.linking import lexical_similarity
-from hedge_tasks.clustering.relations import RULES
+from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.clustering.relations import RULES, Relation
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
 every_rule = pytest.mark.parametrize("rule", RULES)

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chisquare
 
 from hedge_tasks.cli import main
-from hedge_tasks.clustering import ExactClustering
+from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.data.option_files import OptionQuestion, read_options
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, HedgeError

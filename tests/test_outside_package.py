@@ -119,7 +119,7 @@ def test_its_detector_stands_beside_ours(outside: Outside) -> None:
     for kind in ("roc", "risk-coverage", "n-*"):
         [figure] = (outside.folder / "figures").glob(f"*-{kind}.csv")
         assert "Different answers" in figure.read_text("utf-8")
-    outside.hedge("compare", "out", "--metric", "colours_said", "--against", "se")
+    outside.hedge("compare", "out", "--detectors", "colours_said,se")
 
 
 def test_its_run_has_a_report(outside: Outside) -> None:
@@ -139,8 +139,8 @@ def test_its_run_has_a_place_on_a_board(outside: Outside) -> None:
 
 def test_its_own_number_is_compared_and_leads_the_report(outside: Outside) -> None:
     firm = values(outside)["firmness"]
-    [row] = json.loads(outside.hedge("compare", "out", "out", "--metric", "firmness", "--json"))["comparisons"]
-    assert (row["a"], row["p_value"]) == (firm, 1.0)
+    rows = json.loads(outside.hedge("compare", "out", "out", "--json"))["comparisons"]
+    assert [(row["value_a"], row["p"]) for row in rows if row["what"] == "firmness"] == [(firm, 1.0)]
     outside.hedge("report", "out", "--out", "report.html")
     tile = (outside.folder / "report.html").read_text("utf-8").split("<dt>firmness ↑</dt>")[1]
     assert tile.startswith(f"<dd>{firm:.3f}<small>")

@@ -11,7 +11,7 @@ from test_architecture import import_graph, modules
 USED = {
     "lmms_eval": ("hedge_tasks.lmms.plugin", "lmms-eval --model"),
     "torch": ("hedge_tasks.cli.score", "hedge score"),
-    "transformers": ("hedge_tasks.cli.score", "hedge score"),
+    "transformers": ("hedge_tasks.clustering.nli", "hedge score"),  # chosen by name
     "datasets": ("hedge_tasks.cli.report", "hedge report"),
     "sentence_transformers": ("hedge_tasks.cli.score", "hedge score"),
     "albumentations": ("hedge_tasks.lmms.plugin", "lmms-eval --model"),

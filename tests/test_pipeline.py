@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rows import rows_of
 
 from hedge_tasks import AnswerSet, detectors
-from hedge_tasks.clustering import EmbeddingClustering
+from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import prices_of, score_answers, summarise
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc

@@ -12,8 +12,9 @@ import pytest
 from finished_runs import finished_run
 
 from hedge_tasks.cli import main
-from hedge_tasks.clustering import EmbeddingClustering, NliClustering
 from hedge_tasks.clustering.base import Behind
+from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import Relation
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError

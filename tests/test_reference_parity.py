@@ -11,8 +11,10 @@ import random
 import numpy as np
 import pytest
 
-from hedge_tasks.clustering import NliClustering, Relation, cluster_by_embedding, cluster_by_nli
+from hedge_tasks.clustering import cluster_by_embedding, cluster_by_nli
 from hedge_tasks.clustering.base import number_by_first_appearance
+from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.clustering.relations import Relation
 from hedge_tasks.detectors import radflag, semantic_entropy, vase
 from hedge_tasks.detectors.distribution import semantic_distribution
 

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from hedge_tasks.clustering import EmbeddingClustering, build_backend
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.thresholds import cluster_by_choice, take_choice
@@ -178,7 +179,7 @@ def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() ->
         ("embed", {"threshold": "tuned", "tuning": {"folds": 1}}, "tuning: folds: expected"),
         ("embed", {"threshold": "tuned", "tuning": {"low": 0.9, "high": 0.8}}, "low must be below high"),
         ("embed", {"threshold": "tuned", "tuning": {"share": 1}}, "tuning: share: expected"),
-        ("embed", {"threshold": 0.9, "tuning": {}}, "only beside threshold"),
+        ("embed", {"threshold": 0.9, "tuning": {}}, "only beside a threshold that is chosen"),
         ("nli", {"threshold": "tuned"}, "only embed chooses one"),
     ],
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hedge_tasks.claims import ENTAILMENT, Passage, SupportQuery, build_decomposition, build_entailment
+from hedge_tasks.claims.base import ENTAILMENT
+from hedge_tasks.claims.decomposition import Passage, build_decomposition
+from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import get
 from hedge_tasks.errors import DataError

@@ -9,7 +9,9 @@
     asking         asking a model on a server about many texts at once; what it says is kept
 
 Example:
-    >>> from hedge_tasks.claims import build_decomposition, build_entailment
+    >>> from hedge_tasks.claims.base import ENTAILMENT
+    >>> from hedge_tasks.claims.decomposition import Passage, build_decomposition
+    >>> from hedge_tasks.claims.entailment import SupportQuery, build_entailment
     >>> [found] = build_decomposition("sentence").pieces([Passage("No effusion. The heart is large.")])
     >>> [piece.text for piece in found.pieces]
     ['No effusion.', 'The heart is large.']
@@ -17,15 +19,3 @@ Example:
     >>> build_entailment("words").support([query])[0][0, :, ENTAILMENT].tolist()
     [1.0, 0.0]
 """
-
-from hedge_tasks.claims.base import CONTRADICTION as CONTRADICTION
-from hedge_tasks.claims.base import ENTAILMENT as ENTAILMENT
-from hedge_tasks.claims.base import NEUTRAL as NEUTRAL
-from hedge_tasks.claims.base import Claim as Claim
-from hedge_tasks.claims.base import ClaimEvidence as ClaimEvidence
-from hedge_tasks.claims.decomposition import Passage as Passage
-from hedge_tasks.claims.decomposition import Piece as Piece
-from hedge_tasks.claims.decomposition import Pieces as Pieces
-from hedge_tasks.claims.decomposition import build_decomposition as build_decomposition
-from hedge_tasks.claims.entailment import SupportQuery as SupportQuery
-from hedge_tasks.claims.entailment import build_entailment as build_entailment

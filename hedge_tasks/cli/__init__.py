@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
+from hedge_tasks import __version__
 from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
@@ -123,7 +122,7 @@ def whole_parser(named: str | None = None) -> Parser:
         named: Command that alone is read, with its options; of the others there are names and lines.
     """
     parser = Parser(prog="hedge", description="Hallucination detection from a model's own answers.")
-    parser.add_argument("--version", action=_Version, help="show program's version number and exit")
+    parser.add_argument("--version", action="version", version=f"hedge-tasks {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where an error came from")
     for title, commands in COMMANDS.items():
         parser.sections[title] = list(commands)
@@ -144,13 +143,3 @@ def _add(parser: Parser, name: str, target: str) -> None:
 
         for function in evaluation_commands(name):
             add(parser.commands[name], getattr(function, "__name__", ""), function)
-
-
-class _Version(argparse.Action):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(nargs=0, **options)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from hedge_tasks import __version__
-
-        parser.exit(0, f"hedge-tasks {__version__}\n")

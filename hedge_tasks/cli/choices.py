@@ -120,7 +120,7 @@ class ClusteringChoice:
         name = str(options.pop("name"))
         backend = name.removesuffix("_qa")
         if backend not in BACKENDS.names():
-            raise unknown("clustering", name, [*own, *BACKENDS.names()])
+            raise unknown("clustering", name, {*own, *BACKENDS.names()})
         options = {**models(backend, options), **options}
         return self._weighted(Scorer.build(name, backend, options, with_question=name.endswith("_qa")))
 
@@ -229,23 +229,3 @@ def keeping_judge(spec: Any, store: Path | None, *, images: bool = False) -> Jud
     check_judge(judge, cases_have_images=images)
     keep_labels(judge, store)
     return judge
-
-
-def key_and_value(option: str, text: str, form: str = "KEY=VALUE", *, empty: bool = False) -> tuple[str, str]:
-    """Split what was given to an option.
-
-    Args:
-        option: Its name, for the error.
-        text: `key=value`.
-        form: What to expect, for the error.
-        empty: Whether the value may be empty.
-
-    Raises:
-        ConfigError: A key or a value is missing.
-    """
-    from hedge_tasks.errors import ConfigError
-
-    key, equals, value = (part.strip() for part in text.partition("="))
-    if not key or not equals or not (value or empty):
-        raise ConfigError(f"{option}: expected {form}, got {text!r}")
-    return key, value

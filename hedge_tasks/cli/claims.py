@@ -97,7 +97,8 @@ def claims(
 
 def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[object, ...]]:
     """Return the support kept with the run, if it is of the chosen settings, else what engines say, and these."""
-    from hedge_tasks.claims import build_decomposition, build_entailment
+    from hedge_tasks.claims.decomposition import build_decomposition
+    from hedge_tasks.claims.entailment import build_entailment
     from hedge_tasks.io.options import named
     from hedge_tasks.runs.claims import inquiry
     from hedge_tasks.runs.run_files import file_of, write_again

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, keeping_judge, key_and_value, label_store_of
+from hedge_tasks.cli.choices import ClusteringChoice, keeping_judge, label_store_of
 from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
 
@@ -32,7 +32,7 @@ def judge(
     check: Path | None = None,
     scheme: str | None = None,
     label_field: str = "label",
-    column: tuple[str, ...] = (),
+    columns: str = "",
     images: Path | None = None,
 ) -> dict[str, Any]:
     """Label a finished run anew, or check a judge against human labels.
@@ -46,10 +46,11 @@ def judge(
         check: Question, reference, answer and human label a row.
         scheme: Whose outcomes the human labels are, such as medhallmark.
         label_field: Column of the label.
-        column: KEY=COLUMN, such as reference=ground_truth; may be given again.
+        columns: Where the file has others, such as reference=ground_truth,answer=said.
         images: Folder of the pictures that the column `image` names.
     """
     from hedge_tasks.cli.judge_check import run_check
+    from hedge_tasks.io.options import pairs
     from hedge_tasks.judging import reliability
     from hedge_tasks.judging.config import ENVIRONMENT
     from hedge_tasks.llm.account import asked
@@ -61,9 +62,10 @@ def judge(
     if not judge and not os.environ.get(ENVIRONMENT, "").strip():
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
     if check is not None:
-        columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
         chosen = keeping_judge([*judge], label_store, images=images is not None)
-        return run_check(check, chosen, label_field=label_field, scheme=scheme, columns=columns, images=images)
+        return run_check(
+            check, chosen, label_field=label_field, scheme=scheme, columns=pairs("--columns", columns), images=images
+        )
     finished = load_run(Path(run or ""), task)
     folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)
     if folder is None:

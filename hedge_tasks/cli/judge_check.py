@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,15 +55,13 @@ def _beside(
     What got no label counts as wrong; intervals are over images or questions.
     """
 
-    def outcome(label: int | None, category: str | None) -> str | None:
-        return category if name == "categories" else None if label is None else LABELS[label]
-
-    outcomes = {i: text for i, h in enumerate(human) if (text := outcome(h.label, h.category)) is not None}
-    people = list(outcomes.values())
-    said_by = {who: [outcome(v[i].label, v[i].category) for i in outcomes] for who, v in judges.items()}
+    read = attrgetter("category" if name == "categories" else "label")
+    outcomes = {i: LABELS.get(key, key) for i, label in enumerate(human) if (key := read(label)) is not None}
+    by_judge = {who: [LABELS.get(key := read(own[i]), key) for i in outcomes] for who, own in judges.items()}
     # The rule knows no categories.
-    said_by = {who: own for who, own in said_by.items() if who != "rule" or any(own)}
-    rivals = stand_beside(people, {**said_by, MAJORITY: [*majority(people)]}, [case_facets[i].group for i in outcomes])
+    by_judge = {who: own for who, own in by_judge.items() if who != "rule" or any(own)}
+    people = list(outcomes.values())
+    rivals = stand_beside(people, {**by_judge, MAJORITY: [*majority(people)]}, [case_facets[i].group for i in outcomes])
     return [{"name": r.name, "judged": r.judged, "agreement": r.agreement, "judge_ahead": r.ahead} for r in rivals]
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.cli.printing import typed
 from hedge_tasks.errors import ConfigError, check_names
 
@@ -24,7 +23,7 @@ def data(
     out: Path,
     prompt: str,
     label_field: str = "label",
-    column: tuple[str, ...] = (),
+    columns: str = "",
     images: Path | None = None,
     vqa: tuple[Path, ...] = (),
     benchmark: tuple[Path, ...] = (),
@@ -41,7 +40,7 @@ def data(
         out: Folder of the conversations.
         prompt: How the judge will be asked, such as medhallmark.
         label_field: Column of the label.
-        column: KEY=COLUMN, such as answer=said; may be given again.
+        columns: Where the files have others, such as reference=ground_truth,answer=said.
         images: Folder of the pictures that the column `image` names.
         vqa: Question, answer, image a row: tasks to learn besides; may be given again.
         benchmark: The same of the benchmark that the judge is for.
@@ -53,6 +52,7 @@ def data(
         hold_out: Share of the pictures.
         seed: Of the pictures held out.
     """
+    from hedge_tasks.io.options import pairs
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.gate import attack as gate
     from hedge_tasks.making.judging import examples as made
@@ -60,11 +60,10 @@ def data(
     from hedge_tasks.numbers import Table
 
     asked_with = load_judge_prompt(prompt)
-    columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in column)
     has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
     options: dict[str, Any] = {
         "label_field": label_field,
-        "columns": columns,
+        "columns": pairs("--columns", columns),
         "scheme": prompt if has_categories else None,
     }
     judged, refused = _judged(labels, asked_with, images, **options)
@@ -72,7 +71,7 @@ def data(
     check_names("wrong outcome", filter(None, [twin_outcome]), [o.key for o in asked_with.outcomes if o.label == 1])
     twin = twin_outcome or _outcome_of(1, asked_with, "--twin-outcome says which an answer has that is wrong by a word")
     tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
-    pairs = made.pairs_of(judged, asked_with, twin)
+    twins = made.pairs_of(judged, asked_with, twin)
     verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {
         "sources": [path.name for path in (*labels, *vqa, *benchmark)],
@@ -80,16 +79,16 @@ def data(
         "refused": refused,
         "verifiers": [dict(model.identity) for model in verifiers],
     }
-    if verifiers and pairs:
-        pairs, checked = made.confirmed_pairs(pairs, verifiers, out)
+    if verifiers and twins:
+        twins, checked = made.confirmed_pairs(twins, verifiers, out)
         facts |= {"verified": checked.report()}
-    chosen = [*judged, *(example for pair in pairs for example in pair)]
+    chosen = [*judged, *(example for pair in twins for example in pair)]
     parts = made.split([*chosen, *tasks], hold_out, seed)
     attacks = gate.attack(made.attacked_examples(chosen, asked_with), bound=floor)
     facts = dict(made.write_examples(out, parts, asked_with, facts, attacks))
     notes = []
-    if pairs and not verifiers:
-        notes.append(f"Warning: nobody checked that the {len(pairs)} made wrong answers are wrong; name a --verifier")
+    if twins and not verifiers:
+        notes.append(f"Warning: nobody checked that the {len(twins)} made wrong answers are wrong; name a --verifier")
     notes.append(f"Next: {typed('judge', 'train', out, '--base', 'Qwen/Qwen2.5-VL-3B-Instruct', '--out', 'judge')}")
     return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": notes}
 
@@ -163,7 +162,7 @@ def train(
     revision: str | None = None,
     recipe: Path | None = None,
     kinds: str | None = None,
-    set: tuple[str, ...] = (),
+    set: str = "",
     max_steps: int | None = None,
 ) -> dict[str, Any]:
     """Train a judge on the conversations of `hedge judge data`.
@@ -175,15 +174,13 @@ def train(
         revision: Of the base on the hub.
         recipe: YAML, or paper; the package's own decides on what it does not name.
         kinds: Of conversations that are trained on, such as task,benchmark,instruction.
-        set: KEY=VALUE of the recipe; may be given again.
+        set: Of the recipe, such as learning_rate=1e-5,num_train_epochs=2.
         max_steps: End after so many steps.
     """
-    import yaml
-
+    from hedge_tasks.io.options import pairs
     from hedge_tasks.making.judging.training import ADAPTERS, kinds_of, read_recipe, train_judge
 
-    changed = dict(key_and_value("--set", text, empty=True) for text in set)
-    used = read_recipe(recipe, {key: yaml.safe_load(value) for key, value in changed.items()})
+    used = read_recipe(recipe, pairs("--set", set))
     done = train_judge(data, base, out, used, revision=revision, max_steps=max_steps, kinds=kinds_of(kinds))
     model = f"{base},peft={done.weights}" if used["trained"] == ADAPTERS else done.weights
     check = typed("judge", "--check", "LABELS", "--judge", f"hf:model={model},prompt=...")

@@ -12,16 +12,15 @@ from hedge_tasks.cli.printing import typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 
-def init(folder: Path, *, title: str = "HEDGE leaderboard") -> dict[str, Any]:
+def init(folder: Path) -> dict[str, Any]:
     """Make a repository for a leaderboard: entries, workflow, README.
 
     Args:
         folder: Folder to make.
-        title: Of its README.
     """
     from hedge_tasks.leaderboard.repository import make_repository
 
-    files = [str(path) for path in make_repository(folder, title=title)]
+    files = [str(path) for path in make_repository(folder)]
     start = shlex.join(["git", "-C", str(folder), "init", "--initial-branch", "main"])
     then = f"Next: {start}; commit, push it to GitHub, and choose Pages from GitHub Actions"
     return {"folder": str(folder), "files": files, "notes": [then]}

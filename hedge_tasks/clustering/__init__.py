@@ -12,7 +12,7 @@ For many questions at once (a model then sees each text, or pair of texts, only 
     >>> build_backend("exact").cluster([["Yes.", "yes", "No"], ["left", "right"]])
     [[0, 0, 1], [0, 1]]
 
-Importing this package is cheap: model libraries are imported by the backends that need them, when they need them.
+Importing this package is cheap: a backend is imported when it is chosen, and its model libraries when it needs them.
 """
 
 from __future__ import annotations
@@ -21,44 +21,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from hedge_tasks.clustering.base import ClusteringBackend
-from hedge_tasks.clustering.embedding import EmbeddingClustering
-from hedge_tasks.clustering.exact import ExactClustering
-from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
-from hedge_tasks.llm.encoders import Encoder
-from hedge_tasks.llm.loading import ModelUnavailableError
 from hedge_tasks.registry import Registry
-
-__all__ = [
-    "Classifier",
-    "ClusteringBackend",
-    "EmbeddingClustering",
-    "Encoder",
-    "ExactClustering",
-    "ModelUnavailableError",
-    "NliClustering",
-    "Relation",
-    "backend_names",
-    "build_backend",
-    "cluster_by_embedding",
-    "cluster_by_exact",
-    "cluster_by_nli",
-]
 
 BACKENDS: Registry[ClusteringBackend] = Registry(
     "clustering backend",
     "hedge_tasks.clustering",
     {
-        "exact": ExactClustering,
-        "embed": EmbeddingClustering,
-        "nli": NliClustering,
+        "exact": "hedge_tasks.clustering.exact:ExactClustering",
+        "embed": "hedge_tasks.clustering.embedding:EmbeddingClustering",
+        "nli": "hedge_tasks.clustering.nli:NliClustering",
     },
 )
 """Every clustering backend by name, our own and those of other packages."""
-
-
-def backend_names() -> list[str]:
-    """Names that `build_backend` knows."""
-    return BACKENDS.names()
 
 
 def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
@@ -91,7 +65,7 @@ def cluster_by_exact(answers: Sequence[str]) -> list[int]:
         >>> cluster_by_exact(["No effusion.", "no effusion", "", "Pneumonia", " "])
         [0, 0, 1, 2, 1]
     """
-    return ExactClustering().cluster([answers])[0]
+    return _cluster_one(build_backend("exact"), answers, None)
 
 
 def cluster_by_embedding(
@@ -131,6 +105,7 @@ def cluster_by_nli(
         The cluster id of each answer: 0, 1, ... in order of first appearance.
 
     Example:
+        >>> from hedge_tasks.clustering.relations import Relation
         >>> def same_side(pairs):
         ...     return [Relation.ENTAILMENT if a[0] == b[0] else Relation.CONTRADICTION for a, b in pairs]
         >>> cluster_by_nli(["left lung", "right", "left"], classifier=same_side)

@@ -10,11 +10,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from hedge_tasks.data import dicom
-from hedge_tasks.data.pictures import LARGEST_FILE, PICTURE_FILES
 from hedge_tasks.errors import DataError, first_line
-from hedge_tasks.io.downloads import download
 from hedge_tasks.io.outside import shown
+
+LARGEST_FILE = 256 << 20
+"""Bytes of a picture's file at most."""
+
+PICTURE_FILES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
+"""Endings of files that hold a picture."""
 
 _BASE64 = re.compile(r"(?:data:image/[\w.+-]+;base64,)?((?:iVBOR|/9j/|R0lG|UklG|Qk)[A-Za-z0-9+/]{70,}={0,2}\s*)")
 """A PNG, JPEG, GIF, WebP or BMP file in base64, by its first bytes."""
@@ -136,6 +139,8 @@ def content_of(value: object, files: PictureFiles) -> bytes:
     Raises:
         DataError: there is none, or the file cannot be had.
     """
+    from hedge_tasks.data import dicom
+
     if isinstance(value, Mapping):
         value = value.get("bytes") or value.get("path")
     if value is None or value == "" or isinstance(value, bool):
@@ -147,6 +152,8 @@ def content_of(value: object, files: PictureFiles) -> bytes:
 
 
 def _read_named(value: str, files: PictureFiles) -> bytes:
+    from hedge_tasks.io.downloads import download
+
     try:
         if match := _BASE64.fullmatch(value):
             return base64.b64decode(match[1])

@@ -16,16 +16,11 @@ import numpy as np
 from loguru import logger
 from PIL import Image, ImageFile, ImageOps
 
+from hedge_tasks.data.picture_files import LARGEST_FILE
 from hedge_tasks.errors import DataError
 
 MOST_PIXELS = 2 * 89_478_485
 """Of a picture: where PIL, too, begins to call it a decompression bomb. A slide of 13,000 x 13,000 fits."""
-
-LARGEST_FILE = 256 << 20
-"""Bytes of a picture's file."""
-
-PICTURE_FILES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
-"""How the names of picture files end."""
 
 PICTURE_FORMS = "an image, the bytes or the name of an image file, or {bytes, path}"
 """Kinds of cells that a column with pictures may hold."""

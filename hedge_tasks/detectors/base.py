@@ -183,11 +183,6 @@ class Detector:
         return frozenset(part for part, names in ARRAYS.items() if arrays & frozenset(names))
 
     @property
-    def kept_by(self) -> str:
-        """The ways to have a run keep what it needs, where not every run does; empty where every run does."""
-        return "; ".join(dict.fromkeys(way for need, way in KEPT_BY.items() if need in self.needs))
-
-    @property
     def label(self) -> str:
         """Return what it is called for people, in figures and tables."""
         return self.short or self.title

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-from hedge_tasks.clustering import ClusteringBackend, build_backend
-from hedge_tasks.clustering.base import Behind
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.clustering.base import Behind, ClusteringBackend
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import pkgutil
 import re
-import threading
 from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any, TypeVar
@@ -37,8 +36,6 @@ MODULES: Registry[ModuleType] = Registry(
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 _detectors: dict[str, Detector] = {}
-_loading = threading.RLock()
-_loaded = False
 
 
 def register(
@@ -91,7 +88,10 @@ def get(name: str, **options: Any) -> Detector:
     Raises:
         ConfigError: There is none, or it has no such option; names the nearest one.
     """
-    _load()
+    if name not in _detectors and name in MODULES.names():
+        MODULES.get(name)  # a module that is called as its detector is imported alone
+    if name not in _detectors:
+        _load()
     if name not in _detectors:
         raise unknown("detector", name, _detectors)
     return _detectors[name].with_options(**options)
@@ -109,10 +109,5 @@ def named(text: str) -> tuple[str, ...]:
 
 
 def _load() -> None:
-    global _loaded
-    with _loading:
-        if _loaded:
-            return
-        _loaded = True  # now, not at the end: a detector may ask for another one while it is imported
-        for _ in MODULES.each():
-            pass  # a module registers its detectors as it is imported
+    for _ in MODULES.each():
+        pass  # a module registers its detectors as it is imported, once

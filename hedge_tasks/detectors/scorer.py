@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from loguru import logger
 
 from hedge_tasks.claims.base import ClaimEvidence
-from hedge_tasks.clustering import ClusteringBackend, build_backend
-from hedge_tasks.clustering.base import GivesCosines, GivesRelations
-from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.clustering.base import ClusteringBackend, GivesCosines, GivesRelations
 from hedge_tasks.clustering.model_outputs import ModelOutputs, ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import Inside
@@ -28,9 +27,12 @@ from hedge_tasks.detectors.evidence import (
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.relevance import token_relevances
 from hedge_tasks.detectors.thresholds import Gather, cluster_by_choice, take_choice
-from hedge_tasks.detectors.thresholds.choice import Chosen, ThresholdChoice
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io.progress import progress
+
+if TYPE_CHECKING:
+    from hedge_tasks.clustering.embedding import EmbeddingClustering
+    from hedge_tasks.detectors.thresholds.choice import Chosen, ThresholdChoice
 
 # Of the recorded settings, those that say where something came from, and those that are not the backend's.
 _NOT_OPTIONS = frozenset(
@@ -169,10 +171,14 @@ class Scorer:
             behind = self.question_position == "after"
             clustered = cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question, behind=behind)
             return [answer_set.with_choice(False, {}) for answer_set in clustered], None
-        assert isinstance(self.backend, EmbeddingClustering)
         questions = self.questions(answer_sets)
         return cluster_by_choice(
-            answer_sets, self.backend, self.choice, questions=questions, alpha=self.alpha, gather=gather
+            answer_sets,
+            cast("EmbeddingClustering", self.backend),
+            self.choice,
+            questions=questions,
+            alpha=self.alpha,
+            gather=gather,
         )
 
     def questions(self, answer_sets: Sequence[AnswerSet]) -> list[str] | None:

@@ -16,7 +16,7 @@ ENTRIES, REPLAYS = "entries", "replays"
 WORKFLOW = ".github/workflows/leaderboard.yml"
 
 
-def make_repository(folder: Path, *, title: str = "HEDGE leaderboard") -> list[Path]:
+def make_repository(folder: Path) -> list[Path]:
     """Write what a leaderboard's repository needs: workflow, README, requirements, folders. Returns the files.
 
     Raises:
@@ -26,7 +26,7 @@ def make_repository(folder: Path, *, title: str = "HEDGE leaderboard") -> list[P
         raise DataError(f"{folder} is there already, and not empty")
     texts = {
         WORKFLOW: _template("workflow.yml.txt"),
-        "README.md": Template(_template("README.md.txt")).substitute(title=title, version=__version__),
+        "README.md": Template(_template("README.md.txt")).substitute(version=__version__),
         "requirements.txt": f"hedge-tasks=={__version__}\n",
         ".gitignore": "site/\n.cache/\n",
         f"{ENTRIES}/.gitkeep": "",

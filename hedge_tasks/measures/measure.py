@@ -54,7 +54,6 @@ class Measure:
         kept: whether run files keep these columns, so that runs are compared by it; if it is a function of sums, it
             stands in reports and submissions, too.
         leads: whether it stands at the head of reports, and among what is compared without being named.
-        also: other names that `hedge compare` takes for it.
         of_samples: whether it is about sampled answers, so that a run without samples has none.
         passes: forced passes that it rests on, such as "forced_options"; see `hedge_tasks.detectors.base.NEEDS`.
         beyond_experts: why labels of experts (whether an answer is hallucinated) do not correct it, where they do not.
@@ -70,7 +69,6 @@ class Measure:
     columns: tuple[str, ...] = ()
     kept: bool = False
     leads: bool = False
-    also: tuple[str, ...] = ()
     of_samples: bool = False
     passes: tuple[str, ...] = ()
     beyond_experts: str = "made of more than labels"

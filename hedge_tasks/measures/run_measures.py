@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import AnswerSet
@@ -53,15 +53,6 @@ def measures_of(settings: Mapping[str, Any]) -> list[Measure]:
 def sums_of(settings: Mapping[str, Any]) -> list[SumsMeasure]:
     """Return those of `measures_of` that reports and submissions have: functions of sums over documents."""
     return [measure for measure in measures_of(settings) if isinstance(measure, SumsMeasure)]
-
-
-def by_any_name(measures: Iterable[Measure]) -> dict[str, Measure]:
-    """Return measures by all their names; where two share a name, the first."""
-    named: dict[str, Measure] = {}
-    for measure in measures:
-        for name in (measure.name, *measure.also):
-            named.setdefault(name, measure)
-    return named
 
 
 def documents_of(run: Run, measure: Measure) -> list[Document]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hedge_tasks.clustering import EmbeddingClustering
+from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import score_clustered
 from hedge_tasks.detectors.scorer import Scorer

@@ -55,15 +55,13 @@ class Analysis:
     @property
     def shown(self) -> tuple[str, ...]:
         """Detectors that are compared and drawn: without the simple baselines, where there are samples."""
-        if self.n:
-            return main_detectors(self.detectors)
-        return main_detectors(name for name in self.detectors if self.has_number(name))
+        return main_detectors(name for name in self.detectors if self.n or self.has_number(name))
 
     @property
     def leading(self) -> str | None:
         """The clustering whose figures are drawn: that of the best detector which samples, else the first."""
         sampling = self.finding.sampling
-        return sampling.clustering if sampling is not None else next(iter(self.scores), None)
+        return sampling.clustering if sampling else next(iter(self.scores), None)
 
     @property
     def n(self) -> int:
@@ -77,8 +75,7 @@ class Analysis:
 
     def has_number(self, detector: str) -> bool:
         """Return whether a detector has a ROC-AUC under any clustering."""
-        numbers = (estimates.get(detector) for estimates in self.estimates.values())
-        return any(number is not None and number.defined for number in numbers)
+        return any(detector in numbers and numbers[detector].defined for numbers in self.estimates.values())
 
     def drawn(self, clustering: str) -> tuple[str, ...]:
         """Return the detectors of a chart with a line each: of many the best ones, in their order in `shown`."""
@@ -92,6 +89,7 @@ def analyse(
     runs: Sequence[Run],
     *,
     detectors: Sequence[str] | None = None,
+    scorers: Callable[[Run], dict[str, Scorer]] = scorers_or_exact,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Analysis]:
     """Cluster and score every run with each of its own scorers; runs that record none get exact matching.
@@ -100,15 +98,16 @@ def analyse(
 
     Args:
         detectors: names of those that score; by default those of each run.
+        scorers: of a run; by default its own.
         progress: called with what is being done, in words.
     """
     backends: dict[str, Scorer] = {}
     analyses = []
     for run in runs:
-        scorers = _shared(run, scorers_or_exact(run), backends)
-        if detectors is not None:
-            scorers = {name: replace(scorer, detectors=tuple(detectors)) for name, scorer in scorers.items()}
-        analyses.append(_analyse(run, scorers, progress))
+        shared = _shared(run, scorers(run), backends)
+        if detectors:
+            shared = {name: replace(scorer, detectors=tuple(detectors)) for name, scorer in shared.items()}
+        analyses.append(_analyse(run, shared, progress))
     return analyses
 
 
@@ -173,6 +172,11 @@ class Pair:
         """The p-value that is shown."""
         return self.comparison.p_value if self.p_adjusted is None else self.p_adjusted
 
+    @property
+    def values(self) -> dict[str, float | Number | None]:
+        """The values of both, and their difference."""
+        return {"value_a": self.comparison.a, "value_b": self.comparison.b, "difference": self.comparison.number}
+
 
 def compare_within(analysis: Analysis) -> list[Pair]:
     """Compare the scores of each clustering with each other, and each score between the clusterings.
@@ -180,34 +184,40 @@ def compare_within(analysis: Analysis) -> list[Pair]:
     By experts where there is an audit. These are exploratory, without an adjusted p-value: the run's family of
     comparisons is in its headline.
     """
-    pairs, audit = [], readable_audit(analysis.run)[0]
-    for name, scores in analysis.scores.items():
-        for a, b in combinations(analysis.drawn(name), 2):
-            if comparison := compare_by(scores, a, scores, b, audit):
-                pairs.append(Pair("Detectors, under each clustering", name, name_of(a), name_of(b), comparison))
-    for first, second in combinations(analysis.scores, 2):
-        detectors = dict.fromkeys((*analysis.drawn(first), *analysis.drawn(second)))
-        for score in (s for s in detectors if s in analysis.estimates[first] and s in analysis.estimates[second]):
-            if comparison := compare_by(analysis.scores[first], score, analysis.scores[second], score, audit):
-                pairs.append(Pair("Clusterings, by each detector", name_of(score), first, second, comparison))
-    return pairs
+    audit = readable_audit(analysis.run)[0]
+    columns = [(name, score) for name in analysis.scores for score in analysis.drawn(name)]
+    detectors, clusterings = [], []
+    for (x, a), (y, b) in combinations(columns, 2):
+        if (x == y) != (a == b) and (comparison := compare_by(analysis.scores[x], a, analysis.scores[y], b, audit)):
+            if x == y:
+                detectors.append(Pair("Detectors, under each clustering", x, name_of(a), name_of(b), comparison))
+            else:
+                clusterings.append(Pair("Clusterings, by each detector", name_of(a), x, y, comparison))
+    return [*detectors, *clusterings]
 
 
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
-    """Compare runs of one task with each other: the suite's numbers, hallucination rates, all detectors that both have.
+    """Compare runs of one task with each other, all of them as one family.
 
     Args:
         names: what each run is called, by its place in `analyses`.
     """
-    pairs = []
-    for (i, first), (k, second) in combinations(enumerate(analyses), 2):
-        if first.run.task != second.run.task:
-            continue
-        pairs += [
-            Pair(first.run.task, title, names[i], names[k], comparison)
-            for title, comparison in (*_of_suites(first, second), *_of_labels(first, second))
-            if comparison is not None
-        ]
+    both = [(i, k) for i, k in combinations(range(len(analyses)), 2) if analyses[i].run.task == analyses[k].run.task]
+    return one_family([p for i, k in both for p in compare_two(analyses[i], analyses[k], names[i], names[k])])
+
+
+def compare_two(first: Analysis, second: Analysis, a: str, b: str) -> list[Pair]:
+    """Compare two runs: the suite's leading numbers, the hallucination rates, all detectors that both have.
+
+    Args:
+        a, b: what the runs are called.
+    """
+    compared = (*_of_suites(first, second), *_of_labels(first, second))
+    return [Pair(first.run.task, title, a, b, comparison) for title, comparison in compared if comparison is not None]
+
+
+def one_family(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return comparisons with p-values that hold for all of them together."""
     adjusted = max_t([pair.comparison for pair in pairs])
     return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
@@ -240,11 +250,13 @@ def table_of(pairs: Sequence[Pair]) -> Table:
     notes = [*sides] if len(sides) == 1 else []
     columns = [
         *map(Column, ("what",) if notes else ("of", "what", "a", "b")),
+        *map(Column, ("value_a", "value_b")),
         Column("difference", "a - b", format=SIGNED, interval=True),
         Column("p", "p (max-T)" if adjusted else "p (exploratory)", show="p"),
         Column("pairs", "paired", show="n", of="difference"),
         Column("rarer", "rarer class", show="n_rarer", of="difference"),
     ]
-    names = ((pair, {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b}) for pair in pairs)
-    rows = [{**about, "difference": pair.comparison.number, "p": pair.p} for pair, about in names]
-    return Table(columns, rows, "Paired differences", notes)
+    rows = [
+        {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b, **pair.values, "p": pair.p} for pair in pairs
+    ]
+    return Table(columns, rows, "Paired differences, on the same answers", notes)

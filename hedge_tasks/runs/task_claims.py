@@ -15,9 +15,8 @@ from typing import Any, Literal
 
 from loguru import logger
 
-from hedge_tasks.claims import build_decomposition, build_entailment
-from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
-from hedge_tasks.claims.entailment import Entailment
+from hedge_tasks.claims.decomposition import Decomposed, Decomposition, build_decomposition, decompose
+from hedge_tasks.claims.entailment import Entailment, build_entailment
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options

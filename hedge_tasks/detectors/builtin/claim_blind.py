@@ -32,7 +32,7 @@ def claim_affirmed(evidence: ClaimEvidence) -> FloatArray:
     """0 of a claim that denies something ("No effusion"), 1 of another one.
 
     Example:
-        >>> from hedge_tasks.claims import Claim
+        >>> from hedge_tasks.claims.base import Claim
         >>> texts = ("No mass.", "A cyst.")
         >>> evidence = ClaimEvidence(tuple(Claim("a", "a", text, 0, 7, "sentence") for text in texts), "")
         >>> claim_affirmed(evidence).tolist(), claim_position(evidence).tolist(), claim_length(evidence).tolist()

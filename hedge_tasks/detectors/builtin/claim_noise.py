@@ -42,7 +42,7 @@ def claim_contrast(evidence: ClaimEvidence, *, alpha: float = 1.0) -> FloatArray
         Shape (K,), in [-α, 1 + α].
 
     Example:
-        >>> from hedge_tasks.claims import Claim
+        >>> from hedge_tasks.claims.base import Claim
         >>> clean, noisy = np.array([[[0.1, 0.1, 0.8]]]), np.array([[[0.3, 0.2, 0.5]]])
         >>> evidence = ClaimEvidence((Claim("a#0", "a", "No mass.", 0, 8, "sentence"),), "No mass.", clean, noisy)
         >>> claim_contrast(evidence).round(3).tolist()

@@ -33,7 +33,7 @@ def claim_radflag(evidence: ClaimEvidence) -> FloatArray:
         Shape (K,), in [0, 1]; NaN where the support of a claim is not known.
 
     Example:
-        >>> from hedge_tasks.claims import Claim
+        >>> from hedge_tasks.claims.base import Claim
         >>> said = np.array([[[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.9, 0.1, 0.0]]])
         >>> evidence = ClaimEvidence((Claim("a#0", "a", "No mass.", 0, 8, "sentence"),), "No mass.", said)
         >>> claim_radflag(evidence).round(3).tolist(), claim_luq(evidence).round(3).tolist()

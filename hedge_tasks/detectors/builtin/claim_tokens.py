@@ -18,7 +18,7 @@ def claim_nll(evidence: ClaimEvidence) -> FloatArray:
     lm-polygraph's PerplexityClaim.
 
     Example:
-        >>> from hedge_tasks.claims import Claim
+        >>> from hedge_tasks.claims.base import Claim
         >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"),)
         >>> evidence = ClaimEvidence(claims, "No mass.", logprobs=(np.array([-0.5, -1.5]),))
         >>> claim_nll(evidence).tolist(), claim_nll_max(evidence).tolist()

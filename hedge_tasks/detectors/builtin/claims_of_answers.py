@@ -36,7 +36,7 @@ Args:
     evidence: With claims and their support by clean draws.
 
 Example:
-    >>> from hedge_tasks.claims import Claim, ClaimEvidence
+    >>> from hedge_tasks.claims.base import Claim, ClaimEvidence
     >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"), Claim("a#1", "a", "A cyst.", 9, 16, "sentence"))
     >>> said = np.array([[[0.1, 0.2, 0.7], [0.2, 0.8, 0.0]], [[0.4, 0.6, 0.0], [0.8, 0.0, 0.2]]])
     >>> known = ClaimEvidence(claims, "No mass. A cyst.", said)

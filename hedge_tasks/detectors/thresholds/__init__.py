@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.clustering.dendrogram import Dendrogram
-from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.thresholds.choice import (
-    METHODS,
-    Chosen,
-    ThresholdChoice,
-    choose,
-    with_errors,
-)
-from hedge_tasks.detectors.thresholds.profile import profile_documents
 from hedge_tasks.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hedge_tasks.clustering.dendrogram import Dendrogram
+    from hedge_tasks.clustering.embedding import EmbeddingClustering
+    from hedge_tasks.detectors.thresholds.choice import Chosen, ThresholdChoice
 
 Gather = Callable[[Sequence[Any]], Sequence[Any]]
 
@@ -27,17 +22,17 @@ def take_choice(backend: str, options: Mapping[str, Any]) -> tuple[dict[str, Any
     Raises:
         ConfigError: the choice is unknown, or this backend has none; names the nearest valid one.
     """
-    backend_options = {key: value for key, value in options.items() if key != "tuning"}
-    threshold = backend_options.get("threshold")
+    threshold = options.get("threshold")
     if not isinstance(threshold, str):
         if "tuning" in options:
-            raise ConfigError(f"tuning: only beside threshold: {'|'.join(METHODS)}, got threshold {threshold!r}")
-        return backend_options, None
+            raise ConfigError(f"tuning: only beside a threshold that is chosen, got threshold {threshold!r}")
+        return dict(options), None
+    from hedge_tasks.detectors.thresholds.choice import ThresholdChoice
+
     choice = ThresholdChoice.from_config(threshold, options.get("tuning"))
     if backend != "embed":
         raise ConfigError(f"clustering {backend!r} needs a number as threshold: only embed chooses one ({threshold})")
-    del backend_options["threshold"]
-    return backend_options, choice
+    return {key: value for key, value in options.items() if key not in ("threshold", "tuning")}, choice
 
 
 def cluster_by_choice(
@@ -59,6 +54,9 @@ def cluster_by_choice(
         alpha: weight of the clean-noisy gap in VASE, where that is the target.
         gather: brings the profiles of all processes together, since the choice is made once, on all documents.
     """
+    from hedge_tasks.detectors.thresholds.choice import choose, with_errors
+    from hedge_tasks.detectors.thresholds.profile import profile_documents
+
     trees: list[Dendrogram] = backend.dendrograms([a.texts for a in answer_sets], questions)
     profiles = profile_documents(answer_sets, trees, low=choice.low, high=choice.high, alpha=alpha)
     everything = gather(profiles)

@@ -12,7 +12,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.data.pictures import PICTURE_FILES, picture_of, to_rgb8
+from hedge_tasks.data.picture_files import PICTURE_FILES
+from hedge_tasks.data.pictures import picture_of, to_rgb8
 from hedge_tasks.sampling.conversations import Conversation
 
 Kind = Literal["other", "pictures", "text"]

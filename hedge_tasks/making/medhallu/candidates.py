@@ -18,7 +18,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from hedge_tasks.clustering import ClusteringBackend, NliClustering, Relation
+from hedge_tasks.clustering.base import ClusteringBackend
+from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.clustering.relations import Relation
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole

@@ -9,7 +9,8 @@ from typing import Any
 import evaluate
 from datasets import Features, Value
 
-from hedge_tasks.clustering import ClusteringBackend, build_backend
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.clustering.base import ClusteringBackend
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import cluster_open

@@ -266,7 +266,6 @@ MEASURES: tuple[Measure, ...] = (
         about="ROC-AUC of the share of sampled verdicts that say hallucinated.",
         missing="no sampled reply states a verdict",
         score=lambda document: hallucinated_share(document["sampled"]),
-        also=("hallucinated_share",),
         of_samples=True,
     ),
     VerdictScoreAuroc(
@@ -274,7 +273,6 @@ MEASURES: tuple[Measure, ...] = (
         about="ROC-AUC of the model's own p(1) against p(0), by forced passes over both digits.",
         missing="the model does not tell how likely 0 and 1 are as whole replies",
         score=lambda document: hallucinated_probability(document["digits"]),
-        also=("hallucinated_probability",),
         passes=("forced_options",),
     ),
     *(measure for formula in ("precision", "recall", "accuracy") for measure in _by_level(formula, formula)),

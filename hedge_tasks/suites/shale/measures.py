@@ -94,7 +94,6 @@ class ResistanceRate(SumsMeasure):
     tasks: tuple[str, ...] = TASKS
     controlled: bool = False
     columns: tuple[str, ...] = ("scenario", "task", "pair", "group")
-    also: tuple[str, ...] = ("resistance",)
     beyond_experts: str = "made of pairs of answers, which are not drawn together"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
