@@ -79,7 +79,7 @@ def test_the_mean_deviation_is_zero_and_its_variance_the_stated_one() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("documents", "end"), [(10, True), (60, True), (60, False)])
+@pytest.mark.parametrize(("documents", "end"), [(10, True), (30, False)])
 def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
     chance = np.random.default_rng(7)
     alarms = sum(run_of(chance, documents=documents, end=end).state == "contradicted" for _ in range(150))
@@ -87,8 +87,7 @@ def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.0, 0.02])
-def test_a_text_of_other_tokens_is_another_draw(noise: float) -> None:
+def test_a_text_of_other_tokens_is_another_draw() -> None:
     """Twelve ways to write four texts, as a tokenizer has them; a noisy engine tells other digits each time."""
     chance = np.random.default_rng(3)
     draws, alarms = [], 0
@@ -97,7 +96,7 @@ def test_a_text_of_other_tokens_is_another_draw(noise: float) -> None:
         for _ in range(80):
             p = chance.dirichlet(np.full(12, 0.5))
             drawn = chance.choice(12, 10, p=p)
-            told = [math.log(max(p[i], 1e-9)) + noise * chance.uniform(-1, 1) for i in drawn]
+            told = [math.log(max(p[i], 1e-9)) + 0.02 * chance.uniform(-1, 1) for i in drawn]
             draws.append([replace(answer(i, min(v, 0.0)), text=f"{i % 4}") for i, v in zip(drawn, told, strict=True)])
         alarms += verdict_on(draws, PURE).state == "contradicted"
     assert alarms <= 3
@@ -111,11 +110,10 @@ def _nearly_sure(chance: np.random.Generator, n: int = 10) -> list[Answer]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("documents", [12, 40])
-def test_a_nearly_sure_model_is_no_alarm(documents: int) -> None:
+def test_a_nearly_sure_model_is_no_alarm() -> None:
     """Where hardly any draw differs, their number is too skewed for a t-test, which alarmed in 6 % of such runs."""
     chance = np.random.default_rng(3)
-    runs = [[_nearly_sure(chance) for _ in range(documents)] for _ in range(400)]
+    runs = [[_nearly_sure(chance) for _ in range(12)] for _ in range(400)]
     alarms = sum(verdict_on(of, PURE).state == "contradicted" for of in runs)
     assert alarms <= 8
 
