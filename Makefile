@@ -28,6 +28,7 @@ SPREAD = -n $(shell expr $$(nproc --all) + 1) --maxprocesses 4 --dist loadfile -
 check: lint
 	$(PYTEST) $(SPREAD) -n auto -m 'not slow and not docs and not pages' --durations 5 --durations-min 0.5
 
+# Side by side: mypy leaves a processor idle, and so does the process that the workers of the tests are forks of.
 test: .venv/.installed-dev
 	$(MAKE) --no-print-directory --jobs 2 lint tested
 

@@ -12,7 +12,6 @@ from datasets import Dataset
 from evaluation import Run, evaluate
 from openai_server import serve, texts_of
 
-from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.suites.medhallu.documents import coin, process_docs
 
 LEVELS = ("easy", "medium", "hard")
@@ -91,16 +90,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     for config in ("pqa_labeled", "pqa_artificial"):
         (folder / config).mkdir(parents=True)
         rows(8).to_parquet(folder / config / "train.parquet")
-    own = root / "own"
-    own.mkdir()
-    (own / "mine.yaml").write_text(
-        f"include: {task_folder()}/hedge_medhallu/_hedge_medhallu_yaml\ntask: mine\n"
-        f"dataset_kwargs: {{show: both, mesh: {root}/mesh.json}}\n"
-        "hedge_overrides: {judge: {name: medhallu, parsing: official}}\n"
-        "metric_list: [{metric: accuracy}, {metric: accuracy_mesh_diseases}, {metric: accuracy_mesh_chemicals}]\n",
-        "utf-8",
-    )
-    (root / "mesh.json").write_text(json.dumps({f"Does drug {i} work?": "C" for i in range(8)}), "utf-8")
     with pytest.MonkeyPatch.context() as patch, serve(scripted) as url:
         patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
         patch.setenv("OPENAI_API_KEY", "none")
@@ -108,8 +97,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         return evaluate(
             root / "out",
             *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *("--tasks", "hedge_medhallu_all,hedge_medhallu_both,mine", "--include_path", str(own)),
-            *("--gen_kwargs", "n=2"),
+            *("--tasks", "hedge_medhallu_both", "--gen_kwargs", "n=2"),
         )
 
 
