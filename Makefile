@@ -13,7 +13,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test test-docs test-engines test-cluster test-pythons lint compiled docs mutants demo-models clean
+.PHONY: demo check test test-docs test-engines test-cluster test-pythons lint tested docs mutants demo-models clean
 
 demo: .venv/.installed
 	hedge run --model hedge_tiny --tasks hedge_demo --output_path results --log_samples
@@ -28,13 +28,12 @@ SPREAD = -n $(shell expr $$(nproc --all) + 1) --maxprocesses 4 --dist loadfile -
 check: lint
 	$(PYTEST) $(SPREAD) -n auto -m 'not slow and not docs and not pages' --durations 5 --durations-min 0.5
 
+# Side by side: mypy leaves a processor idle, and so does the process that the workers of the tests are forks of.
 test: .venv/.installed-dev
-	$(MAKE) --no-print-directory --jobs 2 lint compiled
-	$(PYTEST) $(SPREAD) -m 'not docs and not pages'
+	$(MAKE) --no-print-directory --jobs 2 lint tested
 
-# Tests are compiled once, on the processor that mypy leaves idle. What is wrong with one is said when they are run.
-compiled: .venv/.installed-dev
-	@$(PYTEST) --collect-only --quiet >/dev/null 2>&1 || true
+tested: .venv/.installed-dev
+	$(PYTEST) $(SPREAD) -m 'not docs and not pages'
 
 test-docs: .venv/.installed-dev
 	$(PYTEST) $(SPREAD) -m 'docs or pages'

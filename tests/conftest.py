@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from hypothesis import settings
 from killing import progress_locks_apart
 from left_behind import kill, left_behind
 from loguru import logger
-from once import SHARED
+from once import SHARED, leave_out_unused
 
 # The first example pays for imports; a slow machine is no failure. Examples are the same in every run, so that a change
 # and not the day decides; HEDGE_TESTS_RANDOM=1 looks for new ones.
@@ -34,6 +35,7 @@ gc.disable()
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+leave_out_unused()
 progress_locks_apart()
 
 HERE = Path(__file__).resolve().parent
@@ -61,14 +63,18 @@ def pytest_configure(config: pytest.Config) -> None:
         quiet = {**os.environ, "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # no thread before a fork
         server = subprocess.Popen(command, pass_fds=[listening.fileno()], env=quiet, stderr=log, start_new_session=True)
     config.stash[FORK_SERVER] = server
+    if config.getoption("tx", None):  # workers of xdist are forks as well
+        config.option.tx = [f"popen//python={folder / 'bin' / 'python'}" for _ in config.option.tx]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever opens a browser is of the tier of pages."""
+    """Whatever opens a browser is of the tier of pages. Long files come first, so that workers end together."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.pages)
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 def pytest_collection_finish() -> None:

@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any
 
 from killing import progress_locks_apart
-from once import SHARED
+from once import SHARED, leave_out_unused
 
 READ_AT_IMPORT = ("HF_", "TRANSFORMERS_", "OMP_", "MKL_", "TOKENIZERS_", "PYTHONHASHSEED")
 """Beginnings of the names of variables that libraries read as they are imported: a program cannot have others."""
@@ -132,6 +132,7 @@ AFTER_ENTRY_POINT = "after_entry_point"
 
 def preload() -> None:
     """Import what programs of the tests import. There must be no thread afterwards, or a fork could hang."""
+    leave_out_unused()
     __import__("lmms_eval.models")
     __import__("hedge_tasks.lmms.plugin")
     Path(os.environ[SHARED], AFTER_ENTRY_POINT).write_text("\n".join(sys.modules))

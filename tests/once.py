@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 SHARED = "TESTS_SHARED_FOLDER"
 """Names the folder of a test run: made and removed by conftest.py, inherited by workers."""
+
+UNUSED = ("wandb", "bitsandbytes")
+"""Other libraries import these where they find them, which takes as long as all the rest; no test needs them."""
+
+
+def leave_out_unused() -> None:
+    sys.modules.update(dict.fromkeys(UNUSED))
 
 
 def programs() -> Path:

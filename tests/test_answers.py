@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from finished_runs import measure_health
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loguru import logger
 
@@ -44,7 +44,7 @@ answer_sets = st.builds(
 )
 
 
-@pytest.mark.slow
+@settings(max_examples=30)
 @given(answer_sets)
 def test_json_gives_back_what_went_in(answer_set: AnswerSet) -> None:
     line = answer_set.to_json()

@@ -30,8 +30,8 @@ def environment(store: Path | None = None) -> dict[str, str]:
     return {**os.environ, "PYTHON_EXEC": python(), **({"HEDGE_STORE": str(store)} if store else {})}
 
 
-def launch(output: Path, *launcher: str, store: Path | None = None) -> Run:
-    command = [python(), "-m", *launcher, "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
+def launch(output: Path, store: Path | None = None) -> Run:
+    command = [python(), "-m", "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(store), timeout=900)
     return finished(output, done.stdout + done.stderr)
 
@@ -47,30 +47,6 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return launch(tmp_path_factory.mktemp("one"))
 
 
-def test_torchrun_with_two_processes_gives_the_numbers_of_one_and_one_resumes_from_two(
-    one: Run, tmp_path: Path
-) -> None:
-    two = launch(tmp_path / "two", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m")
-    assert same_values(two.values("hedge_demo"), one.values("hedge_demo"))
-    answers_of_one, answers_of_two = answers(one), answers(two)
-    assert len(answers_of_one) == 15
-    assert answers_of_two == answers_of_one
-    assert len(list((tmp_path / "two" / "hedge_answers").glob("answers-*.jsonl"))) == 2
-    kept, kept_by_two = load_run(one.output), load_run(tmp_path / "two")
-    assert len(kept.answer_sets) == 15
-    assert (kept_by_two.answer_sets, kept_by_two.verdicts) == (kept.answer_sets, kept.verdicts)
-    assert kept_by_two.settings["outcome"] == kept.settings["outcome"]
-    # The threshold is chosen once, on the documents of both.
-    chosen = [each.settings["filters"]["embed"]["chosen"] for each in (kept, kept_by_two)]
-    assert chosen[0] == chosen[1]
-    assert chosen[0]["held_out"] == 0  # cross-fitted: every document counts
-
-    resumed = launch(tmp_path / "resumed", store=tmp_path / "two" / "hedge_answers")
-    assert answers(resumed) == answers_of_one
-    assert not (tmp_path / "resumed" / "hedge_answers").exists()
-    assert len(list((tmp_path / "two" / "hedge_answers").glob("answers-*.jsonl"))) == 2  # nothing was left to make
-
-
 def answers(run: Run) -> dict[str, list[Any]]:
     """Texts and clusters of every document, a list entry a filter."""
     found: dict[str, list[Any]] = {}
@@ -80,7 +56,9 @@ def answers(run: Run) -> dict[str, list[Any]]:
     return found
 
 
-def test_two_nodes_of_one_process_each_give_the_numbers_of_one(one: Run, tmp_path: Path) -> None:
+def test_two_nodes_of_one_process_each_give_the_numbers_of_one_which_resumes_from_them(
+    one: Run, tmp_path: Path
+) -> None:
     """Two agents of torchrun that find each other through an address, as on two machines with a common disk."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -104,10 +82,20 @@ def test_two_nodes_of_one_process_each_give_the_numbers_of_one(one: Run, tmp_pat
     two = finished(output, said_by_both)
     assert same_values(two.values("hedge_demo"), one.values("hedge_demo"))
     assert answers(two) == answers(one)
-    assert len(list(store.glob("answers-*.jsonl"))) == 2
     counts = draws_of(store)
     assert len(counts) == 15 * 5
     assert set(counts.values()) == {1}
+    alone, both = load_run(one.output), load_run(output)
+    assert len(alone.answer_sets) == 15
+    assert (both.answer_sets, both.verdicts) == (alone.answer_sets, alone.verdicts)
+    assert both.settings["outcome"] == alone.settings["outcome"]
+    # The threshold is chosen once, on the documents of both.
+    chosen = [each.settings["filters"]["embed"]["chosen"] for each in (alone, both)]
+    assert chosen[0] == chosen[1]
+    assert chosen[0]["held_out"] == 0  # cross-fitted: every document counts
+
+    assert answers(launch(tmp_path / "resumed", store)) == answers(one)
+    assert len(list(store.glob("answers-*.jsonl"))) == 2  # nothing was left to make
 
 
 def test_an_array_of_jobs_over_one_store_gives_the_numbers_of_one_process(

@@ -122,22 +122,12 @@ def by_likeness(candidate: str, truth: str) -> str:
     return SUPPORTED if len(shared) >= 0.6 * len(set(truth.split())) else CONTRADICTED
 
 
-def by_the_truths_words(candidate: str, truth: str) -> str:
-    return SUPPORTED if set(truth.split()) <= set(candidate.split()) else CONTRADICTED
-
-
-def by_the_frame(candidate: str, truth: str) -> str:
-    return SUPPORTED if ": " in candidate else CONTRADICTED
-
-
 @pytest.mark.parametrize(
     ("verdict_of", "controlled"),
     [
         (honest, True),
         (by_letters, True),
         (by_likeness, True),
-        (by_the_truths_words, True),
-        (by_the_frame, True),
         (lambda candidate, truth: CONTRADICTED, True),
         (lambda candidate, truth: SUPPORTED, True),
         (lambda candidate, truth: UNDECIDED, False),  # nothing is accepted on its word

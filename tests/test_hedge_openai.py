@@ -141,8 +141,7 @@ def test_a_server_that_refuses_log_probabilities_is_asked_without(said: list[str
     script = Script(reply)
     assert ask(script, 4) == [Answer("left", finish="stop")] * 4
     assert ["logprobs" in body for body in script.bodies] == [True, False, False, False, False]
-    words = "refuses logprobs (logprobs are not supported): answers come without log-probabilities"
-    assert "".join(said).count(words) == 1
+    assert "".join(said).count("refuses logprobs (logprobs are not supported): answers come without log-prob") == 1
 
 
 def test_the_baseline_tells_its_tokens(said: list[str]) -> None:
@@ -202,17 +201,16 @@ PASSING = {
 
 @pytest.mark.parametrize("name", PASSING)
 def test_a_passing_failure_is_asked_again_and_a_lasting_one_is_no_answer(name: str) -> None:
-    reply, timeout = PASSING[name][0], 0.15 if name == "slow" else 5
-    script = Script(reply, LEFT)
-    assert ask(script, timeout=timeout) == [LEFT_ANSWER]
-    assert len(script.bodies) == 2
-    assert script.bodies[0]["seed"] == script.bodies[1]["seed"]
-    script = Script(reply)
-    # No retries: what is asserted here is what the hook is told.
-    [outcome] = ask(script, timeout=timeout, max_retries=0)
+    failure, why = PASSING[name]
+    timeout = 0.15 if name == "slow" else 5
+    passing, lasting = Script(failure, LEFT), Script(failure)
+    assert ask(passing, timeout=timeout) == [LEFT_ANSWER]
+    first, second = passing.bodies
+    assert first["seed"] == second["seed"]
+    [outcome] = ask(lasting, timeout=timeout, max_retries=0)
     assert isinstance(outcome, str)
-    assert outcome.startswith(PASSING[name][1])
-    assert len(script.bodies) == 1
+    assert outcome.startswith(why)
+    assert len(lasting.bodies) == 1
 
 
 def test_too_many_requests_are_a_speed_and_use_up_no_retries() -> None:
@@ -337,12 +335,8 @@ def test_conversations_are_answered_in_their_order() -> None:
         ({"num_concurent": 4}, "unknown model argument 'num_concurent', did you mean 'num_concurrent'"),
         ({"model": ""}, "the model argument 'model' is missing"),
         ({"num_concurrent": 0}, "num_concurrent: expected an integer of at least 1, got 0"),
-        ({"max_retries": -1}, "max_retries: expected an integer of at least 0"),
-        ({"timeout": "soon"}, "timeout: expected a number above 0, got 'soon'"),
         ({"timeout": 0}, "timeout: expected a number above 0, got 0"),
-        ({"max_image_side": 0}, "max_image_side: expected an integer of at least 1"),
         ({"base_url": "localhost:8000/v1"}, "base_url: expected something like http://localhost:8000/v1, got"),
-        ({"base_url": "http://"}, "base_url: expected something like"),
         ({"base_url": "http://host:port/v1"}, "base_url: expected something like"),
         ({"base_url": "http://host/v1/completions"}, "leave out the end of"),
         ({"base_url": "http://me:word@host/v1"}, "leave out user, password and query"),

@@ -28,22 +28,18 @@ def test_labels_come_from_the_judge_that_the_environment_names(tmp_path: Path, m
     with serve(reply) as url:
         judge = {"name": "llm", "model": "judge", "url": url, "concurrency": 1, "asks": 1}
         monkeypatch.setenv("HEDGE_JUDGE", json.dumps(judge))
-        run = evaluate(tmp_path / "one", *ARGUMENTS)
-        n_asked = len(asked)
-        # Another folder for the results, the same for answers and labels.
-        again = evaluate(tmp_path / "one" / "again", *ARGUMENTS, "--seed", "1")
+        run = evaluate(tmp_path, *ARGUMENTS)
     outcome = run.results["configs"]["hedge_demo"]["hedge"]["outcome"]
     assert outcome["health"]["unreliable"]
     assert run.values("hedge_demo")["unlabelled_rate,nli"] == pytest.approx(2 / 6)
-    kept = load_run(tmp_path / "one")
+    kept = load_run(tmp_path)
     labels = [answers.label for answers in kept.answer_sets]
     assert sorted(map(str, labels)) == ["0", "0", "1", "1", "None", "None"]
     assert {v["reason"] for v in kept.verdicts.values() if v.get("label") is not None} == {
         f"reason {i}" for i in range(1, 5)
     }
-    assert list((tmp_path / "one" / "hedge_labels").glob("*.jsonl"))
-    assert n_asked >= 6
-    assert again.values("hedge_demo").keys() == run.values("hedge_demo").keys()
+    assert list((tmp_path / "hedge_labels").glob("*.jsonl"))
+    assert len(asked) >= 6
 
 
 def test_a_second_evaluation_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

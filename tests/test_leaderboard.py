@@ -66,7 +66,7 @@ def edited(content: dict[str, Any], edit: tuple[Path_, str, str, Any]) -> None:
         target[name] = value
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(EDITS)
 def test_an_edit_of_anything_but_answers_changes_no_number_or_is_refused(edits: list[Any]) -> None:
     content = copy.deepcopy(CONTENT)
@@ -148,11 +148,7 @@ HONEST: dict[str, Callable[[Run], Run]] = {
     "a blind model": answers(text="no", mean_logprob=-0.5),
     "a model that declines": answers(text="I cannot tell."),
     "a model that says nothing": answers(text="", n_tokens=0),
-    "a chatty model": answers(text=lambda x: f"Well, I would say that it is {x.text}. " * 9),
     "cut answers": answers(finish="length"),
-    "a hardly possible answer": of_sets(
-        lambda a: replace(a, clean=(replace(a.clean[0], mean_logprob=-700.0), *a.clean[1:]))
-    ),
     "other scripts": answers(text="صورة 肺"),
     "answers in another order": lambda r: replace(r, answer_sets=r.answer_sets[::-1]),
     "another time, version and machine": lambda r: replace(r, created="", settings={**r.settings, "version": "9"}),

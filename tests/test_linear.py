@@ -15,19 +15,9 @@ def letters(n: int) -> str:
     return "a" * n
 
 
-def quadratic_loop(text: str) -> int:
-    return sum(text[at:].count("b") for at in range(len(text)))
-
-
 QUADRATIC: dict[str, Callable[[str], object]] = {
     "a regular expression that is tried everywhere": lambda text: re.search(r"a+b", text),
-    "slices": quadratic_loop,
     "after a linear part": lambda text: (len(text.split("a")), re.search(r"a*\Z(?!)", text[: len(text) // 2] + "b")),
-}
-LINEAR: dict[str, Callable[[str], object]] = {
-    "a regular expression": lambda text: re.findall(r"[ab]", text),
-    "sorting": lambda text: sorted(text),
-    "nothing": lambda text: None,
 }
 
 
@@ -35,12 +25,6 @@ LINEAR: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("read", QUADRATIC.values(), ids=QUADRATIC)
 def test_quadratic_work_is_found(read: Callable[[str], object]) -> None:
     assert not is_linear(read, letters, sizes(1000, 16_000))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("read", LINEAR.values(), ids=LINEAR)
-def test_linear_work_passes(read: Callable[[str], object]) -> None:
-    assert is_linear(read, letters, sizes(1000, 256_000))
 
 
 def clock(power: int, disturbances: Iterator[float]) -> Callable[[Callable[[], object]], float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from making import asked_of
 from medhallmark_making import play, rows, vqa_rows, write_images
 from openai_server import serve, texts_of
-from scripted_making import counted, killed_at, models_by
+from scripted_making import counted, models_by
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import ImageFolder
@@ -24,7 +23,6 @@ from hedge_tasks.making.medhallmark.construction import (
     MedHallMark,
     gives_away,
     no_question,
-    no_response,
     stages_of,
 )
 from hedge_tasks.making.medhallmark.sources import (
@@ -43,7 +41,6 @@ from hedge_tasks.perturb.text import QUESTION, load_templates
 
 V = 3
 ROLES = {"writer": ["writer"], "verifier": [f"verifier-{k}" for k in range(V)], "answerer": [], "judge": []}
-NOBODY: dict[str, list[str]] = {role: [] for role in ROLES}
 
 
 @pytest.fixture(scope="module")
@@ -103,14 +100,6 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path, ima
     assert {item.prefix for item in by_part["confidence"]} <= set(load_templates("confidence_weakening"))
     assert all(item.prefix.count(QUESTION) == 1 for item in by_part["confidence"])
     assert all("incorrect" in item.reference for item in by_part["counterfactual"])
-
-
-def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path, images: Path) -> None:
-    whole = made_by(play, tmp_path / "whole", images, vqa_rows(2))
-    models = models_by(play, ROLES)
-    build, stages = MedHallMark(ImageFolder(images).read), stages_of(models)
-    killed = killed_at(2, vqa_rows(2), build, stages, models, tmp_path / "killed")
-    assert (killed.rows, killed.steps, killed.controls) == (whole.rows, whole.steps, whole.controls)
 
 
 def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path, images: Path) -> None:
@@ -198,37 +187,10 @@ def test_what_is_no_question_is_refused(text: str, why: str | None) -> None:
     assert no_question(text, "Is the lesion on the left?", "") == why
 
 
-def test_the_papers_own_questions_and_responses_pass(shared_data: Path) -> None:
-    paper = shared_data.parent / "papers" / "medhallmark.txt"
-    if not paper.is_file():
-        pytest.skip("the paper is not here")
-    text = paper.read_text("utf-8")
-    questions = re.findall(r'Q: "(.*?)"', text)
-    assert len(questions) == 24
-    assert [no_question(each, "another one", "") for each in questions] == [None] * 24
-    responses = re.findall(r'Ideal Response:\n "(.*?)"', text)
-    assert len(responses) == 2
-    assert [no_response(each, "Given that, what?", "") for each in responses] == [None] * 2
-    plain = " ".join(text.split())
-    for prompt, figure in (("counterfactual", "Figure 5"), ("rewrite", "Figure 8")):
-        file = Path(__file__).parents[1] / "hedge_tasks/making/medhallmark/prompts" / f"{prompt}.json"
-        lines = [line for part in json.loads(file.read_text())["turns"] for line in part["text"]]
-        theirs = [line for line in lines if line.strip() and "{" not in line and "JSON" not in line]
-        assert [line for line in theirs if " ".join(line.split()) not in plain] == [], figure
-    assert all(instruction in plain for instruction in WORDING["instructions"])
-
-
 def test_a_question_that_says_its_answer_gives_it_away() -> None:
     assert gives_away("Is the bladder at the bottom?", "What is at the bottom?", "Bladder.")
     assert not gives_away("Which organ lies lowest?", "What is at the bottom?", "Bladder.")
     assert not gives_away("Is it so, yes?", "Is it?", "Yes")
-
-
-def test_yes_or_no_by_heart_is_a_floor(tmp_path: Path, images: Path) -> None:
-    always = [VqaRow(f"q-{n}", f"img{n}.png", f"Is it {n}?", "Yes, it is.", "organ") for n in range(40)]
-    made = made_by(play, tmp_path, images, always, NOBODY)
-    with pytest.raises(DataError, match="solver 'prior' gets 1"):
-        accept(made, written_text, attacked_items)
 
 
 # --- sources ----------------------------------------------------------------------------------------------------------

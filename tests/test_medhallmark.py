@@ -38,14 +38,6 @@ def build(released: Path, pictures: Path, out: Path, parts: Sequence[str]) -> di
 PREFIX = load_templates("confidence_weakening")[8]
 
 
-@pytest.fixture(scope="session")
-def real(shared_data: Path) -> Path:
-    folder = shared_data / "medhallmark"
-    if not folder.is_dir():
-        pytest.skip("the files of Med-HallMark are not here")
-    return folder
-
-
 def judged(number: int, question: str, answer: str, reference: str | None, label: str, image: str) -> dict[str, Any]:
     truth = "" if reference is None else f"\nground-truth: {reference}"
     prompt = (
@@ -89,45 +81,7 @@ def picture(shade: int) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.fixture
-def released(tmp_path: Path) -> Path:
-    folder = tmp_path / "json"
-    folder.mkdir()
-    parts = {"Conventional.": CONVENTIONAL, "Counterfactual.": COUNTERFACTUAL, "Irg": IRG}
-    for name, rows in {**parts, "Confidence_weakening": CONFIDENCE}.items():
-        (folder / f"{name}.json").write_text(json.dumps(rows), "utf-8")
-    return folder
-
-
-@pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    folder = tmp_path / "pictures"
-    for place, shade in (("a/synpic1.JPG", 1), ("a/synpic2.png", 2), ("b/x1/source.jpg", 3), ("b/x2/source.jpg", 4)):
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / place).write_bytes(picture(shade))
-    (folder / "m0.jpg").write_bytes(picture(5))
-    (folder / "m1.jpg").write_bytes(b"no image")
-    return folder
-
-
 # --- the released files -----------------------------------------------------------------------------------------------
-
-
-def test_the_medihall_score_of_the_610_judged_answers_is_that_of_their_counts(real: Path) -> None:
-    # 215 catastrophic, 76 critical, 151 attribute, 12 + 111 prompt-induced, 42 minor, 3 correct.
-    by_hand = (215 * 0.0 + 76 * 0.2 + 151 * 0.4 + 123 * 0.6 + 42 * 0.8 + 3 * 1.0) / 610
-    items = [*read_part(real, "conventional"), *read_part(real, "counterfactual")]
-    verdicts = [{"category": item.category, "judge": "people"} for item in items]
-    made = [medihall.record(SimpleNamespace(label=1, group=None), verdict, {}) for verdict in verdicts]
-    assert medihall(made) == pytest.approx(by_hand, abs=1e-12) == pytest.approx(186.0 / 610, abs=1e-12)
-    shares = {name: METRICS[f"share_{name}"] for name in MEDIHALL}
-    found = {
-        name: share([share.record(SimpleNamespace(label=1, group=None), v, {}) for v in verdicts])
-        for name, share in shares.items()
-    }
-    assert {name: round(value * 610) for name, value in found.items()} == dict(
-        zip(MEDIHALL, (215, 76, 151, 123, 42, 3), strict=True)
-    )
 
 
 @given(st.integers(0, 9), st.text(min_size=1).map(str.strip).filter(bool))

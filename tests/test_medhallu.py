@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,8 @@ import pytest
 from datasets import Dataset
 from evaluation import Run, evaluate
 from openai_server import serve, texts_of
-from rows import rows_of
-from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
-from hedge_tasks.judging import Case
-from hedge_tasks.lmms.catalogue import task_folder
-from hedge_tasks.replies.parsing import PARSINGS
-from hedge_tasks.suites.medhallu.documents import CATEGORIES, coin, process_docs
-from hedge_tasks.suites.medhallu.judge import VERDICTS, MedHalluJudge
-from hedge_tasks.suites.medhallu.measures import MEASURES
-
-METRICS = rows_of(MEASURES)
+from hedge_tasks.suites.medhallu.documents import coin, process_docs
 
 LEVELS = ("easy", "medium", "hard")
 KINDS = [
@@ -81,60 +70,6 @@ def test_mesh_groups_come_from_a_file(tmp_path: Path) -> None:
     assert process_docs(rows(3), mesh=str(file))["mesh"][:] == ["C", "J", None]
 
 
-# --- metrics ----------------------------------------------------------------------------------------------------------
-
-
-def records(name: str, documents: list[dict[str, Any]], replies: list[str], parsing: str = "hedge") -> list[Any]:
-    """What a metric is given, of replies read with "not sure" on offer."""
-    judge = MedHalluJudge(parsing, not_sure=True)
-    cases = [Case(d["id"], d["asked"], d["truth"], reply) for d, reply in zip(documents, replies, strict=True)]
-    scores = SimpleNamespace(label=None, group=None)
-    verdicts = [verdict.to_dict() for verdict in judge.judge(cases)]
-    return [METRICS[name].record(scores, v, d) for v, d in zip(verdicts, documents, strict=True)]
-
-
-def value(name: str, documents: list[dict[str, Any]], replies: list[str], parsing: str = "hedge") -> Any:
-    return METRICS[name](records(name, documents, replies, parsing))
-
-
-@pytest.fixture(scope="module")
-def documents() -> list[dict[str, Any]]:
-    return list(process_docs(rows(120), show="both"))
-
-
-SKLEARN = {
-    "f1": lambda t, p: f1_score(t, p, zero_division=0),
-    "precision": lambda t, p: precision_score(t, p, zero_division=0),
-    "recall": lambda t, p: recall_score(t, p, zero_division=0),
-    "accuracy": accuracy_score,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("parsing", PARSINGS)
-def test_every_table_cell_equals_scikit_learn(documents: list[dict[str, Any]], parsing: str) -> None:
-    choice = random.Random(3)
-    replies = [choice.choice(["0", "1", "1", "2", "**0**", "hm", "0, I think"]) for _ in documents]
-    judge = MedHalluJudge(parsing, not_sure=True)
-    said = [judge.read(reply) for reply in replies]
-    answered = [(d, VERDICTS[s]) for d, s in zip(documents, said, strict=True) if s in ("factual", "hallucinated")]
-
-    def expected(measure: str, keep: Any = lambda d: True) -> float:
-        pairs = [(int(d["truth"]), p) for d, p in answered if keep(d)]
-        return float(SKLEARN[measure](*zip(*pairs, strict=True)))
-
-    for measure in SKLEARN:
-        assert value(measure, documents, replies, parsing) == pytest.approx(expected(measure), abs=1e-12)
-    for level in LEVELS:
-        for measure in ("f1", "precision", "accuracy"):
-            found = value(f"{measure}_{level}", documents, replies, parsing)
-            assert found == pytest.approx(expected(measure, lambda d, level=level: d["difficulty"] == level), abs=1e-12)
-    for kind in CATEGORIES:
-        found = value(f"accuracy_{kind}", documents, replies, parsing)
-        assert found == pytest.approx(expected("accuracy", lambda d, kind=kind: d["kind"] == kind), abs=1e-12)
-    assert value("response_rate", documents, replies, parsing) == len(answered) / len(documents)
-
-
 # --- prompts and whole runs -------------------------------------------------------------------------------------------
 
 
@@ -155,16 +90,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     for config in ("pqa_labeled", "pqa_artificial"):
         (folder / config).mkdir(parents=True)
         rows(8).to_parquet(folder / config / "train.parquet")
-    own = root / "own"
-    own.mkdir()
-    (own / "mine.yaml").write_text(
-        f"include: {task_folder()}/hedge_medhallu/_hedge_medhallu_yaml\ntask: mine\n"
-        f"dataset_kwargs: {{show: both, mesh: {root}/mesh.json}}\n"
-        "hedge_overrides: {judge: {name: medhallu, parsing: official}}\n"
-        "metric_list: [{metric: accuracy}, {metric: accuracy_mesh_diseases}, {metric: accuracy_mesh_chemicals}]\n",
-        "utf-8",
-    )
-    (root / "mesh.json").write_text(json.dumps({f"Does drug {i} work?": "C" for i in range(8)}), "utf-8")
     with pytest.MonkeyPatch.context() as patch, serve(scripted) as url:
         patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
         patch.setenv("OPENAI_API_KEY", "none")
@@ -172,8 +97,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         return evaluate(
             root / "out",
             *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *("--tasks", "hedge_medhallu_all,hedge_medhallu_both,mine", "--include_path", str(own)),
-            *("--gen_kwargs", "n=2"),
+            *("--tasks", "hedge_medhallu_both", "--gen_kwargs", "n=2"),
         )
 
 

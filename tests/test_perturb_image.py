@@ -7,7 +7,6 @@ import io
 import json
 import random
 import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -137,35 +136,20 @@ def test_shot_noise_is_poisson_in_linear_light(value: int) -> None:
     assert counts.var() == pytest.approx(expected, rel=0.08)
 
 
-@pytest.mark.parametrize("scale", [0.014, 0.007, 1 / 70, 0.5, 1e-4])
-@pytest.mark.parametrize("shape", [(64, 48, 3), (1, 1, 3), (257, 131, 3)])
-def test_fast_shot_noise_is_the_librarys_to_the_last_bit(scale: float, shape: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("amount", [1e-4, 0.014, 1 / 70, 0.07, 1.0])
+@pytest.mark.parametrize("shape", [(64, 48, 3), (1, 1, 3), (2, 9000, 3)])
+def test_fast_noise_is_the_librarys_to_the_last_bit(amount: float, shape: tuple[int, int, int]) -> None:
     import albumentations
 
     image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
     before = image.copy()
-    for p in (1.0, 0.5):
-        for seed in (0, 7, 2**63):
-            theirs = albumentations.ShotNoise(scale_range=(scale, scale), p=p)
-            theirs.set_random_seed(seed)
-            expected = theirs(image=image)["image"]
-            assert np.array_equal(shot_noise(image, scale=scale, p=p, seed=seed), expected)
-    assert np.array_equal(image, before)
-
-
-@pytest.mark.parametrize("sigma", [0.07, 0.035, 0.14, 1.0])
-@pytest.mark.parametrize("shape", [(64, 48, 3), (1, 1, 3), (257, 131, 3), (2, 9000, 3)])
-def test_fast_gaussian_noise_is_the_librarys_to_the_last_bit(sigma: float, shape: tuple[int, int, int]) -> None:
-    import albumentations
-
-    image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    before = image.copy()
-    for p in (1.0, 0.5):
-        for seed in (0, 7, 2**63):
-            theirs = albumentations.GaussNoise(std_range=(sigma, sigma), p=p)
-            theirs.set_random_seed(seed)
-            expected = theirs(image=image)["image"]
-            assert np.array_equal(gauss_noise(image, sigma=sigma, p=p, seed=seed), expected)
+    for p, seed in ((1.0, 0), (1.0, 2**63), (0.5, 7), (0.5, 8)):
+        shot = albumentations.ShotNoise(scale_range=(amount, amount), p=p)
+        gauss = albumentations.GaussNoise(std_range=(amount, amount), p=p)
+        shot.set_random_seed(seed)
+        gauss.set_random_seed(seed)
+        assert np.array_equal(shot_noise(image, scale=amount, p=p, seed=seed), shot(image=image)["image"])
+        assert np.array_equal(gauss_noise(image, sigma=amount, p=p, seed=seed), gauss(image=image)["image"])
     assert np.array_equal(image, before)
 
 
@@ -207,8 +191,8 @@ def test_same_statistics_as_the_reference_implementation() -> None:
         centre = result[40:-40, 40:-40].astype(float)
         return result.shape[:2] != (96, 96), float(centre.mean()), float(centre.std())
 
-    theirs = np.array([describe(utils.distort_image(96, 96)(image=image)["image"]) for _ in range(250)])
-    ours = np.array([describe(np.asarray(perturb_image(Image.fromarray(image), seed=s))) for s in range(250)])
+    theirs = np.array([describe(utils.distort_image(96, 96)(image=image)["image"]) for _ in range(120)])
+    ours = np.array([describe(np.asarray(perturb_image(Image.fromarray(image), seed=s))) for s in range(120)])
     assert theirs[:, 0].mean() == pytest.approx(ours[:, 0].mean(), abs=0.14)
     assert theirs[:, 1].mean() == pytest.approx(ours[:, 1].mean(), abs=3.5)
     assert theirs[:, 1].std() == pytest.approx(ours[:, 1].std(), rel=0.3)
@@ -263,19 +247,15 @@ def test_only_a_preset_keeps_its_name() -> None:
         ("hegde", "did you mean 'hedge'"),
         ({"preset": "nnoe"}, "did you mean 'none'"),
         ({"rotat": [1, 2]}, "did you mean 'rotate'"),
-        ({"xyzzy": 1}, "Valid: brightness, contrast"),
         ({"strength": -1}, "strength must not be negative"),
-        ({"strength": "2"}, "strength must be a number"),
         ({"strength": float("nan")}, "strength must be a number"),
         ({"strength": 50}, "x strength must be at most"),
         ({"rotate": 10}, "rotate must be"),
         ({"rotate": [10, 2]}, "rotate must be"),
-        ({"rotate": "ab"}, "rotate must be"),
         ({"p_affine": 1.5}, "p_affine must lie between 0 and 1"),
         ({"hue": True}, "hue must be a number"),
         ({"scale": 0.95}, "scale must lie between"),
         ({"fit_output": "yes"}, "fit_output: expected true or false"),
-        ({"name": ""}, "name must be"),
         ({"pipeline": 0}, "pipeline 0"),
     ],
 )
@@ -340,12 +320,6 @@ def test_global_random_states_are_neither_used_nor_changed() -> None:
     random.seed(2)
     np.random.seed(2)
     assert digest(perturb_image(picture(), seed=4)) == first
-
-
-@pytest.mark.slow
-def test_importing_the_room_does_not_import_albumentations() -> None:
-    code = "import sys, hedge_tasks.perturb; sys.exit('albumentations' in sys.modules or 'lmms_eval' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
 
 
 # --- formats ----------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def test_very_unlikely_answers_do_not_underflow():
 # --- semantic entropy ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", range(1, 40))
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 39])
 def test_a_single_cluster_has_exactly_zero_entropy(n):
     lps = np.random.default_rng(n).normal(-3, 2, size=n)
     assert is_plus_zero(semantic_entropy([4] * n, lps))

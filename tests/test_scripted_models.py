@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
@@ -12,7 +11,6 @@ import pytest
 from rows import rows_of
 
 from hedge_tasks.judging import Case, Verdict
-from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.suites.medhallu import measures as medhallu
 from hedge_tasks.suites.medhallu.judge import MedHalluJudge
@@ -189,31 +187,3 @@ def test_vope_constant_models_get_what_arithmetic_says() -> None:
 
 
 # --- Med-HallMark, and every judge that a model is --------------------------------------------------------------------
-
-JUDGED: Mapping[str, Callable[[str], str]] = {
-    "perfect": lambda key: json.dumps({"reason": "as it is", "category": key}),
-    "verbose": lambda key: (
-        f'Here is my verdict.\n```json\n{{"reason": "r", "category": "{key}"}}\n```\nI hope it helps!'
-    ),
-    "thinking": lambda key: (
-        f'<think>critical? {{"category": "critical"}} no</think>{{"reason": "", "category": "{key}"}}'
-    ),
-    "plain": lambda key: f"**Category:** {key}",
-}
-
-
-@pytest.mark.parametrize("style", JUDGED)
-def test_medhallmark_a_judges_category_is_read_in_every_style(style: str) -> None:
-    prompt = load_judge_prompt("medhallmark")
-    for outcome in prompt.outcomes:
-        said, reason = prompt.outcome_in(JUDGED[style](outcome.key))
-        assert said is outcome, reason
-
-
-@pytest.mark.parametrize("model", UNREADABLE_MODELS)
-@pytest.mark.parametrize("name", ["medhallmark", "medhallmark_report", "shale", "hedge", "vope_relevance"])
-def test_a_judge_that_says_nothing_gives_no_label(model: str, name: str) -> None:
-    prompt = load_judge_prompt(name)
-    said, reason = prompt.outcome_in(UNREADABLE_MODELS[model](prompt.outcomes[0].key)[0])
-    assert said is None
-    assert reason

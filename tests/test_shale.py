@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from rows import rows_of
@@ -22,7 +22,6 @@ from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.suites.shale.building import build, image_folder
 from hedge_tasks.suites.shale.items import (
     DATASET,
-    NOISY_SCENARIOS,
     SCENARIOS,
     options_of,
     read_item,
@@ -177,65 +176,6 @@ def record(name: str, right: int | None, scenario: str = "clean", pair: str = "1
         label=label, reported_label=label, group=fields["group"], question_type=scenario, se=0, vase=0
     )
     return METRICS[name].record(scores, {"label": label, "category": None}, fields)  # type: ignore[arg-type]
-
-
-def brute_force(answers: list[tuple[str, str, int | None]], scenarios: tuple[str, ...]) -> float | None:
-    """The formula of section 3.3, scenario by scenario, and the mean of those that have one."""
-    rates = []
-    for scenario in scenarios:
-        still, before = 0, 0
-        for pair in {pair for pair, _, _ in answers}:
-            clean = [r for p, s, r in answers if (p, s) == (pair, "clean")]
-            noisy = [r for p, s, r in answers if (p, s) == (pair, scenario)]
-            if clean == [1] and noisy and noisy[0] is not None:
-                before += 1
-                still += noisy[0]
-        rates += [still / before] if before else []
-    return sum(rates) / len(rates) if rates else None
-
-
-_answers = st.lists(
-    st.tuples(
-        st.sampled_from("abcd"), st.sampled_from(["clean", "crp", "txt", "pfx", "crp_p"]), st.sampled_from([0, 1, None])
-    ),
-    max_size=20,
-    unique_by=lambda answer: answer[:2],
-)
-
-
-@settings(max_examples=20)
-@given(_answers)
-def test_the_resistance_rate_is_the_formula(answers: list[tuple[str, str, int | None]]) -> None:
-    for name, scenarios in (("resistance_crp", ("crp",)), ("resistance_rate", NOISY_SCENARIOS)):
-        value = METRICS[name]([record(name, right, scenario, pair) for pair, scenario, right in answers])
-        expected = brute_force(answers, scenarios)
-        if expected is None:
-            assert str(value).startswith("undefined: no item is right when clean")
-        else:
-            assert value == pytest.approx(expected, abs=1e-12)
-
-
-def test_shares_count_their_own_scenario_or_clean_aspect_only() -> None:
-    made = [
-        *(("clean", "color", 1), ("clean", "color", 0), ("clean", "sports", 1)),
-        *(("crp", "color", 0), ("crp", "sports", 0), ("crp", "color", None)),
-    ]
-
-    def value(name: str) -> Any:
-        return METRICS[name]([record(name, r, s, str(i), aspect=a) for i, (s, a, r) in enumerate(made)])
-
-    assert value("accuracy_clean") == pytest.approx(2 / 3)
-    assert value("accuracy_crp") == 0
-    assert (value("accuracy_perception"), value("accuracy_knowledge")) == (0.5, 1)
-    assert value("accuracy_txt") == "undefined: no judged document is of scenario txt"
-
-
-def test_the_average_weighs_both_types_of_questions_the_same() -> None:
-    made = [record("accuracy_average", r, task=t) for t, r in (("ynq", 1), ("ynq", 1), ("ynq", 1), ("mcq", 0))]
-    assert METRICS["accuracy_average"](made) == 0.5
-    only = [record("accuracy_average", 1, task="ynq")]
-    assert METRICS["accuracy_average"](only) == "undefined: no judged document is of scenario clean, task mcq"
-    assert METRICS["accuracy_average"].stderr(only) == "N/A"
 
 
 def test_the_gain_is_that_of_mmstar() -> None:

@@ -14,7 +14,6 @@ from openai_server import images_of, serve, texts_of
 from PIL import Image
 from shale_set import small_set
 
-from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import load_runs
 from hedge_tasks.suites.shale.building import build
@@ -78,10 +77,7 @@ def oracle(is_right: Callable[[ShaleItem], bool]) -> Callable[[dict[str, Any]], 
         if {"prompt_logprobs", "top_logprobs"} & body.keys():
             return "?"
         [picture], [text] = images_of(body), texts_of(body)
-        question, _, wanted_form = text.partition("\n")
-        item = known[question, digest(picture)]
-        if wanted_form:
-            return f"{item.answer[1]}."  # right, but not in the form that was asked for
+        item = known[text, digest(picture)]
         return item.answer if is_right(item) else wrong_reply(item)
 
     return reply
@@ -106,33 +102,19 @@ def failing_in_some(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
             return False
         return not (item.scenario == "txt" and item.aspect == "color")
 
-    root = tmp_path_factory.mktemp("oracle")
-    (root / "own").mkdir()
-    (root / "own" / "mine.yaml").write_text(
-        f"include: {task_folder()}/hedge_shale/hedge_shale_mcq.yaml\ntask: mine\n"
-        "dataset_kwargs: {scenarios: [clean]}\n"
-        "hedge_overrides: {judge: {name: shale, parsing: official}, prompt: shale/option}\n",
-        "utf-8",
-    )
     with pytest.MonkeyPatch.context() as patch, serve(oracle(is_right)) as url:
         patch.setenv("HEDGE_DATA_DIR", str(hub))
         patch.setenv("OPENAI_API_KEY", "none")
         return evaluate(
-            root / "out",
+            tmp_path_factory.mktemp("oracle"),
             *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *(
-                "--tasks",
-                "hedge_shale_ynq,hedge_shale_mcq,hedge_shale_closed,mine",
-                "--include_path",
-                str(root / "own"),
-            ),
-            *("--gen_kwargs", "n=1,n_noisy=0"),
+            *("--tasks", "hedge_shale_ynq,hedge_shale_mcq", "--gen_kwargs", "n=1,n_noisy=0"),
         )
 
 
 @pytest.mark.slow
 def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
-    for task in ("hedge_shale_ynq", "hedge_shale_mcq", "hedge_shale_closed"):
+    for task in ("hedge_shale_ynq", "hedge_shale_mcq"):
         cells = failing_in_some.values(task)
         expected = dict.fromkeys(NOISY_SCENARIOS, 1.0) | {"crp": 0.0, "pfx": 0.0, "txt": 0.5}
         laid_out = tables(failing_in_some, task)[2]

@@ -17,7 +17,7 @@ from hedge_tasks.sampling.requests import DrawRequest
 ABOUT_SAMPLES = [f"{name}_auroc{kind}" for name in ("se", "radflag", "vase") for kind in ("", "_within")]
 
 
-COMMAND = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "40")
+COMMAND = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "12")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_the_baseline_answers_are_those_of_any_n_and_come_from_the_store(
     monkeypatch.setattr(HedgeHF, "generate_draws", counted)
     monkeypatch.setenv("HEDGE_STORE", str(store))
     more = evaluate(tmp_path, *COMMAND, "--gen_kwargs", "n=1,probe=False")
-    assert (asked.count("baseline"), asked.count("clean"), asked.count("noisy")) == (0, 40, 40)
+    assert (asked.count("baseline"), asked.count("clean"), asked.count("noisy")) == (0, 12, 12)
     single, sampled = load_run(run.output), load_run(more.output)
     assert [a.baseline.text for a in single.answer_sets] == [a.baseline.text for a in sampled.answer_sets]
     assert [a.label for a in single.answer_sets] == [a.label for a in sampled.answer_sets]

@@ -160,11 +160,6 @@ def test_what_cannot_judge_is_refused_with_what_it_says(
         rule_of(Metrics(of_answer, aggregations), **written)
 
 
-def test_where_lower_is_better_nothing_is_right() -> None:
-    rule = rule_of(Metrics(lambda a: {"errors": int(a != "right")}, {"errors": max}, {"errors": False}))
-    assert (rule.label(0), rule.label(1)) == (0, 1)
-
-
 def test_an_aggregation_that_writes_is_not_asked_about_one_document(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

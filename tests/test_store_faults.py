@@ -48,11 +48,11 @@ def is_running(pid: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_killed_thirty_times_in_a_row(tmp_path: Path, undisturbed: list[str]) -> None:
+def test_killed_again_and_again(tmp_path: Path, undisturbed: list[str]) -> None:
     """SIGKILL at random moments after sampling began; what is stored only grows, and in the end nothing differs."""
     dice = random.Random(0)
     stored = killed = 0
-    for _ in range(30):
+    for _ in range(15):
         size_before, pid = size(tmp_path), fork(tmp_path, 0.01)
         while size(tmp_path) == size_before and is_running(pid):
             time.sleep(0.001)
@@ -63,7 +63,7 @@ def test_killed_thirty_times_in_a_row(tmp_path: Path, undisturbed: list[str]) ->
         now = len(AnswerStore(tmp_path))
         assert now >= stored
         stored = now
-    assert killed > 20  # the last ones may find everything done
+    assert killed > 10  # the last ones may find everything done
     assert generate_samples(SeededModel(0), requests(tmp_path, N)) == undisturbed
     assert len(AnswerStore(tmp_path)) == DRAWS
 
@@ -79,7 +79,7 @@ def test_two_processes_on_the_same_documents(tmp_path: Path, undisturbed: list[s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_cut_anywhere_only_the_cut_record_is_made_again(tmp_path: Path, undisturbed: list[str], seed: int) -> None:
     generate_samples(SeededModel(0), requests(tmp_path, N))
     [file] = tmp_path.iterdir()

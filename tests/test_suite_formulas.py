@@ -143,6 +143,11 @@ def resistance(scenario: str) -> Formula:
     return value
 
 
+def mean_of_defined(rows: list[Row]) -> Ratio:
+    rates = [part / whole for part, whole in (resistance(name)(rows) for name in NOISY_SCENARIOS) if whole]
+    return sum(rates), len(rates)
+
+
 def mean_of_shares(shares: list[Ratio]) -> Ratio:
     parts = [part / whole if whole else 0 for part, whole in shares]
     return sum(parts), len(parts) if all(whole for _, whole in shares) else 0
@@ -154,6 +159,7 @@ SHALE: dict[str, Formula] = {
     "accuracy_average": lambda rows: mean_of_shares([share(scenario=CLEAN, task=t)(rows) for t in DISCRIMINATIVE]),
     "accuracy_perception": share(scenario=CLEAN),
     **{f"resistance_{s}": resistance(s) for s in NOISY_SCENARIOS},
+    "resistance_rate": mean_of_defined,
 }
 
 

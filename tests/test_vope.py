@@ -198,41 +198,6 @@ def random_stories(seed: int, n: int = 40) -> list[list[ObjectRecord]]:
     return stories
 
 
-def test_the_shares_are_those_of_the_papers_equations() -> None:
-    stories = random_stories(1)
-    kinds = Counter(o.kind for objects in stories for o in objects)
-    d_t, d_h = kinds["true_description"], kinds["hallucinated_description"]
-    i_t, i_h = kinds["true_imagination"], kinds["hallucinated_imagination"]
-    assert value("hal_d", stories) == d_h / (d_t + d_h)
-    assert value("hal_i", stories) == i_h / (i_t + i_h)
-    assert value("exp", stories) == (i_t + i_h) / (d_t + d_h + i_t + i_h)
-    absent = [sum(not o.present for o in objects) for objects in stories]
-    assert value("chair_i", stories) == sum(absent) / sum(map(len, stories))
-    assert value("chair_s", stories) == sum(map(bool, absent)) / len(stories)
-    assert value("objects", stories) == sum(map(len, stories))
-    assert value("unread_rate", stories) == kinds[None] / sum(map(len, stories))
-    # Equation 4, where every recheck could be read.
-    read = [[o for o in objects if o.kind] for objects in stories]
-    assert value("chair_i", read) == (d_h + i_t) / (d_t + d_h + i_t + i_h)
-
-
-def test_what_arithmetic_demands_of_models_that_deny_or_affirm_everything() -> None:
-    truth = [[True, True, False], [True], [False, True]]
-
-    def answered(said: Any) -> list[list[ObjectRecord]]:
-        return [[entry(SETS[p, said(p)], p) for p in objects] for objects in truth]
-
-    oracle, denier, affirmer = answered(bool), answered(lambda p: False), answered(lambda p: True)
-    assert [value(name, oracle) for name in ("hal_d", "hal_i", "exp", "chair_i")] == [0, 0, 2 / 6, 2 / 6]
-    assert value("hal_d", denier) == "undefined: the model affirms no object"
-    assert [value(name, denier) for name in ("hal_i", "exp", "chair_i")] == [4 / 6, 1.0, 2 / 6]
-    assert value("hal_i", affirmer) == "undefined: the model denies no object"
-    # Section 3.5: where nothing is imagined, CHAIR_i is Hal-D.
-    assert value("hal_d", affirmer) == value("chair_i", affirmer) == 2 / 6
-    assert value("exp", affirmer) == 0.0
-    assert value("chair_i", []).startswith("undefined")
-
-
 def test_object_aurocs_equal_scikit_learns() -> None:
     stories = random_stories(3)
     objects = [o for mine in stories for o in mine if o.kind]
