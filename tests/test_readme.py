@@ -29,12 +29,8 @@ NEEDS = (
     "a GPU and network",
     "a chat server",
     "a browser",
-    "runs of a suite",
     "a run of hedge_vqarad",
     "a run of hedge_vope",
-    "a run of hedge_shale",
-    "a run of hedge_medhallu",
-    "a run of hedge_medhallmark",
     "its file",
 )
 """Why a command is not run here, as its comment says; whoever adds another reason adds it here."""

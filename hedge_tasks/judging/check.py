@@ -148,13 +148,12 @@ class Facet:
 
 def facets(cases: Sequence[Case], human: Sequence[HumanLabel], columns: Mapping[str, str] | None = None) -> list[Facet]:
     """Group and kind of each answer of `read_checked`."""
-    return [_facet(case, label, columns or {}) for case, label in zip(cases, human, strict=True)]
-
-
-def _facet(case: Case, label: HumanLabel, columns: Mapping[str, str]) -> Facet:
-    image, kind = (_optional(label.row, key, label.where, columns) for key in ("image", "kind"))
-    group = f"image {image}" if image else f"question {case.question.strip().casefold()}"
-    return Facet(group, kind or question_type(case.question, case.reference))
+    of_cases = []
+    for case, label in zip(cases, human, strict=True):
+        image, kind = (_optional(label.row, key, label.where, columns or {}) for key in ("image", "kind"))
+        group = f"image {image}" if image else f"question {case.question.strip().casefold()}"
+        of_cases.append(Facet(group, kind or question_type(case.question, case.reference)))
+    return of_cases
 
 
 def _optional(row: Mapping[str, Any], key: str, where: str, columns: Mapping[str, str]) -> str:
@@ -165,8 +164,7 @@ def _optional(row: Mapping[str, Any], key: str, where: str, columns: Mapping[str
 
 
 def _pictured(case: Case, where: str, row: Mapping[str, Any], columns: Mapping[str, str], folder: Path | None) -> Case:
-    name = "" if folder is None else _optional(row, "image", where, columns)
-    if folder is None or not name:
+    if folder is None or not (name := _optional(row, "image", where, columns)):
         return case
     file = picture_below(folder, name, where)
     return replace(case, images=lambda: [file], image_key=hashlib.sha256(file.read_bytes()).hexdigest())

@@ -122,8 +122,10 @@ def _label_in_row(row: Row, name: str) -> ExpertSaid | None:
 
 def _meaning(value: object, where: str) -> str | None:
     word = str(value).strip().casefold().replace("_", " ")
-    if word in _DECLINED or word == CANNOT_TELL:
-        return CANNOT_TELL if word == CANNOT_TELL else NO_ANSWER
+    if word == CANNOT_TELL:
+        return CANNOT_TELL
+    if word in _DECLINED:
+        return NO_ANSWER
     try:
         label = cells.label(value, where)
     except DataError as error:

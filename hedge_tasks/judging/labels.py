@@ -100,16 +100,17 @@ class LabelsJudge:
 
     def _is_other_answer(self, case: Case) -> bool:
         label = self._labels[case.id]
-        if not any(name in label.row for name in _ANSWER_COLUMNS):
-            return False
-        return cells.first_of(label.row, _ANSWER_COLUMNS, label.where, "answer").split() != case.answer.split()
+        return any(name in label.row for name in _ANSWER_COLUMNS) and (
+            cells.first_of(label.row, _ANSWER_COLUMNS, label.where, "answer").split() != case.answer.split()
+        )
 
     def _verdict(self, case: Case, label: HumanLabel | None) -> Verdict:
         if label is None:
             return Verdict(None, "no label in the file", self.title, self.version)
-        remark = label.row.get("reason")
-        reason = remark if isinstance(remark, str) else ""
-        return Verdict(label.label, reason, self.title, self.version, category=label.category)
+        reason = label.row.get("reason")
+        return Verdict(
+            label.label, reason if isinstance(reason, str) else "", self.title, self.version, category=label.category
+        )
 
     @cached_property
     def _labels(self) -> dict[str, HumanLabel]:

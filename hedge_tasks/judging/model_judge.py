@@ -137,21 +137,14 @@ class ModelJudge:
 
     def _unasked(self, case: Case) -> Verdict | None:
         """The verdict on a case that nobody needs to be asked about; None where somebody does."""
-        if why := self._not_asked(case):
-            return self._verdict(None, f"not asked: {why}")
+        has_images = self.images and case.images is not None
+        needs_image = self.prompt.images == "required" and not has_images
+        if missing := "image" if needs_image else self.prompt.missing(case, has_images):
+            return self._verdict(None, f"not asked: there is no {missing}")
         if why := unanswered(case.answer):
             return of_unanswered(why, self.title, self.version)
         if self.prompt.answers_only and read_free(case.answer, cut=case.cut).basis == CUT:
             return of_unanswered(CUT, self.title, self.version)
-        return None
-
-    def _not_asked(self, case: Case) -> str | None:
-        """Why there is nothing to ask about a case."""
-        has_images = self.images and case.images is not None
-        if self.prompt.images == "required" and not has_images:
-            return "there is no image"
-        if missing := self.prompt.missing(case, has_images):
-            return f"there is no {missing}"
         return None
 
     def _read(self, case: Case, reply: Reply) -> Verdict:

@@ -43,7 +43,7 @@ class Panel:
         if len(self.judges) < 2:
             raise ConfigError("judge 'panel': at least two judges are needed")
         settings = self.settings()["judges"]
-        if any(own_settings in settings[:i] for i, own_settings in enumerate(settings)):
+        if any(settings.count(of_one) > 1 for of_one in settings):
             raise ConfigError("judge 'panel': the same judge is there twice")
 
     def settings(self) -> dict[str, Any]:
@@ -82,10 +82,7 @@ def majority(values: Sequence[_Value]) -> _Value | None:
         >>> majority([1, 0, 1]), majority([1, 0]), majority([])
         (1, None, None)
     """
-    if not values:
-        return None
-    value, most = Counter(values).most_common(1)[0]
-    return value if 2 * most > len(values) else None
+    return next((value for value, n in Counter(values).items() if 2 * n > len(values)), None)
 
 
 def _as_one_judge(members: Sequence[Sequence[Verdict]]) -> Sequence[Verdict]:

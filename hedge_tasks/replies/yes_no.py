@@ -186,7 +186,7 @@ class YesNo(Answers):
         return frozenset(clause.words[:front])
 
     def _stated(self, clause: Clause) -> tuple[str, bool] | None:
-        """What a clause says in the words of the question."""
+        """The answer of a clause in the words of the question, and whether it is about nothing else."""
         if clause.polarity == OPEN:
             return None
         own, denied, alone = set(clause.own), clause.polarity == DENIED, not self._others(clause)

@@ -211,9 +211,9 @@ def _likeliest(answer_sets: Sequence[AnswerSet]) -> HealthTest:
     """Is the baseline answer likelier than another draw, in all or by token, as where it is no random draw itself?"""
     likelier = []
     for pair in ((s.baseline, s.clean[0]) for s in answer_sets if s.clean and s.clean[0].text != s.baseline.text):
-        values = [(log_probability(a, with_end=False), a.mean_logprob) for a in pair]
-        if (None, None) not in values:
-            likelier.append(all(a < b for a, b in zip(*values, strict=True)))
+        values = [v for a in pair for v in (log_probability(a, with_end=False), a.mean_logprob) if v is not None]
+        if len(values) == 4:
+            likelier.append(values[0] < values[2] and values[1] < values[3])
     text = "a draw is likelier than the baseline answer"
     return _coincidence("baseline answers are not drawn at random", likelier, _LIKELIER, text)
 

@@ -149,9 +149,10 @@ def _clause_may_deny(clause: Clause, things: Set[str], known: Set[str], frame: S
         copulas = words("auxiliary") | {"be", "been", "being"}
         predicates = {word for before, word in pairwise(("is", *clause)) if before in copulas} - known - frame
         return not (known - frame) & set(clause) and bool(words("negations") & set(clause) or predicates)
-    if _place(clause, {"normal"}) < places[0] - 1:  # it may stand for 'no findings': '... of pneumonia'
-        return True
-    if not words("negations") & set(clause) and polarity(" ".join(clause)) == DENIED:
+    # 'Normal' may stand for 'no findings': '... of pneumonia'.
+    if _place(clause, {"normal"}) < places[0] - 1 or (
+        not words("negations") & set(clause) and polarity(" ".join(clause)) == DENIED
+    ):
         return True
     end = places[-1] + 1 + _place(clause[places[-1] + 1 :], words("comparisons"))
     return not all(at in places or _understood(clause, at, places, things, known, frame) for at in range(end))
