@@ -96,7 +96,8 @@ class HedgeHF(ChatAdapter):
             with one and doubles as far as the GPU's memory goes (`GrowingBatch`); it is what lmms-eval's command line
             means where nothing is typed.
         draws_per_batch: at most this many rows a batch, for GPUs that cannot take a whole document. Where the memory
-            still does not suffice it is halved, and the draws are asked again: no answer depends on its batch.
+            still does not suffice it is halved, and the draws are asked again: in float32 no answer depends on its
+            batch, in half precision rounding may turn one near a tie.
         share_prefill: read every prompt once for all its draws. By default where a check on the first document
             finds that it changes nothing; False never, True without the check.
         peft: LoRA adapter (hub id or folder) to merge into the weights.
