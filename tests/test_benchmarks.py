@@ -27,7 +27,7 @@ SMALL = {
 NEEDS = {
     "a model": "gpu claims sampling",
     "data that is not in the repository": "rule_judge vlm_options",
-    "a finished run, or minutes": "mitigations equal_numbers finished_run mutants streamed_scores",
+    "a finished run, or minutes": "mitigations equal_numbers mutants streamed_scores",
 }
 """Why the others have none."""
 
