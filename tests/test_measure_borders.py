@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from at_border import at_border
 from finished_runs import finished_run, suite_run
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
+from test_claim_table import scored_run, scripted
 
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.data.inside import HEADS, PLACES
@@ -35,12 +37,13 @@ from hedge_tasks.measures.audited import (
     audit_notes,
     audited_differences,
     audited_numbers,
+    auroc_by_experts,
     differences_table,
     judge_table,
     numbers_table,
     whose_labels,
 )
-from hedge_tasks.measures.blind import BLIND_TEXT, LENGTH, beats, lengths, text_scores, turned_to_best
+from hedge_tasks.measures.blind import BLIND_TEXT, CLAIM_TEXT, LENGTH, beats, lengths, text_scores, turned_to_best
 from hedge_tasks.measures.claim_finding import claim_finding
 from hedge_tasks.measures.comparisons import Overlap, check_same_documents, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.coverage import Coverage
@@ -67,8 +70,8 @@ from hedge_tasks.measures.standard_measures import (
 from hedge_tasks.measures.sweep import sweep, sweep_draws, sweep_table, usual_sizes
 from hedge_tasks.measures.threshold_report import threshold_table
 from hedge_tasks.measures.trust_state import TrustState, pooled_less_within, trust_of
-from hedge_tasks.measures.unit_numbers import Flagged, Top, flagged, is_blind, top_unit, with_text
-from hedge_tasks.measures.unit_table import FLAGGED, has_labels
+from hedge_tasks.measures.unit_numbers import Flagged, Top, flagged, is_blind, top_unit, units_by_answer, with_text
+from hedge_tasks.measures.unit_table import FLAGGED, KeptNumbers, has_labels, kept_numbers, unit_table
 from hedge_tasks.numbers import Number, Table
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import Comparison, max_t
@@ -300,6 +303,9 @@ def test_rates_are_compared_also_without_images_and_none_is_no_pair() -> None:
     assert found is not None
     assert (found.a, found.b, found.n) == (0.5, 0.0, 2)
     assert Mean(name="m").compare([], [], []) is None
+    halves = Mean(name="m").compare([{"value": v} for v in (0.5, 1.0)], [{"value": 0.25}] * 2, ["x", "y"])
+    assert halves is not None
+    assert (halves.a, halves.b, halves.difference) == (0.75, 0.25, 0.5)
     se = detector_auroc("se")
     records = [se.record(s, {}, {}) for s in SCORES]
     assert se.compare([{**r, "label": None} for r in records], records, [None] * 40) is None
@@ -402,6 +408,7 @@ def test_rows_are_compared_with_the_best_blind_baseline_over_all_and_within() ->
     both = max_t([by[name].difference for name in ("se", "radflag")])
     assert [by["se"].p_adjusted, by["radflag"].p_adjusted] == both
     assert by["se"].flagged == flagged(columns["se"], 0.2)
+    assert (by[LENGTH].passes, by[LENGTH].labels, by[LENGTH].blind) == (0, 0, True)
     _, rows, _, rivals = detector_rows({k: columns[k] for k in ("se", "radflag")}, facts, {}, against="se")
     assert rivals == ("se", None)
     assert [(row.detector, row.difference is None, row.difference_within) for row in rows] == [
@@ -453,6 +460,12 @@ def test_detectors_that_nothing_was_kept_for_are_left_out() -> None:
         "se": True,
         "n_clusters": False,
     }
+    audit, any_evidence = audit_of(["hallucinated", "supported"] * 20), SimpleNamespace()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hedge_tasks.measures.detector_table.audit_of", lambda run: audit)
+        kept: Any = replace(RUN, evidence=any_evidence)  # type: ignore[arg-type]
+        [row] = detector_table(kept, SCORER, ("se",), only_kept=True, blind=False).rows
+    assert row.experts == auroc_by_experts(SCORES, "se", audit)
     poor = detector_table(RUN, SCORER, ("se",), budget=0, fitted=[probe])
     assert (poor.rows, list(poor.left_out)) == ((), ["se"])
     with pytest.raises(DataError, match="there are no answers"):
@@ -643,6 +656,14 @@ def test_rows_of_claims() -> None:
     assert records(measure, infinite=True)[0]["units"][1]["claim_radflag"] == "inf"
     wins = [values[i + 1] > values[k] for i in range(0, 60, 3) for k in (i, i + 2)]
     assert within.estimate(facts).value == pytest.approx(np.mean(wins))
+    with pytest.raises(ConfigError, match="cannot be compared by radflag_claim_auroc"):
+        measure.compare(facts, facts, [None] * 20)
+    blind, inside = unit_auroc(BLIND), unit_auroc(BLIND, within=True)
+    lone = [UnitsOfAnswer((Unit("", i % 2, str(i), str(i), {CLAIM_TEXT: float(i % 3)}),)) for i in range(20)]
+    alone = [blind.record(Scores(str(i), None, parts=parts), {}, {}) for i, parts in enumerate(lone)]
+    area = float(roc_auc_score([i % 2 for i in range(20)], [i % 3 for i in range(20)]))
+    assert blind.estimate(alone).value == pytest.approx(max(area, 1 - area))
+    assert not inside.estimate(alone).defined
     assert measure.estimate(records(measure, "nobody was asked")).reason == "nobody was asked"
     assert measure.estimate([]).reason == "no claim has a label"
     none = [{**r, "units": [{**u, "label": 1} for u in r["units"]]} for r in facts]
@@ -667,6 +688,22 @@ def test_claims_have_labels_where_anything_is_said_of_them() -> None:
     assert top is not None
     assert (top.rate.value, top.chance.value) == pytest.approx((0.5, (1 / 3 + 1 / 2) / 2))
     assert top_unit(column([1, 2], [0, 1])) is None
+
+
+def test_claims_without_labels_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = scored_run(scripted(0, images=12, n=2, k=4), elsewhere=False)
+    bare = replace(scored, answers=tuple(replace(a, labels=(None,) * 4) for a in scored.answers))
+    for why, told in (("", "no claim has a label"), ("nobody was asked", "nobody was asked")):
+        units = units_by_answer(bare, silent="unlabelled", errors="all", text=True, why_unlabelled=why)
+        assert {u.unlabelled for u in units.values()} == {told}
+        assert not any(CLAIM_TEXT in u.left_out or u.units for u in units.values())
+    by_answer = units_by_answer(scored, silent="unlabelled", errors="all")
+    assert [len(u.units) for u in by_answer.values()] == [4] * 12
+    assert unit_table(scored).columns[CLAIM_TEXT].values.tolist() == pytest.approx(
+        unit_table(scored, seed=0).columns[CLAIM_TEXT].values.tolist()
+    )
+    monkeypatch.setattr("hedge_tasks.measures.unit_table.score_kept_claims", lambda run: bare)
+    assert kept_numbers(RUN) == KeptNumbers(bare, None, "no claim is labelled")
 
 
 # --- the headline -----------------------------------------------------------------------------------------------------
@@ -715,6 +752,7 @@ def test_a_headline_in_json_and_in_words() -> None:
     found = headline(half)
     facts = found.to_dict()
     assert found.rate is not None
+    assert json.loads(json.dumps(facts))["lead"]["name"] == (found.lead and found.lead.name)
     assert facts["hallucination_rate"] == {**found.rate.to_dict(), "bounds": found.bounds}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(headlines, "audit_of", lambda run: audit)
@@ -735,7 +773,7 @@ def test_a_headline_in_json_and_in_words() -> None:
     assert labels.startswith("L. 0 labelled")
     assert ": 10 points [0, 20], p 0.2500, adjusted over the run's family of 3 comparisons" in family
     assert len(Headline(RUN, TrustState(), Coverage(), "L.", None, sampling=lead[1], gain=gain).details) == 1
-    assert len(headline(SUITE).suite) == 1
+    assert [len(headline(run).suite) for run in (SUITE, replace(SUITE, columns={}))] == [1, 0]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -746,6 +784,13 @@ def test_the_length_is_free_whichever_way_round(sign: int) -> None:
     area = roc_auc_score([a.label for a in sets], [a.baseline.n_tokens for a in sets])
     assert list(free) == ["msp", LENGTH]
     assert detection_auroc(free[LENGTH], LENGTH).value == pytest.approx(max(area, 1 - area))
+
+    def turned(value: float) -> bool:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(headlines, "detection_auroc", lambda scores, name: Number(value))
+            return (headlines._free_scores(sets)[LENGTH][0][LENGTH] or 0) < 0
+
+    at_border(turned, 0.5, "100")
 
 
 def test_a_clustering_of_nothing_kept_is_left_out_without_a_model() -> None:
