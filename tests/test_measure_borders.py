@@ -150,6 +150,9 @@ def test_the_table_of_experts_tells_what_they_correct_and_why_not_the_others() -
     assert table.notes[-1] == "Not corrected (f0, f1, f2, f3, f4, f5, f6)."
     more = [*numbers, AuditedNumber("f7", half, nothing)]
     assert numbers_table(more, audit_of([])).notes[-1] == "Not corrected (f0, f1, f2, f3, f4, f5 and 2 more)."
+
+
+def test_who_labelled_is_said() -> None:
     whose = [audit_notes(audit_of(["supported"], raters=n, by=by))[0] for n, by in ((1, ""), (2, ""), (2, "2 nurses"))]
     assert [text.split(" of 40")[0] for text in whose] == [
         f"Experts: 1 labels by {who}," for who in ("1 person", "2 people", "2 nurses")
@@ -323,12 +326,17 @@ def test_what_a_run_does_not_keep_is_undefined() -> None:
         assert not all(number.defined for _, number in numbers)
     lacking = [str(number.reason) for _, number in numbers_of_run(replace(SUITE, columns={}))]
     assert any("the run does not keep truth" in reason for reason in lacking)
+
+
+def test_a_run_has_the_measures_of_its_table() -> None:
     settings = SUITE.settings
     everything = [m.name for m in measures_of({**settings, "metrics": None})]
     assert [m.name for m in measures_of({**settings, "metrics": ["f1"]})] == ["f1"]
     assert len(everything) > len(settings["metrics"]) - 1
     assert measures_of({**settings, "documents": "x"}) == []
 
+
+def test_a_measures_own_fault_is_the_runs() -> None:
     class Faulty(Mean):
         def record(self, *about: Any) -> Any:
             raise ValueError("x" * 101)
@@ -384,15 +392,19 @@ def test_facts_of_a_detector_are_its_price() -> None:
     assert facts_of(LENGTH, "answer", data, 5, 3)["blind"]
 
 
-def test_rows_are_compared_with_the_best_blind_baseline_over_all_and_within() -> None:
+def noisy_columns() -> dict[str, Labelled]:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 60)
     strata = tuple(f"s{i % 6}" for i in range(60))
     noise = {"se": 0.5, "radflag": 2.0, LENGTH: 1.5, BLIND_TEXT: 3.0}
-    columns = {
+    return {
         name: column((labels + scale * rng.normal(size=60)).tolist(), labels.tolist(), strata=strata)
         for name, scale in noise.items()
     }
+
+
+def test_rows_are_compared_with_the_best_blind_baseline_over_all_and_within() -> None:
+    columns = noisy_columns()
     columns[LENGTH] = columns[LENGTH].turned
     columns["msp"] = column([1.0] * 3, [1] * 3)
     facts = {name: facts_of(name, "answer", data, 5, 5) for name, data in columns.items()}
@@ -409,15 +421,18 @@ def test_rows_are_compared_with_the_best_blind_baseline_over_all_and_within() ->
     assert [by["se"].p_adjusted, by["radflag"].p_adjusted] == both
     assert by["se"].flagged == flagged(columns["se"], 0.2)
     assert (by[LENGTH].passes, by[LENGTH].labels, by[LENGTH].blind) == (0, 0, True)
-    _, rows, _, rivals = detector_rows({k: columns[k] for k in ("se", "radflag")}, facts, {}, against="se")
+
+
+def test_rows_are_compared_with_one_of_them() -> None:
+    columns = {name: data for name, data in noisy_columns().items() if name in ("se", "radflag")}
+    facts = {name: facts_of(name, "answer", data, 5, 5) for name, data in columns.items()}
+    _, rows, _, rivals = detector_rows(columns, facts, {}, against="se")
     assert rivals == ("se", None)
     assert [(row.detector, row.difference is None, row.difference_within) for row in rows] == [
         ("se", True, None),
         ("radflag", False, None),
     ]
-    hopeless = detector_rows(
-        {k: columns[k] for k in ("se", "radflag")}, facts, {}, experts={"se": Number.undefined("few")}
-    )
+    hopeless = detector_rows(columns, facts, {}, experts={"se": Number.undefined("few")})
     assert [row.detector for row in hopeless[1]] == ["radflag", "se"]
 
 
@@ -485,6 +500,9 @@ def test_answers_that_can_be_paid() -> None:
             payable = [pair for pair in pairs if sum(pair) <= budget and any(pair)]
             expected = payable[-1] if payable else None if name != "msp" else (0, 0)
             assert affordable_answers(detector, n, m, budget) == expected
+
+
+def test_a_sweep_has_the_usual_sizes_under_headings() -> None:
     assert [usual_sizes(most) for most in (0, 1, 5, 12, 15, 16, 21)] == [
         [],
         [1],
@@ -544,6 +562,10 @@ def test_what_nothing_can_be_fitted_to_is_refused() -> None:
         ProbeData.of(SCORES, {})
     with pytest.raises(DataError, match="states of different shapes"):
         ProbeData.of(SCORES, {**states(ids[1:]), **states(ids[:1], width=4)})
+
+
+def test_what_is_fitted_on_kept_states() -> None:
+    ids = [s.id for s in SCORES]
     inside = states(ids[2:])
     del inside[ids[5]]["heads"]
     data = ProbeData.of(SCORES, inside)
@@ -608,25 +630,30 @@ def test_numbers_of_a_distribution_over_two_orders() -> None:
 # --- rows of the table ------------------------------------------------------------------------------------------------
 
 
+MEASURES = known_measures()
+
+
+def value(name: str, label: int | None, **verdict: Any) -> Any:
+    return MEASURES[name].record(replace(SCORES[0], label=label), verdict, {})["value"]
+
+
 def test_outcomes_are_shares_of_what_is_decided() -> None:
-    measures, scores = known_measures(), SCORES[0]
-
-    def value(name: str, label: int | None, **verdict: Any) -> Any:
-        return measures[name].record(replace(scores, label=label), verdict, {})["value"]
-
     shares = [f"{name}_share" for name in ("supported", "hallucinated", "declined")]
     assert [value(name, 0) for name in shares] == [1, 0, 0]
     assert [value(name, 1) for name in shares] == [0, 1, 0]
     assert [value(name, None, category="no_answer") for name in shares] == [0, 0, 1]
     assert [value(name, None) for name in shares] == [None] * 3
-    labels = {name: [measures[name].label_of({"value": v}) for v in (1, 0, None)] for name in shares}  # type: ignore[attr-defined]
+    labels = {name: [MEASURES[name].label_of({"value": v}) for v in (1, 0, None)] for name in shares}  # type: ignore[attr-defined]
     assert list(labels.values()) == [[0, 1, None], [1, 0, None], [None, 0, None]]
     assert [value("unlabelled_rate", label) for label in (None, 0)] == [1, 0]
     assert [value("read_by_model_rate", 0, basis=b) for b in ("model", "json")] == [1, 0]
-    held = replace(scores, held_out=True)
-    assert [measures["auroc_documents"].record(s, {}, {})["value"] for s in (scores, held)] == [1, 0]
+
+
+def test_what_rows_count_and_look_at() -> None:
+    both = SCORES[0], replace(SCORES[0], held_out=True)
+    assert [MEASURES["auroc_documents"].record(s, {}, {})["value"] for s in both] == [1, 0]
     for name, samples in {"se_auroc": True, "msp_auroc": False, "hallucination_rate": False}.items():
-        assert looks_at_samples(measures[name]) is samples
+        assert looks_at_samples(MEASURES[name]) is samples
     assert looks_at_samples(unit_auroc(BLIND))
     open_only = of_question_type(detector_auroc("se"), "open")
     records = [open_only.record(s, {}, {}) for s in SCORES]
@@ -635,36 +662,40 @@ def test_outcomes_are_shares_of_what_is_decided() -> None:
     assert "no document is of the kind" in str(of_question_type(HALLUCINATION_RATE, "x").estimate(records).reason)
 
 
+def claim_records(of: Any, unlabelled: str = "", infinite: bool = False) -> list[Any]:
+    rng, found = np.random.default_rng(2), []
+    for i in range(20):
+        scores = [math.inf if infinite and k else k + rng.random() * 2 for k in range(3)]
+        units = [Unit("", k % 2, str(i), str(i), {"claim_radflag": x}) for k, x in enumerate(scores)]
+        parts = UnitsOfAnswer(() if unlabelled else tuple(units), {}, unlabelled)
+        found.append(of.record(Scores(str(i), None, parts=parts), {}, {}))
+    return found
+
+
 def test_rows_of_claims() -> None:
     measure, within = unit_auroc("claim_radflag"), unit_auroc("claim_radflag", within=True)
-    rng = np.random.default_rng(2)
-
-    def records(of: Any, unlabelled: str = "", infinite: bool = False) -> list[Any]:
-        found = []
-        for i in range(20):
-            scores = [math.inf if infinite and k else k + rng.random() * 2 for k in range(3)]
-            units = [Unit("", k % 2, str(i), str(i), {"claim_radflag": x}) for k, x in enumerate(scores)]
-            parts = UnitsOfAnswer(() if unlabelled else tuple(units), {}, unlabelled)
-            found.append(of.record(Scores(str(i), None, parts=parts), {}, {}))
-        return found
-
-    facts = records(measure)
+    facts = claim_records(measure)
     units = [unit for record in facts for unit in measure.cases(record)]
     values = [unit.numbers["claim_radflag"] for unit in units]
     assert measure.estimate(facts).value == pytest.approx(roc_auc_score([unit.label for unit in units], values))
     assert isinstance(facts[0]["units"][0]["claim_radflag"], float)
-    assert records(measure, infinite=True)[0]["units"][1]["claim_radflag"] == "inf"
+    assert claim_records(measure, infinite=True)[0]["units"][1]["claim_radflag"] == "inf"
     wins = [values[i + 1] > values[k] for i in range(0, 60, 3) for k in (i, i + 2)]
     assert within.estimate(facts).value == pytest.approx(np.mean(wins))
     with pytest.raises(ConfigError, match="cannot be compared by radflag_claim_auroc"):
         measure.compare(facts, facts, [None] * 20)
+
+
+def test_rows_of_claims_without_a_number_say_why() -> None:
+    measure, within = unit_auroc("claim_radflag"), unit_auroc("claim_radflag", within=True)
+    facts = claim_records(measure)
     blind, inside = unit_auroc(BLIND), unit_auroc(BLIND, within=True)
     lone = [UnitsOfAnswer((Unit("", i % 2, str(i), str(i), {CLAIM_TEXT: float(i % 3)}),)) for i in range(20)]
     alone = [blind.record(Scores(str(i), None, parts=parts), {}, {}) for i, parts in enumerate(lone)]
     area = float(roc_auc_score([i % 2 for i in range(20)], [i % 3 for i in range(20)]))
     assert blind.estimate(alone).value == pytest.approx(max(area, 1 - area))
     assert not inside.estimate(alone).defined
-    assert measure.estimate(records(measure, "nobody was asked")).reason == "nobody was asked"
+    assert measure.estimate(claim_records(measure, "nobody was asked")).reason == "nobody was asked"
     assert measure.estimate([]).reason == "no claim has a label"
     none = [{**r, "units": [{**u, "label": 1} for u in r["units"]]} for r in facts]
     assert "answer" in str(within.estimate(none).reason)
@@ -678,6 +709,9 @@ def test_claims_have_labels_where_anything_is_said_of_them() -> None:
     silent, known, unknown = (SimpleNamespace(label=x, silent=y) for x, y in ((None, True), (0, False), (None, False)))
     assert [labels(silent), labels(known), labels(None, known)] == [True] * 3
     assert [labels(unknown), labels(None), labels()] == [False] * 3
+
+
+def test_flagged_and_top_units_by_hand() -> None:
     assert FLAGGED == 0.2
     data = column([5, 4, 3, 2, 1], [0, 1, 0, 1, 0], strata=("a",) * 3 + ("b",) * 2)
     found = [flagged(data, share) for share in (0.2, 0.21, 0.4)]
@@ -745,7 +779,7 @@ def test_bounds_of_the_headline_are_of_the_judge_alone() -> None:
     assert headlines._bounds([*values[:4], replace(values[4], numbers={"x": None})], "x", {"4"}) is None
 
 
-def test_a_headline_in_json_and_in_words() -> None:
+def test_a_headline_in_json() -> None:
     audit = audit_of(["hallucinated" if a.label else "supported" for a in RUN.answer_sets])
     sets = tuple(a.with_label(None if i % 2 else a.label) for i, a in enumerate(RUN.answer_sets))
     half = replace(RUN, answer_sets=sets, verdicts={})
@@ -757,6 +791,9 @@ def test_a_headline_in_json_and_in_words() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(headlines, "audit_of", lambda run: audit)
         assert headline(half).bounds is None
+
+
+def test_a_headline_in_words() -> None:
     said = Headline(RUN, TrustState(), Coverage(labelled=80), "", Number(0.0, n=80)).sentences
     assert said == ("None of 80 answers are wrong, so detectors have nothing to tell apart.",)
     undefined = Headline(RUN, TrustState(), Coverage(), "", Number.undefined("few"))
