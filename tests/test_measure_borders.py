@@ -564,31 +564,42 @@ def test_what_nothing_can_be_fitted_to_is_refused() -> None:
         ProbeData.of(SCORES, {**states(ids[1:]), **states(ids[:1], width=4)})
 
 
-def test_what_is_fitted_on_kept_states() -> None:
+@pytest.fixture
+def kept() -> ProbeData:
+    """Two answers have no arrays, and one has a part of them."""
     ids = [s.id for s in SCORES]
     inside = states(ids[2:])
     del inside[ids[5]]["heads"]
-    data = ProbeData.of(SCORES, inside)
-    assert (len(data.units), data.missing) == (37, 3)
-    assert [unit.id for unit in data.units] == [id for id in ids[2:] if id != ids[5]]
+    return ProbeData.of(SCORES, inside)
+
+
+def test_what_was_not_kept_is_refused(kept: ProbeData) -> None:
+    ids = [s.id for s in SCORES]
+    assert ([unit.id for unit in kept.units], kept.missing) == ([id for id in ids[2:] if id != ids[5]], 3)
     probe = fitted_detectors("answer")["mahalanobis"]
     entropy = next(p for p in fitted_detectors("answer").values() if p.target == "entropy")
     with pytest.raises(DataError, match="keeps no states"):
-        replace(data, arrays={}).at(probe)
+        replace(kept, arrays={}).at(probe)
+    holed = kept.arrays["states"].copy()
+    holed[3] = np.nan
     with pytest.raises(DataError, match="some documents have no states"):
-        replace(data, arrays={"states": np.where(np.arange(37)[:, None, None, None] == 3, np.nan, 1.0)
-                              * np.ones((37, 2, len(PLACES), 3))}).at(probe)  # fmt: skip
+        replace(kept, arrays={"states": holed}).at(probe)
     with pytest.raises(DataError, match="no semantic entropy"):
-        replace(data, units=tuple(replace(u, numbers={}) for u in data.units)).targets(entropy)
-    entropies = np.array([unit.numbers["se"] for unit in data.units], dtype=float)
-    assert data.targets(entropy).tolist() == [int(value > best_split(entropies)) for value in entropies]
+        replace(kept, units=tuple(replace(u, numbers={}) for u in kept.units)).targets(entropy)
+
+
+def test_targets_are_labels_or_high_entropies(kept: ProbeData) -> None:
+    probe = fitted_detectors("answer")["mahalanobis"]
+    entropy = next(p for p in fitted_detectors("answer").values() if p.target == "entropy")
+    entropies = np.array([unit.numbers["se"] for unit in kept.units], dtype=float)
+    assert kept.targets(entropy).tolist() == [int(value > best_split(entropies)) for value in entropies]
     assert best_split(entropies) in entropies
     assert best_split(np.array([0.0, 1.0])) == 0.0
-    assert data.targets(probe).tolist() == [unit.label for unit in data.units]
-    assert data.scores(probe).tolist() == data.scores(probe, seed=0).tolist() != data.scores(probe, seed=1).tolist()
-    _, left_out = data.columns([probe])
+    assert kept.targets(probe).tolist() == [unit.label for unit in kept.units]
+    assert kept.scores(probe).tolist() == kept.scores(probe, seed=0).tolist() != kept.scores(probe, seed=1).tolist()
+    _, left_out = kept.columns([probe])
     assert left_out == {probe.name: "3 of 40 answers have no such score"}
-    columns, left_out = replace(data, missing=0).columns([probe])
+    columns, left_out = replace(kept, missing=0).columns([probe])
     assert (list(columns), left_out) == ([probe.name], {})
 
 
@@ -639,17 +650,16 @@ def value(name: str, label: int | None, **verdict: Any) -> Any:
 
 def test_outcomes_are_shares_of_what_is_decided() -> None:
     shares = [f"{name}_share" for name in ("supported", "hallucinated", "declined")]
-    assert [value(name, 0) for name in shares] == [1, 0, 0]
-    assert [value(name, 1) for name in shares] == [0, 1, 0]
-    assert [value(name, None, category="no_answer") for name in shares] == [0, 0, 1]
-    assert [value(name, None) for name in shares] == [None] * 3
+    answers = ((0, "yes"), (1, "no"), (None, "no_answer"), (None, None))
+    found = [[value(name, label, category=category) for name in shares] for label, category in answers]
+    assert found == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [None] * 3]
     labels = {name: [MEASURES[name].label_of({"value": v}) for v in (1, 0, None)] for name in shares}  # type: ignore[attr-defined]
     assert list(labels.values()) == [[0, 1, None], [1, 0, None], [None, 0, None]]
-    assert [value("unlabelled_rate", label) for label in (None, 0)] == [1, 0]
-    assert [value("read_by_model_rate", 0, basis=b) for b in ("model", "json")] == [1, 0]
 
 
 def test_what_rows_count_and_look_at() -> None:
+    assert [value("unlabelled_rate", label) for label in (None, 0)] == [1, 0]
+    assert [value("read_by_model_rate", 0, basis=b) for b in ("model", "json")] == [1, 0]
     both = SCORES[0], replace(SCORES[0], held_out=True)
     assert [MEASURES["auroc_documents"].record(s, {}, {})["value"] for s in both] == [1, 0]
     for name, samples in {"se_auroc": True, "msp_auroc": False, "hallucination_rate": False}.items():
