@@ -124,13 +124,40 @@ ONE = {"baseline": "left", "clean": ["left"]}
         ("se", {"predictions": [ONE, {"baseline": "left"}]}, r"predictions\[1\]: clean: missing"),
         ("se", {"predictions": [{**ONE, "label": 1}], "references": [0]}, r"label 1, references\[0\] is 0"),
         ("se", {"predictions": [ONE], "alpha": math.inf}, "alpha: expected a number"),
+        ("se", {"predictions": [ONE], "with_question": 2}, "with_question"),
+        ("se", {"predictions": [5]}, r"predictions\[0\]: expected the answers to a question"),
+        ("se", {"predictions": [{**ONE, "cleen": []}]}, "did you mean 'clean'"),
+        ("detection_auroc", {"predictions": "0.5", "references": [1]}, "predictions: expected a list"),
+        ("detection_auroc", {"predictions": ["0.5"], "references": [1]}, r"predictions\[0\]: expected a number"),
+        ("detection_auroc", {"references": [1]}, "references without predictions"),
+        ("detection_auroc", {}, "there is nothing to score"),
+        ("detection_auroc", {"predictions": [0.5], "references": [1], "confidenc": 0.9}, "did you mean 'confidence'"),
+        ("detection_auroc", {"predictions": [0.5], "references": [1], "confidence": 2}, "confidence"),
     ],
 )
 def test_what_makes_no_sense_is_refused(name: str, given: dict[str, Any], says: str) -> None:
     metric = ours.load(name)
-    with pytest.raises((ConfigError, DataError), match=says):
+    with pytest.raises((ConfigError, DataError, ValueError), match=says):
         metric.compute(**given)
     sound = [0.1, 0.9] if name == "detection_auroc" else [sets()[0], sets()[2]]
     assert metric.compute(predictions=sound * 5, references=[0, 1] * 5)[f"{name.removeprefix('detection_')}"], (
         "and goes on"
     )
+
+
+def test_what_is_added_one_by_one_is_scored_and_what_has_no_number_is_left_out() -> None:
+    metric = ours.load("detection_auroc")
+    scores, labels = [0.1, 0.9, 0.4, None] * 5, [0, 1, math.nan, None] * 5
+    for score, label in zip(scores, labels, strict=True):
+        metric.add(prediction=score, reference=label)
+    result = metric.compute()
+    assert (result["auroc"], result["auroc_n"], result["auroc_n_hallucinated"]) == (1.0, 10, 5)
+    assert "auroc_reason" not in result
+    vase = ours.load("vase")
+    bare = {"baseline": "left", "clean": ["left", "right"]}
+    both = vase.compute(predictions=[bare, {**bare, "noisy": ["left", "up"]}], clustering="exact")
+    assert (both["vase"][0], list(both["vase_left_out"])) == (None, [0])
+    assert both["vase_mean"] == both["vase"][1]
+    assert "vase_auroc" not in both
+    alone = vase.compute(predictions=[{**bare, "noisy": ["left", "up"]}], references=[None], clustering="exact")
+    assert alone.keys() == {"vase", "vase_mean"}

@@ -219,29 +219,6 @@ def test_a_liking_for_places_is_averaged_out_and_told() -> None:
     )
 
 
-def test_numbers_of_the_distribution() -> None:
-    numbers = by_name(forced_measures())
-
-    def of(name: str, verdict: dict[str, Any] | None = None, right: str = "A", **logprobs: float) -> Any:
-        document = {"offered": logprobs, "offered_reversed": {}, "right_option": right}
-        return numbers[name].record(SCORES, {"label": 0, "category": "a", **(verdict or {})}, document)["value"]
-
-    sure = {"A": math.log(0.09), "B": math.log(0.01)}
-    assert of("forced_accuracy", **sure) == 1
-    assert of("option_brier", **sure) == pytest.approx(0.02)
-    assert of("option_overconfidence", **sure) == pytest.approx(-0.1)
-    assert of("option_entropy_mean", **sure) == pytest.approx(-0.9 * math.log(0.9) - 0.1 * math.log(0.1))
-    assert of("forced_differs_rate", verdict={"category": "B"}, **sure) == 1
-    assert of("forced_differs_rate", verdict={"category": None}, **sure) is None
-    assert of("forced_gap", verdict={"label": None}, **sure) is None
-    assert of("option_order_gap", **sure) is None
-    assert of("forced_accuracy", A=-math.inf, B=-math.inf) is None
-    assert of("forced_accuracy") is None
-    assert of("forced_accuracy", right="C", **sure) is None
-    empty = numbers["forced_accuracy"].estimate([{"value": None, "group": None}])
-    assert "does not tell how likely each option" in str(empty.reason)
-
-
 # --- servers ----------------------------------------------------------------------------------------------------------
 
 

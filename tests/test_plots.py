@@ -12,8 +12,6 @@ import pytest
 from finished_runs import HOSTILE, finished_run
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
-from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
@@ -22,7 +20,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv
-from hedge_tasks.measures.curves import Labelled, labelled, roc_curve, within_strata
+from hedge_tasks.measures.curves import labelled, within_strata
 from hedge_tasks.measures.sweep import sweep
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.plots import (
@@ -42,32 +40,6 @@ from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(80)
 SCORES = scorer_of(RUN, None).score(RUN.answer_sets)
-
-
-def data_of(pairs: list[tuple[float, int]]) -> Labelled:
-    values, labels = zip(*pairs, strict=True)
-    return Labelled(np.array(values, float), np.array(labels), None, None)
-
-
-PAIRS = st.lists(st.tuples(st.integers(0, 5).map(float), st.integers(0, 1)), min_size=2, max_size=40).filter(
-    lambda pairs: len({label for _, label in pairs}) == 2
-)
-
-
-@pytest.mark.slow
-@given(PAIRS)
-def test_the_roc_curve_is_that_of_scikit_learn(pairs: list[tuple[float, int]]) -> None:
-    data = data_of(pairs)
-    x, y = roc_curve(data)
-    theirs = sklearn_roc_curve(data.labels, data.values, drop_intermediate=False)
-    np.testing.assert_allclose(x, theirs[0])
-    np.testing.assert_allclose(y, theirs[1])
-    assert np.trapezoid(y, x) == pytest.approx(roc_auc_score(data.labels, data.values))
-
-
-def test_a_roc_curve_needs_both_classes() -> None:
-    with pytest.raises(ValueError, match="hallucinated and supported"):
-        roc_curve(data_of([(0.1, 1), (0.2, 1)]))
 
 
 def test_the_legend_of_the_roc_chart_has_the_auroc_of_the_table() -> None:
