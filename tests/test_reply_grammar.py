@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -193,3 +196,35 @@ def test_the_corpus_is_read_and_hardly_ever_as_something_else(kind: str, least: 
     assert right >= least * len(rows)
     assert len(wrong) <= 0.05 * len(rows), wrong
     assert kind == "category" or not firm
+
+
+# --- every decision ---------------------------------------------------------------------------------------------------
+
+READINGS = Path(__file__).parent / "golden" / "readings.json"
+
+
+def all_readings() -> dict[str, Any]:
+    """By kind of reply the bases of its readings: whole, cut off, and by the readers of other kinds; and a digest."""
+    every: dict[str, list[Reading]] = {}
+    for i, row in enumerate(corpus()):
+        readings = every.setdefault(row["kind"], [])
+        readings.append(reading(row))
+        if i % 3 == 0:
+            readings.append(reading({**row, "reply": row["reply"][: 2 * len(row["reply"]) // 3], "cut": True}))
+            readings += [read(row["reply"]) for read, _ in list(READERS.values())[:3]]
+    return {
+        kind: {
+            "bases": dict(sorted(Counter(read.basis for read in readings).items())),
+            "digest": hashlib.sha256("\n".join(map(str, readings)).encode()).hexdigest(),
+        }
+        for kind, readings in every.items()
+    }
+
+
+def test_every_reading_rests_on_what_it_rested_on() -> None:
+    """After a change that is meant: `python tests/test_reply_grammar.py`, and look which bases have changed."""
+    assert all_readings() == json.loads(READINGS.read_text())
+
+
+if __name__ == "__main__":
+    READINGS.write_text(json.dumps(all_readings(), indent=1) + "\n")
