@@ -534,3 +534,13 @@ def test_who_refuses_and_who_says_nothing_is_there() -> None:
 )
 def test_so_much_is_asked_at_once_so_long_and_so_often(asker: Callable[[], Any], limits: tuple[int, ...]) -> None:
     assert (asker().concurrency, *asker()._limits.values()) == limits
+
+
+def test_a_wording_of_others_is_filled_in_once() -> None:
+    turns = [{"role": "system", "text": ["S"]}, {"role": "user", "text": ["{thing} {other}"]}]
+    turns += [{"role": "user", "text": [" in {light}"], "when": "light"}]
+    template = Template.parse(json.dumps({**FILE, "system": [], "turns": turns}), "colour")
+    assert template.shown({"thing": "a {light}", "light": None}) == "a {light} {other}"
+    assert template.shown({"thing": "<|x|>", "light": "dusk"}) == "< |x|> {other} in dusk"
+    with pytest.raises(ConfigError, match="unknown field of prompt colour/2 'think', did you mean 'thing'"):
+        template.shown({"think": "x"})

@@ -324,11 +324,11 @@ def test_a_pause_of_ten_minutes_is_made_and_a_longer_one_ends_the_run() -> None:
 def test_a_model_that_is_listed_is_not_called_unknown() -> None:
     with serve(Script(LEFT), models=["tiny", "large"]) as url:
         assert isinstance(ask(ChatClient("tiny", url), HELLO, {}), Completion)
-        with pytest.raises(ConfigError, match="unknown model of .* 'tini', did you mean 'tiny'"):
+        with pytest.raises(ConfigError, match=r"unknown model of .* 'tini', did you mean 'tiny'"):
             ask(ChatClient("tini", url), HELLO, {})
         assert [model["id"] for model in ChatClient("x", url).served()] == ["tiny", "large"]
     client = ChatClient("tiny", url, wait_s=0.05, backoff_s=0.01, max_retries=0)
-    with pytest.raises(ServerRefuses, match="nobody answered for 0.05 s"):
+    with pytest.raises(ServerRefuses, match=r"nobody answered for 0\.05 s"):
         client.served()
     assert ChatClient("tiny", url).served() == []
 
