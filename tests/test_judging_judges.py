@@ -95,12 +95,11 @@ def test_a_judge_is_named_in_several_ways(spec: Any, settings: list[dict[str, An
     [
         ("ruel", "unknown judge 'ruel', did you mean 'rule'"),
         ("llm:modle=x", "unknown option of judge 'llm' 'modle', did you mean 'model'"),
-        ("llm:model=a,model=b", "given twice"),
-        ("llm:prompt=vope_relevance,images=false", "cannot do without"),
+        ("llm:model=a,model=b", "given twice"), ("llm:prompt=vope_relevance,images=false", "cannot do without"),
         ({"name": "panel", "judges": ["rule"]}, "at least two"),
         ({"name": "panel", "judges": ["rule", "rule"]}, "there twice"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_setting_is_named_with_the_nearest_valid_one(spec: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         judge_from(spec)
@@ -126,15 +125,10 @@ def some(labelled: int, missing: int, unclear: int = 0) -> list[Verdict]:
 @pytest.mark.parametrize(
     ("verdicts", "limit", "reliable"),
     [
-        (some(95, 5), 0.05, True),
-        (some(94, 6), 0.05, False),
-        (some(1, 0), 0.0, True),
-        (some(99, 1), 0.0, False),
-        (some(0, 3), 1.0, True),
-        (some(50, 0, unclear=50), 0.05, True),
-        (some(0, 0), 0.05, False),
+        (some(95, 5), 0.05, True), (some(94, 6), 0.05, False), (some(1, 0), 0.0, True), (some(99, 1), 0.0, False),
+        (some(0, 3), 1.0, True), (some(50, 0, unclear=50), 0.05, True), (some(0, 0), 0.05, False),
     ],
-)
+)  # fmt: skip
 def test_above_the_limit_of_missing_labels_metrics_are_unreliable(
     verdicts: list[Verdict], limit: float, reliable: bool
 ) -> None:
@@ -198,13 +192,11 @@ def test_a_label_of_another_answer_is_an_error(labelled: Callable[..., Any]) -> 
     ("rows", "options", "words"),
     [
         (['{"id": 1, "label": 2}'], {}, ":1: label is 2; expected 1"),
-        (['{"id": 1, "label": "maybe"}'], {}, "'maybe'"),
-        (['{"id": 1}'], {}, "no 'label'; there are id"),
+        (['{"id": 1, "label": "maybe"}'], {}, "'maybe'"), (['{"id": 1}'], {}, "no 'label'; there are id"),
         (['{"id": 1, "label": "x"}'], {"scheme": "shale"}, "none of without, with, unclear"),
-        ([], {}, "no labels in it"),
-        (["id,id", "1,1"], {"name": "l.csv"}, "names a column twice"),
+        ([], {}, "no labels in it"), (["id,id", "1,1"], {"name": "l.csv"}, "names a column twice"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_file_of_labels_is_named_with_its_line(
     rows: list[str], options: dict[str, Any], words: str, labelled: Callable[..., Any]
 ) -> None:

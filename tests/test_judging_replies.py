@@ -103,30 +103,14 @@ def test_a_prompt_file_that_contradicts_itself_is_refused(changes: dict[str, obj
 
 
 NOT_READ = [
-    "",
-    "   ",
-    "<think> the verdict: supported",
-    "I cannot help with that.",
-    "[]",
-    "null",
-    "{}",
-    "supported or hallucinated",
-    "verdict: supported or hallucinated",
-    "verdict: supported/hallucinated",
-    "verdict: supported\nverdict: hallucinated",
-    '{"reason": "x"}',
-    '{"verdict": 1}',
-    '{"verdict": 0}',
-    '{"verdict": true}',
-    '{"verdict": null}',
-    '{"verdict": "supported | hallucinated"}',
-    '{"verdict": "unsure"}',
-    '{"verdict": "supported"} {"verdict": "hallucinated"}',
-    '{"verdict": "supported", "verdict": "hallucinated"}',
+    "", "   ", "<think> the verdict: supported", "I cannot help with that.", "[]", "null", "{}",
+    "supported or hallucinated", "verdict: supported or hallucinated", "verdict: supported/hallucinated",
+    "verdict: supported\nverdict: hallucinated", '{"reason": "x"}', '{"verdict": 1}', '{"verdict": 0}',
+    '{"verdict": true}', '{"verdict": null}', '{"verdict": "supported | hallucinated"}', '{"verdict": "unsure"}',
+    '{"verdict": "supported"} {"verdict": "hallucinated"}', '{"verdict": "supported", "verdict": "hallucinated"}',
     'My {"verdict": "supported", "verdict": "hallucinated"} is that.',
-    '{"verdict": "supported"} Final verdict: hallucinated',
-    '{"verdict": "supported"} {"verdict": "maybe"}',
-]
+    '{"verdict": "supported"} Final verdict: hallucinated', '{"verdict": "supported"} {"verdict": "maybe"}',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NOT_READ)
@@ -150,13 +134,11 @@ def test_a_verdict_that_stands_in_the_judged_answer_is_not_the_judges() -> None:
     [
         ("Without Hallucination, a cat is there.", SHALE, "without"),
         ("With Hallucination, there is no dog.", SHALE, "with"),
-        ("A. 3\nB. Dogs are common in parks.", RELEVANCE, "3"),
-        ('{"score": 3}', RELEVANCE, "3"),
-        ('{"score": 1.0}', RELEVANCE, "1"),
-        ("Catastrophic Hallucination", LEVELS, "catastrophic"),
+        ("A. 3\nB. Dogs are common in parks.", RELEVANCE, "3"), ('{"score": 3}', RELEVANCE, "3"),
+        ('{"score": 1.0}', RELEVANCE, "1"), ("Catastrophic Hallucination", LEVELS, "catastrophic"),
         ('{"category": "Prompt-induced Hallucinations"}', LEVELS, "prompt_induced"),
     ],
-)
+)  # fmt: skip
 def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: JudgePrompt, outcome: str) -> None:
     assert said(text, prompt) == outcome
 
@@ -164,13 +146,10 @@ def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: Judg
 @pytest.mark.parametrize(
     ("text", "prompt"),
     [
-        ("With Hallucination/Without Hallucination/Unclear", SHALE),
-        ("Score: 2.5", RELEVANCE),
-        ('{"score": 2.5}', RELEVANCE),
-        ('{"score": 4}', RELEVANCE),
-        ('{"score": true}', RELEVANCE),
+        ("With Hallucination/Without Hallucination/Unclear", SHALE), ("Score: 2.5", RELEVANCE),
+        ('{"score": 2.5}', RELEVANCE), ('{"score": 4}', RELEVANCE), ('{"score": true}', RELEVANCE),
     ],
-)
+)  # fmt: skip
 def test_a_category_that_is_none_is_unreadable(text: str, prompt: JudgePrompt) -> None:
     assert said(text, prompt).startswith("unreadable: ")
 

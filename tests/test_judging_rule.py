@@ -49,10 +49,8 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
 @pytest.mark.parametrize(
     ("question", "answer", "means"),
     [
-        (PNEUMOTHORAX, "Answer: yes", "yes"),
-        (PNEUMOTHORAX, "Based on the image, no, there is none.", "no"),
-        (PNEUMOTHORAX, "There is no pneumothorax.", "no"),
-        (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
+        (PNEUMOTHORAX, "Answer: yes", "yes"), (PNEUMOTHORAX, "Based on the image, no, there is none.", "no"),
+        (PNEUMOTHORAX, "There is no pneumothorax.", "no"), (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
         (PNEUMOTHORAX, "The X-ray shows a pneumothorax.", "yes"),
         (PNEUMOTHORAX, "The heart is large. So, yes.", "yes"),
         ("Are the lateral ventricles visible?", "Not visible", "no"),
@@ -60,7 +58,7 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
         ("Is there any abnormality?", "The image is unremarkable.", "no"),
         ("Is the heart enlarged?", "The heart is enlarged.", "yes"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, means: str) -> None:
     assert label(question, means, answer) == 0
     assert label(question, {"yes": "no", "no": "yes"}[means], answer) == 1
@@ -125,12 +123,9 @@ def test_a_reference_that_is_one_of_many_rules_nothing_out(
     [
         ("The polyp is less than 5mm in size.", "The polyp is approximately 5-10mm in size.", 1),
         ("The polyp is greater than 20mm in size.", "The polyp is 11-20 mm in size.", 1),
-        ("5 to 10 mm", "8 mm", None),
-        ("3 cm", "29 mm", None),
-        ("3 cm", "8 mm", 1),
-        ("6.5 x 6.4 cm", "2 x 2 cm", 1),
+        ("5 to 10 mm", "8 mm", None), ("3 cm", "29 mm", None), ("3 cm", "8 mm", 1), ("6.5 x 6.4 cm", "2 x 2 cm", 1),
     ],
-)
+)  # fmt: skip
 def test_sizes_have_bounds_and_units(reference: str, answer: str, expected: int | None) -> None:
     assert label("How large is it?", reference, answer) == expected
 
@@ -141,14 +136,11 @@ def test_sizes_have_bounds_and_units(reference: str, answer: str, expected: int 
 @pytest.mark.parametrize(
     ("reference", "answer", "expected"),
     [
-        ("2", "There are two lesions.", 0),
-        ("two", "I can see 3 lesions in two lobes", 1),
-        ("0", "no lesions", 0),
-        ("one", "There are several lesions", 1),
-        ("four", "There are several lesions", None),
+        ("2", "There are two lesions.", 0), ("two", "I can see 3 lesions in two lobes", 1), ("0", "no lesions", 0),
+        ("one", "There are several lesions", 1), ("four", "There are several lesions", None),
         ("two", "one or two", 1),
     ],
-)
+)  # fmt: skip
 def test_counts(reference: str, answer: str, expected: int | None) -> None:
     assert label("How many lesions are there?", reference, answer) == expected
 
@@ -172,12 +164,11 @@ def test_a_count_is_one_number_without_a_unit(reference: str, count: int | None)
         ("What modality was used?", "Computed Tomography", "ct"),
         ("Where is the mass?", "head of the pancreas", "The mass is in the pancreatic head."),
         ("Which organ is it?", "liver or spleen", "the spleen"),
-        ("Which side is abnormal?", "right side", "the right lung"),
-        ("What is it?", "gallstones", "a gallstone"),
+        ("Which side is abnormal?", "right side", "the right lung"), ("What is it?", "gallstones", "a gallstone"),
         ("What is it?", "4th ventricle", "the fourth ventricle"),
         ("Is this a CT or an MRI?", "MRI", "Yes, an MRI was used. It is a common method."),
     ],
-)
+)  # fmt: skip
 def test_supported_labels(question: str, reference: str, answer: str) -> None:
     assert label(question, reference, answer) == 0
 
@@ -246,20 +237,14 @@ def test_a_word_is_affirmed_or_denied(text: str, affirmed: set[str], denied: set
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [
-        ("about 5 mm", [(4.5, 5.5, "mm")]),
-        ("5 to 10 mm", [(5, 10, "mm")]),
-        ("5 to 5 mm", [(4.5, 5.5, "mm")] * 2),
-        ("less than 5 mm", [(0, 5, "mm")]),
-        ("more than 5", [(5, math.inf, "")]),
-        ("more than about 5 mm", [(4.5, 5.5, "mm")]),
-        ("5 and 7 cm", [(50, 70, "mm")]),
-        ("3 x 4 cm", [(27, 33, "mm"), (36, 44, "mm")]),
-        ("2 large round mm", [(1.8, 2.2, "mm")]),
-        ("2 large round red mm", [(1.8, 2.2, "")]),
-        ("3 inch", [(68.58, 83.82, "mm")]),
+        ("about 5 mm", [(4.5, 5.5, "mm")]), ("5 to 10 mm", [(5, 10, "mm")]), ("5 to 5 mm", [(4.5, 5.5, "mm")] * 2),
+        ("less than 5 mm", [(0, 5, "mm")]), ("more than 5", [(5, math.inf, "")]),
+        ("more than about 5 mm", [(4.5, 5.5, "mm")]), ("5 and 7 cm", [(50, 70, "mm")]),
+        ("3 x 4 cm", [(27, 33, "mm"), (36, 44, "mm")]), ("2 large round mm", [(1.8, 2.2, "mm")]),
+        ("2 large round red mm", [(1.8, 2.2, "")]), ("3 inch", [(68.58, 83.82, "mm")]),
         ("2 m", [(1800, 2200, "mm")]),
     ],
-)
+)  # fmt: skip
 def test_a_size_is_a_range(text: str, sizes: list[tuple[float, float, str]]) -> None:
     read = sizes_in(read_text(text))
     assert [size.unit for size in read] == [unit for _, _, unit in sizes]

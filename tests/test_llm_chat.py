@@ -173,16 +173,12 @@ def test_other_statuses_are_no_refusals_of_a_draws_settings(status: int) -> None
 @pytest.mark.parametrize(
     ("reply", "kind", "asked_times"),
     [
-        (error(500, "?"), "busy", 3),
-        (Response(b"oops", 503), "away", 3),
-        (Response(b"<html>"), "garbled", 3),
-        (Response(hang_up=True), "broken", 3),
-        (completion(None), "empty", 3),
-        (completion(None, finish_reason="length"), "cut", 1),
-        (error(400, "image too large"), "refused", 1),
+        (error(500, "?"), "busy", 3), (Response(b"oops", 503), "away", 3), (Response(b"<html>"), "garbled", 3),
+        (Response(hang_up=True), "broken", 3), (completion(None), "empty", 3),
+        (completion(None, finish_reason="length"), "cut", 1), (error(400, "image too large"), "refused", 1),
         (error(413, "too much"), "refused", 1),
     ],
-)
+)  # fmt: skip
 def test_failures_have_kinds_and_only_those_that_may_pass_are_asked_again(
     reply: Any, kind: str, asked_times: int
 ) -> None:
@@ -336,20 +332,17 @@ def test_a_model_that_is_listed_is_not_called_unknown() -> None:
 @pytest.mark.parametrize(
     ("status", "reason", "settings", "spelled"),
     [
-        (400, "n must be between 1 and 4", {"n": 8}, {"n": 4}),
-        (400, "n must be at most 2", {"n": 8}, {"n": 2}),
-        (400, "n is unknown", {"n": 8}, {}),
-        (400, "n is not supported", {"top_k": -1, "n": 2}, {"top_k": -1}),
+        (400, "n must be between 1 and 4", {"n": 8}, {"n": 4}), (400, "n must be at most 2", {"n": 8}, {"n": 2}),
+        (400, "n is unknown", {"n": 8}, {}), (400, "n is not supported", {"top_k": -1, "n": 2}, {"top_k": -1}),
         (400, "top_k must be positive", {"top_k": -1}, {"top_k": 0}),
         (400, "use max_completion_tokens", {"max_tokens": 9}, {"max_completion_tokens": 9}),
         (400, "Penalty is not enabled", {"presence_penalty": 1, "top_p": 1}, {"top_p": 1}),
-        (400, "bad", {"presence_penalty": 1}, None),
-        (400, "bad", {"chat_template_kwargs": {}}, {}),
+        (400, "bad", {"presence_penalty": 1}, None), (400, "bad", {"chat_template_kwargs": {}}, {}),
         (400, "image too large", {"chat_template_kwargs": {}}, None),
         (401, "bad", {"chat_template_kwargs": {}}, None),
         (500, "chat_template is unknown", {"chat_template_kwargs": {}}, {}),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_changes_what_it_is_about(status: int, reason: str, settings: Any, spelled: Any) -> None:
     dialect = Dialect("it", lambda *_: None)
     learned = dialect.learn(status, reason, settings, tuple(settings), dialect.levels)

@@ -27,14 +27,11 @@ def read_completion(body: Any, until: Sequence[str] = ()) -> Completion:
     ("tokens", "expected"),
     [
         ([("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (-0.3, 2)),
-        ([("left", -0.2), ("</s>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<eos>", -5.0)], (-0.2, 1)),
+        ([("left", -0.2), ("</s>", -5.0)], (-0.2, 1)), ([("left", -0.2), ("<eos>", -5.0)], (-0.2, 1)),
         ([("left", -0.2), ("<end_of_turn>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)),
-        ([], (None, None)),
-        (None, (None, None)),
+        ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)), ([], (None, None)), (None, (None, None)),
     ],
-)
+)  # fmt: skip
 def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float | None, int | None]) -> None:
     answer = read_completion(completion(" left\n", tokens)).answer
     assert answer.text == "left"
@@ -121,16 +118,12 @@ def test_why_it_ended_and_what_it_cost_are_read_where_they_are_told() -> None:
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
-        ([], "garbled"),
-        ({"choices": []}, "garbled"),
-        ({"choices": [{"index": 0}]}, "garbled"),
-        ({"error": {"message": "backend down"}}, "garbled"),
-        (completion(None), "empty"),
+        ([], "garbled"), ({"choices": []}, "garbled"), ({"choices": [{"index": 0}]}, "garbled"),
+        ({"error": {"message": "backend down"}}, "garbled"), (completion(None), "empty"),
         (completion(None, finish_reason="content_filter"), "empty"),
-        (completion("left", finish_reason="error"), "empty"),
-        (completion(None, finish_reason="length"), "cut"),
+        (completion("left", finish_reason="error"), "empty"), (completion(None, finish_reason="length"), "cut"),
     ],
-)
+)  # fmt: skip
 def test_a_body_without_an_answer_is_a_failure_of_its_kind(body: Any, kind: str) -> None:
     with pytest.raises(RequestFailed) as caught:
         read_completion(body)

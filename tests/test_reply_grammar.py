@@ -17,7 +17,6 @@ from reply_corpus import corpus, reading
 
 from hedge_tasks.cli import main
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
-from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, polarity
 from hedge_tasks.replies.reading import SOFT
 from hedge_tasks.runs.run_files import read_run
 
@@ -171,18 +170,6 @@ def test_what_says_the_opposite_or_something_else_is_never_a_firm_yes(question: 
     read = read_yes_no(reply, question)
     assert read.soft or not read.readable
     assert read_yes_no("No—there is no such thing.", question).value == "no"
-
-
-@pytest.mark.parametrize(
-    ("text", "sides"),
-    [
-        ("a mass is seen", AFFIRMED), ("no mass", DENIED), ("the mass has resolved", DENIED), ("a mass may be", OPEN),
-        ("not only a mass", AFFIRMED), ("a mass is no longer seen", DENIED), ("a mass cannot be excluded", OPEN),
-        ("it would be incorrect to say that there is no mass", AFFIRMED), ("this mimics a mass", OPEN),
-    ],
-)  # fmt: skip
-def test_a_clause_has_one_polarity(text: str, sides: str) -> None:
-    assert polarity(text) == sides
 
 
 @pytest.mark.parametrize(
