@@ -34,10 +34,15 @@ from hedge_tasks.judging.designed import plan_at_random, read_plan
 from hedge_tasks.judging.fallback import Fallback
 from hedge_tasks.judging.hf import HFJudge
 from hedge_tasks.judging.label_files import HumanLabel, listing
+from hedge_tasks.judging.labels import LabelsJudge
+from hedge_tasks.judging.llm import LLMJudge
+from hedge_tasks.judging.model_judge import title
 from hedge_tasks.judging.options import OptionJudge
 from hedge_tasks.judging.panel import Panel, majority
 from hedge_tasks.judging.prompt import load_judge_prompt
+from hedge_tasks.judging.references import AnyReference
 from hedge_tasks.judging.reliability import is_undecided
+from hedge_tasks.judging.reply_judge import reads_replies
 from hedge_tasks.judging.review import _data_url
 from hedge_tasks.judging.strata import strata_of
 
@@ -304,22 +309,28 @@ def test_what_makes_no_sense_is_refused(make: Callable[[], object], words: str) 
         make()
 
 
-def test_a_verdict_is_one_of_three_and_judges_say_what_they_are() -> None:
+def test_a_verdict_is_one_of_three_and_judges_say_what_they_are(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="1, 0 or None, got 2"):
         Verdict(2, "", "j", "1")
     settings = HFJudge("org/m", peft="org/a").settings()
     assert {key: settings[key] for key in ("model", "peft", "asks", "max_tokens")} == {
         **{"model": "org/m", "peft": "org/a", "asks": 2, "max_tokens": 256}
     }
-    settings = judge_from("llm:model=m").settings()
+    settings = LLMJudge("m").settings()
     assert (settings["asks"], settings["max_tokens"], len(settings["prompt_digest"])) == (2, 512, 16)
     assert parse_spec(["rule", "none"]) == [{"name": "rule"}, {"name": "none"}]
+    assert [reads_replies(some_settings) for some_settings in ({"parsing": "hedge"}, {"judge": "x"}, None)] == [
+        True,
+        False,
+        False,
+    ]
+    assert (title("hf", f"{tmp_path}/"), title("hf", "org/m")) == (f"hf:{tmp_path.name}", "hf:org/m")
 
 
 def test_one_of_several_references_is_enough() -> None:
     references = {"left\nright": 0, "right\n": 1, "": None, "right\nfoobar": None}
     answered = [replace(case, reference=r) for r in references for case in cases("left")]
-    verdicts = judge_from("any_of").judge(answered)
+    verdicts = AnyReference().judge(answered)
     assert [(v.label, v.judge) for v in verdicts] == [(label, "any_of") for label in references.values()]
 
 
@@ -334,6 +345,8 @@ def test_ten_ids_are_listed(labelled: Callable[..., Any]) -> None:
     ids = [str(i) for i in range(11)]
     assert listing(ids[:10]).endswith("'8', '9'")
     assert listing([*ids, *ids]).endswith("'9' and 1 more")
+    assert isinstance(judge := labelled({"id": 1, "label": 1}), LabelsJudge)
+    assert (len(judge.settings()["digest"]), judge.settings()["file"]) == (16, "labels.jsonl")
     with pytest.raises(DataError, match=r"labels.jsonl: labelled more than once: '1'"):
         check_judge(labelled({"id": 1, "label": 1}, {"id": 1, "label": 1}))
     assert labelled({"id": 0, "label": None}, scheme="shale").judge(cases("a"))[0].label is None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.judging import Case
 from hedge_tasks.judging.prompt import (
+    JudgeField,
     JudgePrompt,
     load_judge_prompt,
     prompt_files,
@@ -97,6 +98,13 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
 def test_a_prompt_file_that_contradicts_itself_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(HedgeError, match=words):
         JudgePrompt.parse(spoiled(**changes), "mine")
+
+
+def test_the_first_text_that_is_missing_is_named() -> None:
+    fields = (JudgeField(name="description", required="without_images"), JudgeField(name="answer", required=True))
+    prompt, case = HEDGE.model_copy(update={"fields": fields}), Case("1", "q", "r", " ")
+    assert [prompt.missing(case, with_images) for with_images in (False, True)] == ["description", "answer"]
+    assert prompt.missing(Case("1", "q", "r", "a"), True) is None
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------
