@@ -145,6 +145,7 @@ def test_texts_and_numbers_of_claims_are_bounded() -> None:
         many = [SupportQuery(tuple(f"c{i}" for i in range(n)), ("x" * 20_000, "x" * 20_001)) for n in (40, 41)]
         assert [engine.price([query]) for query in many] == [1, 2]
         assert (engine._tokens(3), judge(url, thinking=True)._tokens(3)) == (3, 48)
+        assert len(engine.settings()["prompt_digest"]) == 16
     script, found = atomic('{"claims": []}')
     assert script.bodies[0]["max_tokens"] == 128 + len(TEXT)
     with serve(Script(json.dumps({"claims": [{"claim": "x", "quote": "x"}]}))) as url:
