@@ -11,6 +11,7 @@ import pytest
 from openai_server import Script, serve
 
 from hedge_tasks.claims.decomposition import Passage, Pieces, build_decomposition
+from hedge_tasks.claims.decomposition.atomic import located
 from hedge_tasks.claims.entailment import SupportQuery
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
 from hedge_tasks.llm.reading import Unreadable
@@ -50,6 +51,7 @@ def test_all_claims_of_a_draw_are_one_call() -> None:
         [found, again] = engine.support([ASKED, ASKED])
     assert columns(found) == columns(again) == WANTED
     assert len(script.bodies) == 2  # the empty draw is silent, and nothing is asked twice
+    assert script.bodies[0]["max_tokens"] == 64 + 12 * 3
     schema = script.bodies[0]["response_format"]["json_schema"]["schema"]
     assert schema["required"] == ["1", "2", "3"]
 
@@ -118,6 +120,7 @@ def test_atomic_claims_quote_their_words() -> None:
         {"claim": "There is a rib.", "quote": "a rib"},
         {"claim": "Nothing.", "quote": " "},
         {"claim": "No mass or clip.", "quote": "mass or clip"},
+        {"claim": "And no mass.", "quote": "no mass"},
     ]
     script, found = atomic(json.dumps({"claims": said}))
     assert len(script.bodies) == 1
@@ -126,9 +129,34 @@ def test_atomic_claims_quote_their_words() -> None:
     assert [(piece.text, TEXT[piece.start : piece.end]) for piece in found[0].pieces] == [
         ("The heart is large.", "The heart is large"),
         ("There is no mass.", "No mass"),
+        ("And no mass.", "No mass"),
         ("No mass or clip.", "mass or\nclip"),
         ("There is no clip.", "clip"),
         ("There is still no mass.", "No mass"),
     ]
     assert found[0].pieces[-1].start > 25  # the second place
     assert found[0].unlocated == 2
+
+
+def test_texts_and_numbers_of_claims_are_bounded() -> None:
+    assert len(located("a", [{"claim": "x", "quote": "a"}] * 201).pieces) == 200
+    with serve(Script("?")) as url:
+        engine = judge(url)
+        many = [SupportQuery(tuple(f"c{i}" for i in range(n)), ("x" * 20_000, "x" * 20_001)) for n in (40, 41)]
+        assert [engine.price([query]) for query in many] == [1, 2]
+        assert (engine._tokens(3), judge(url, thinking=True)._tokens(3)) == (3, 48)
+        assert len(engine.settings()["prompt_digest"]) == 16
+    script, found = atomic('{"claims": []}')
+    assert script.bodies[0]["max_tokens"] == 128 + len(TEXT)
+    with serve(Script(json.dumps({"claims": [{"claim": "x", "quote": "x"}]}))) as url:
+        unit = build_decomposition("atomic", model="m", url=url)
+        found = unit.pieces([Passage("x" * 20_000), Passage("x" * 20_001), Passage(" ")])
+    assert [len(pieces.pieces) for pieces in found] == [1, 0, 0]
+    with pytest.raises(Unreadable, match=f"^no verdict: {'m' * 80}$"):
+        read_verdicts(json.dumps({"1": "m" * 99}), 1)
+
+
+def test_a_text_that_could_not_be_taken_apart_has_no_claims(said: list[str]) -> None:
+    script, found = atomic("?")
+    assert (found, len(script.bodies)) == ([Pieces(())] * 3, 2)
+    assert any("2 texts could not be taken apart by m" in line for line in said)

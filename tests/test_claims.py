@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, ClaimEvidence
-from hedge_tasks.claims.blind import rarity
+from hedge_tasks.claims.blind import is_negated, other_image, rarity
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition, decompose
 from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 from hedge_tasks.claims.entailment.nli import NliEntailment
@@ -84,6 +84,20 @@ def test_a_decomposition_that_makes_up_places_is_refused() -> None:
 
     with pytest.raises(ValueError, match="a: liar gave a claim from 0 to 99 of 3"):
         decompose([AnswerSet("a", Answer("abc"), (Answer("x"),))], Liar())
+    Liar.pieces = lambda self, passages: [Pieces((Piece(" ", 0, 1),))]  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="from 0 to 1 of 3"):
+        decompose([AnswerSet("a", Answer("abc"), (Answer("x"),))], Liar())
+
+
+def test_claims_cover_so_much_of_an_answer() -> None:
+    answers = [AnswerSet(id, Answer(text), (Answer("x"),)) for id, text in (("a", "# Head\n\nNo mass."), ("b", "One."))]
+    first, second = decompose(answers, build_decomposition("sentence"))
+    assert first.claims == (Claim("a#0", "a", "No mass.", 8, 16, "sentence"),)
+    assert (first.covered, second.covered) == (7 / 12, 1.0)
+    assert (first.unlocated, second.unlocated) == (0, 0)
+    spans = (LabelledSpan(3, 7, 0), LabelledSpan(0, 2, 1))
+    labelled, bare = build_decomposition("given").pieces([Passage("No mass.", spans), Passage("No mass.")])
+    assert [piece.text for piece in (*labelled.pieces, *bare.pieces)] == ["No", "mass", "No mass."]
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -132,9 +146,11 @@ def test_labels_join_claims_that_share_half_of_the_shorter() -> None:
         LabelledSpan(10, 20, 1, severity="minor"),
         LabelledSpan(20, 40, 1, severity="major"),
     ]
-    found = join([claim(0, 20), claim(0, 9), claim(9, 13), claim(7, 12), claim(18, 38), claim(50, 60)], spans)
+    found = join(
+        [claim(0, 20), claim(0, 9), claim(9, 13), claim(7, 12), claim(18, 38), claim(50, 60), claim(8, 12)], spans
+    )
     labels = [one and (one.label, one.severity) for one in found]
-    assert labels == [(1, "minor"), (0, None), (1, "minor"), (0, None), (1, "major"), None]
+    assert labels == [(1, "minor"), (0, None), (1, "minor"), (0, None), (1, "major"), None, (1, "minor")]
 
 
 def test_silence_is_a_third_label_and_errors_have_a_severity() -> None:
@@ -155,9 +171,9 @@ def test_silence_is_a_third_label_and_errors_have_a_severity() -> None:
     [worst] = join([claim(0, 10)], [minor, LabelledSpan(5, 10, 1, severity="major")])
     assert worst is not None
     assert worst.severity == "major"
-    with pytest.raises(ConfigError, match="major"):
+    with pytest.raises(ConfigError, match="unknown errors 'mayor'"):
         label_of(right, errors="mayor")
-    with pytest.raises(ConfigError, match="hallucinated"):
+    with pytest.raises(ConfigError, match="unknown silent 'hallucinate'"):
         label_of(right, silent="hallucinate")
 
 
@@ -210,6 +226,11 @@ def test_a_long_draw_is_read_sentence_by_sentence() -> None:
     assert all(hypothesis == "a b c" for _, hypothesis in model.shown)
 
 
+def test_a_draw_that_just_fits_is_read_as_a_whole() -> None:
+    draws = ["It is. " + "x " * (words - 2) for words in (18, 19)]
+    assert [nli(Words()).price([SupportQuery(("a b c",), (draw,))]) for draw in draws] == [1, 2]
+
+
 @pytest.mark.parametrize(("words", "known"), [(18, True), (19, False)])
 def test_a_sentence_that_does_not_fit_has_no_support(words: int, known: bool) -> None:
     [found] = nli(Words()).support([SupportQuery(("a b c",), ("x " * (words - 1) + "x",))])
@@ -239,8 +260,13 @@ def test_evidence_says_what_it_offers_and_refuses_other_shapes() -> None:
         "noisy_support",
         "rarity",
     }
-    clean[0, 1] = (0.1, 0.2, 0.7)
-    assert evidence.verdicts(0) == [("clean 0", "silent", 1 / 3), ("clean 1", "supporting", 0.7)]
+    assert evidence.noisy.shape == (1, 0, 3)
+    assert ClaimEvidence((one,), "").offers == {"claims", "contradictions"}
+    rows = {(0.1, 0.2, 0.7): "supporting", (0.4, 0.2, 0.4): "supporting", (0.4, 0.4, 0.2): "silent"}
+    rows |= {(0.5, 0.1, 0.4): "contradicting", (0.2, 0.4, 0.4): "silent", (np.nan,) * 3: "silent"}
+    judged = ClaimEvidence((one,), "", np.array([list(rows)]), clean).verdicts(0)
+    assert [verdict for _, verdict, _ in judged] == [*rows.values(), "silent", "silent"]
+    assert [name for name, *_ in judged][-3:] == ["clean 5", "noisy 0", "noisy 1"]
     assert NEUTRAL == 1
     for wrong in ({"clean": np.zeros((2, 2, 3))}, {"noisy": np.zeros((1, 2))}, {"rarity": np.zeros(2)}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
@@ -253,6 +279,8 @@ def test_rarity_counts_the_answers_about_other_images_only() -> None:
     # Of "a cyst" in x: of the two answers about y and z one has "a", none "cyst".
     assert [one.tolist() for one in found if one is not None] == [[0.75], [0.25, 1.0], [0.5], [1.0]]
     assert rarity([["a"]], ["a"], ["x"]) == [None]
+    assert (other_image(["a", "a", "b"]), other_image(["a"])) == ([2, 2, 0], [None])
+    assert [is_negated(text) for text in ("No effusion is seen.", "A notable effusion.")] == [True, False]
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
@@ -263,11 +291,11 @@ def spanned(start: int, end: int) -> Claim:
 
 
 def test_tokens_belong_to_the_claims_that_they_stand_in() -> None:
-    texts = ("\n", " No", " ma", "ss.", " A", " ", "cy", "st", "\n")
+    texts = ("\n", " No", " ma", "", "ss.", " A", " ", "cy", "st", "\n")
     tokens = tuple((text, -float(i)) for i, text in enumerate(texts))
     answer = Answer("No mass. A cyst", tokens=tokens)
     found = claim_logprobs(answer, [spanned(0, 8), spanned(9, 15), spanned(6, 10), spanned(8, 9)])
     assert found is not None
-    assert [one.tolist() for one in found] == [[-1, -2, -3], [-4, -6, -7], [-3, -4], []]
+    assert [one.tolist() for one in found] == [[-1, -2, -4], [-5, -7, -8], [-4, -5], []]
     assert claim_logprobs(Answer("No mass"), [spanned(0, 2)]) is None
     assert claim_logprobs(Answer("No cyst. A cyst", tokens=tokens), [spanned(0, 2)]) is None

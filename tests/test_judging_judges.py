@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import (
@@ -21,9 +25,26 @@ from hedge_tasks.judging import (
     judge_from,
     reliability,
 )
+from hedge_tasks.judging.baselines import majority as majority_of_all
+from hedge_tasks.judging.baselines import stand_beside
 from hedge_tasks.judging.by_sentence import SentenceJudge
-from hedge_tasks.judging.config import parse_spec
+from hedge_tasks.judging.check import Facet, check_categories, facets, picture_below, read_checked
+from hedge_tasks.judging.config import parse_spec, required_judge
+from hedge_tasks.judging.designed import plan_at_random, read_plan
+from hedge_tasks.judging.fallback import Fallback
+from hedge_tasks.judging.hf import HFJudge
+from hedge_tasks.judging.label_files import HumanLabel, listing
+from hedge_tasks.judging.labels import LabelsJudge
+from hedge_tasks.judging.llm import LLMJudge
+from hedge_tasks.judging.model_judge import title
+from hedge_tasks.judging.options import OptionJudge
 from hedge_tasks.judging.panel import Panel, majority
+from hedge_tasks.judging.prompt import load_judge_prompt
+from hedge_tasks.judging.references import AnyReference
+from hedge_tasks.judging.reliability import is_undecided
+from hedge_tasks.judging.reply_judge import reads_replies
+from hedge_tasks.judging.review import _data_url
+from hedge_tasks.judging.strata import strata_of
 
 
 def cases(*answers: str) -> list[Case]:
@@ -79,12 +100,11 @@ def test_a_judge_is_named_in_several_ways(spec: Any, settings: list[dict[str, An
     [
         ("ruel", "unknown judge 'ruel', did you mean 'rule'"),
         ("llm:modle=x", "unknown option of judge 'llm' 'modle', did you mean 'model'"),
-        ("llm:model=a,model=b", "given twice"),
-        ("llm:prompt=vope_relevance,images=false", "cannot do without"),
+        ("llm:model=a,model=b", "given twice"), ("llm:prompt=vope_relevance,images=false", "cannot do without"),
         ({"name": "panel", "judges": ["rule"]}, "at least two"),
         ({"name": "panel", "judges": ["rule", "rule"]}, "there twice"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_setting_is_named_with_the_nearest_valid_one(spec: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         judge_from(spec)
@@ -110,15 +130,10 @@ def some(labelled: int, missing: int, unclear: int = 0) -> list[Verdict]:
 @pytest.mark.parametrize(
     ("verdicts", "limit", "reliable"),
     [
-        (some(95, 5), 0.05, True),
-        (some(94, 6), 0.05, False),
-        (some(1, 0), 0.0, True),
-        (some(99, 1), 0.0, False),
-        (some(0, 3), 1.0, True),
-        (some(50, 0, unclear=50), 0.05, True),
-        (some(0, 0), 0.05, False),
+        (some(95, 5), 0.05, True), (some(94, 6), 0.05, False), (some(1, 0), 0.0, True), (some(99, 1), 0.0, False),
+        (some(0, 3), 1.0, True), (some(50, 0, unclear=50), 0.05, True), (some(0, 0), 0.05, False),
     ],
-)
+)  # fmt: skip
 def test_above_the_limit_of_missing_labels_metrics_are_unreliable(
     verdicts: list[Verdict], limit: float, reliable: bool
 ) -> None:
@@ -182,13 +197,11 @@ def test_a_label_of_another_answer_is_an_error(labelled: Callable[..., Any]) -> 
     ("rows", "options", "words"),
     [
         (['{"id": 1, "label": 2}'], {}, ":1: label is 2; expected 1"),
-        (['{"id": 1, "label": "maybe"}'], {}, "'maybe'"),
-        (['{"id": 1}'], {}, "no 'label'; there are id"),
+        (['{"id": 1, "label": "maybe"}'], {}, "'maybe'"), (['{"id": 1}'], {}, "no 'label'; there are id"),
         (['{"id": 1, "label": "x"}'], {"scheme": "shale"}, "none of without, with, unclear"),
-        ([], {}, "no labels in it"),
-        (["id,id", "1,1"], {"name": "l.csv"}, "names a column twice"),
+        ([], {}, "no labels in it"), (["id,id", "1,1"], {"name": "l.csv"}, "names a column twice"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_file_of_labels_is_named_with_its_line(
     rows: list[str], options: dict[str, Any], words: str, labelled: Callable[..., Any]
 ) -> None:
@@ -253,3 +266,130 @@ def test_of_a_report_that_was_cut_the_last_sentence_is() -> None:
 def test_a_majority_is_more_than_half(values: list[str]) -> None:
     winners = [value for value in set(values) if 2 * values.count(value) > len(values)]
     assert majority(values) == (winners[0] if winners else None)
+
+
+# --- bounds and refusals ----------------------------------------------------------------------------------------------
+
+
+def test_a_closed_question_is_judged_by_the_letter_read() -> None:
+    case = Case("1", "Which side?\nA. left\nB. right", " b ", "The answer is (B). " + "x" * 30_000)
+    official = judge_from({"name": "option", "parsing": "official"})
+    for judge in (judge_from("option"), official):
+        right, wrong = judge.judge([case, replace(case, reference="A")])
+        assert (right.label, wrong.label, right.category, len(right.raw or "")) == (0, 1, "B", 20_000)
+        assert [vote.judge for vote in right.votes] == ["option:hedge", "option:official"]
+    assert official.judge([replace(case, answer="B")])[0].basis == "no answer"
+    with pytest.raises(DataError, match=r"1: 'C' is no option of 'Which side\?"):
+        official.judge([replace(case, reference="C")])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: parse_spec([]), r"expected a name, .* got \[\]"),
+        (lambda: parse_spec(b"rule"), "expected a name"),  # type: ignore[arg-type]
+        (lambda: parse_spec({"name": ""}), "'name' is missing"),
+        (lambda: required_judge("none", OptionJudge, "t"), "t: the judge must be 'option', got 'none'"),
+        (lambda: Fallback(["llm:model=a", "llm:model=b"], ()), "expected one judge"),
+        (lambda: Fallback({"name": "llm", "prompt": "hedge"}, ()), "'prompt' does not belong here"),
+        (lambda: Fallback("rule", ()), "'rule' asks no model"),
+        (lambda: HFJudge("m", dtype="float"), "unknown dtype 'float', did you mean 'float32'"),
+        (lambda: judge_from("llm:prompt=vope_relevance").check(False), "looks at images, and there are none here"),
+        (lambda: judge_from("llm:images=true,prompt=reply_option"), "images: the prompt .* shows none"),
+        (lambda: stand_beside(["h"], {}, ["1"]), "must be one an answer"),
+        (lambda: stand_beside(["h"], {"a": ["h", "h"]}, ["1"]), "must be one an answer"),
+        (lambda: strata_of([], 1), "nothing to label"),
+        (lambda: strata_of([1], 0), "nothing to label"),
+        (lambda: check_categories([Case("1", "q", "r", "a")], [HumanLabel("1", None, "with", {})],
+            [Verdict(None, "", "j", "1", category="odd")], "shale", [Facet("g", "open")]), "the judge says odd"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        make()
+
+
+def test_a_verdict_is_one_of_three_and_judges_say_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="1, 0 or None, got 2"):
+        Verdict(2, "", "j", "1")
+    settings = HFJudge("org/m", peft="org/a").settings()
+    assert {key: settings[key] for key in ("model", "peft", "asks", "max_tokens")} == {
+        **{"model": "org/m", "peft": "org/a", "asks": 2, "max_tokens": 256}
+    }
+    settings = LLMJudge("m").settings()
+    assert (settings["asks"], settings["max_tokens"], len(settings["prompt_digest"])) == (2, 512, 16)
+    assert parse_spec(["rule", "none"]) == [{"name": "rule"}, {"name": "none"}]
+    assert [reads_replies(some_settings) for some_settings in ({"parsing": "hedge"}, {"judge": "x"}, None)] == [
+        True,
+        False,
+        False,
+    ]
+    assert (title("hf", f"{tmp_path}/"), title("hf", "org/m")) == (f"hf:{tmp_path.name}", "hf:org/m")
+
+
+def test_one_of_several_references_is_enough() -> None:
+    references = {"left\nright": 0, "right\n": 1, "": None, "right\nfoobar": None}
+    answered = [replace(case, reference=r) for r in references for case in cases("left")]
+    verdicts = AnyReference().judge(answered)
+    assert [(v.label, v.judge) for v in verdicts] == [(label, "any_of") for label in references.values()]
+
+
+def test_the_limit_of_missing_labels_is_five_in_a_hundred() -> None:
+    assert reliability(some(19, 1)) is None
+    assert reliability(some(1, 1)) == "unreliable: 1 of 2 answers (50.0 %) have no label, more than 5 %"
+    assert reliability(some(189, 11)) is not None
+    assert is_undecided(None)
+
+
+def test_ten_ids_are_listed(labelled: Callable[..., Any]) -> None:
+    ids = [str(i) for i in range(11)]
+    assert listing(ids[:10]).endswith("'8', '9'")
+    assert listing([*ids, *ids]).endswith("'9' and 1 more")
+    assert isinstance(judge := labelled({"id": 1, "label": 1}), LabelsJudge)
+    assert (len(judge.settings()["digest"]), judge.settings()["file"]) == (16, "labels.jsonl")
+    with pytest.raises(DataError, match=r"labels.jsonl: labelled more than once: '1'"):
+        check_judge(labelled({"id": 1, "label": 1}, {"id": 1, "label": 1}))
+    assert labelled({"id": 0, "label": None}, scheme="shale").judge(cases("a"))[0].label is None
+
+
+def test_a_case_is_shown_in_part_where_it_is_long() -> None:
+    prompt = load_judge_prompt("hedge")
+    shown = [prompt.values(Case("1", "q", "r", "a" * n))["answer"] for n in (8000, 8001, 0)]
+    assert shown == ["a" * 8000, "a" * 8000 + " [cut off here]", ""]
+    assert prompt.values(Case("1", "q", "", "a", description=""))["description"] is None
+
+
+def test_pictures_are_below_their_folder_and_shown_at_a_bounded_size(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for place in ("in/a.png", "out.png"):
+        Image.new("RGB", (3072, 1000)).save(tmp_path / place)
+    folder = tmp_path / "in"
+    assert picture_below(folder, "elsewhere/a.png", "1") == picture_below(folder, "a.png", "1") == folder / "a.png"
+    with pytest.raises(DataError, match=r"1: there is no picture ../out.png below"):
+        picture_below(folder, "../out.png", "1")
+    url = _data_url(Image.open(folder / "a.png")).partition(",")[2]
+    assert Image.open(io.BytesIO(base64.b64decode(url))).size == (1536, 500)
+    rows = tmp_path / "rows.jsonl"
+    fields = {"question": "q", "reference": "r", "answer": "a", "label": 1}
+    rows.write_text(
+        "".join(json.dumps({**fields, **more}) + "\n" for more in ({}, {"image": "a.png"}, {"label": None}))
+    )
+    read, human = read_checked(rows, images=folder)
+    assert [case.images is not None for case in read] == [False, True]
+    assert [(f.group, f.kind) for f in facets(read, human)] == [("question q", "open"), ("image a.png", "open")]
+    with pytest.raises(ConfigError, match="unknown column 'pictur'"):
+        read_checked(rows, columns={"pictur": "image"})
+    rows.write_text(json.dumps({**fields, "label": None}))
+    with pytest.raises(DataError, match="no row has a label"):
+        read_checked(rows)
+
+
+def test_a_small_draw_is_of_one_stratum_and_a_plan_is_of_the_second_format(tmp_path: Path) -> None:
+    assert [strata_of([1] * 3 + [0] * 3, n).take for n in (1, 4, 9)] == [(1,), (4,), (6,)]
+    plan = plan_at_random(["a", "b"])
+    assert (plan.hedge_audit, plan.seed, plan.strata[0].size) == (2, 0, 2)
+    for stratum, wrong in ((0, False), (1, True)):
+        (tmp_path / "plan.json").write_text(plan.model_copy(update={"documents": {"a": stratum}}).model_dump_json())
+        with pytest.raises(DataError, match=r"documents\.a: there is no such stratum") if wrong else nullcontext():
+            read_plan(tmp_path / "plan.json")
+    assert majority_of_all(["b", "a", "b", "a"]) == ["a"] * 4

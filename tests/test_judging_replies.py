@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.judging import Case
 from hedge_tasks.judging.prompt import (
+    JudgeField,
     JudgePrompt,
     load_judge_prompt,
     prompt_files,
@@ -99,34 +100,25 @@ def test_a_prompt_file_that_contradicts_itself_is_refused(changes: dict[str, obj
         JudgePrompt.parse(spoiled(**changes), "mine")
 
 
+def test_the_first_text_that_is_missing_is_named() -> None:
+    fields = (JudgeField(name="description", required="without_images"), JudgeField(name="answer", required=True))
+    prompt, case = HEDGE.model_copy(update={"fields": fields}), Case("1", "q", "r", " ")
+    assert [prompt.missing(case, with_images) for with_images in (False, True)] == ["description", "answer"]
+    assert prompt.missing(Case("1", "q", "r", "a"), True) is None
+
+
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 
 NOT_READ = [
-    "",
-    "   ",
-    "<think> the verdict: supported",
-    "I cannot help with that.",
-    "[]",
-    "null",
-    "{}",
-    "supported or hallucinated",
-    "verdict: supported or hallucinated",
-    "verdict: supported/hallucinated",
-    "verdict: supported\nverdict: hallucinated",
-    '{"reason": "x"}',
-    '{"verdict": 1}',
-    '{"verdict": 0}',
-    '{"verdict": true}',
-    '{"verdict": null}',
-    '{"verdict": "supported | hallucinated"}',
-    '{"verdict": "unsure"}',
-    '{"verdict": "supported"} {"verdict": "hallucinated"}',
-    '{"verdict": "supported", "verdict": "hallucinated"}',
+    "", "   ", "<think> the verdict: supported", "I cannot help with that.", "[]", "null", "{}",
+    "supported or hallucinated", "verdict: supported or hallucinated", "verdict: supported/hallucinated",
+    "verdict: supported\nverdict: hallucinated", '{"reason": "x"}', '{"verdict": 1}', '{"verdict": 0}',
+    '{"verdict": true}', '{"verdict": null}', '{"verdict": "supported | hallucinated"}', '{"verdict": "unsure"}',
+    '{"verdict": "supported"} {"verdict": "hallucinated"}', '{"verdict": "supported", "verdict": "hallucinated"}',
     'My {"verdict": "supported", "verdict": "hallucinated"} is that.',
-    '{"verdict": "supported"} Final verdict: hallucinated',
-    '{"verdict": "supported"} {"verdict": "maybe"}',
-]
+    '{"verdict": "supported"} Final verdict: hallucinated', '{"verdict": "supported"} {"verdict": "maybe"}',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NOT_READ)
@@ -150,13 +142,11 @@ def test_a_verdict_that_stands_in_the_judged_answer_is_not_the_judges() -> None:
     [
         ("Without Hallucination, a cat is there.", SHALE, "without"),
         ("With Hallucination, there is no dog.", SHALE, "with"),
-        ("A. 3\nB. Dogs are common in parks.", RELEVANCE, "3"),
-        ('{"score": 3}', RELEVANCE, "3"),
-        ('{"score": 1.0}', RELEVANCE, "1"),
-        ("Catastrophic Hallucination", LEVELS, "catastrophic"),
+        ("A. 3\nB. Dogs are common in parks.", RELEVANCE, "3"), ('{"score": 3}', RELEVANCE, "3"),
+        ('{"score": 1.0}', RELEVANCE, "1"), ("Catastrophic Hallucination", LEVELS, "catastrophic"),
         ('{"category": "Prompt-induced Hallucinations"}', LEVELS, "prompt_induced"),
     ],
-)
+)  # fmt: skip
 def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: JudgePrompt, outcome: str) -> None:
     assert said(text, prompt) == outcome
 
@@ -164,13 +154,10 @@ def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: Judg
 @pytest.mark.parametrize(
     ("text", "prompt"),
     [
-        ("With Hallucination/Without Hallucination/Unclear", SHALE),
-        ("Score: 2.5", RELEVANCE),
-        ('{"score": 2.5}', RELEVANCE),
-        ('{"score": 4}', RELEVANCE),
-        ('{"score": true}', RELEVANCE),
+        ("With Hallucination/Without Hallucination/Unclear", SHALE), ("Score: 2.5", RELEVANCE),
+        ('{"score": 2.5}', RELEVANCE), ('{"score": 4}', RELEVANCE), ('{"score": true}', RELEVANCE),
     ],
-)
+)  # fmt: skip
 def test_a_category_that_is_none_is_unreadable(text: str, prompt: JudgePrompt) -> None:
     assert said(text, prompt).startswith("unreadable: ")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import unicodedata
 from collections import Counter
@@ -19,7 +20,10 @@ from linear import is_linear, sizes
 
 from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.rule import RuleJudge
-from hedge_tasks.judging.rule.measure import single_count
+from hedge_tasks.judging.rule.labels import comparable, is_list, items
+from hedge_tasks.judging.rule.measure import Size, counted_nouns, single_count, sizes_in, stated_counts
+from hedge_tasks.judging.rule.names import singular, split, stem
+from hedge_tasks.judging.rule.reading import affirmed_and_denied, read_text
 from hedge_tasks.replies.reading import NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,10 +49,8 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
 @pytest.mark.parametrize(
     ("question", "answer", "means"),
     [
-        (PNEUMOTHORAX, "Answer: yes", "yes"),
-        (PNEUMOTHORAX, "Based on the image, no, there is none.", "no"),
-        (PNEUMOTHORAX, "There is no pneumothorax.", "no"),
-        (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
+        (PNEUMOTHORAX, "Answer: yes", "yes"), (PNEUMOTHORAX, "Based on the image, no, there is none.", "no"),
+        (PNEUMOTHORAX, "There is no pneumothorax.", "no"), (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
         (PNEUMOTHORAX, "The X-ray shows a pneumothorax.", "yes"),
         (PNEUMOTHORAX, "The heart is large. So, yes.", "yes"),
         ("Are the lateral ventricles visible?", "Not visible", "no"),
@@ -56,7 +58,7 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
         ("Is there any abnormality?", "The image is unremarkable.", "no"),
         ("Is the heart enlarged?", "The heart is enlarged.", "yes"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, means: str) -> None:
     assert label(question, means, answer) == 0
     assert label(question, {"yes": "no", "no": "yes"}[means], answer) == 1
@@ -121,12 +123,9 @@ def test_a_reference_that_is_one_of_many_rules_nothing_out(
     [
         ("The polyp is less than 5mm in size.", "The polyp is approximately 5-10mm in size.", 1),
         ("The polyp is greater than 20mm in size.", "The polyp is 11-20 mm in size.", 1),
-        ("5 to 10 mm", "8 mm", None),
-        ("3 cm", "29 mm", None),
-        ("3 cm", "8 mm", 1),
-        ("6.5 x 6.4 cm", "2 x 2 cm", 1),
+        ("5 to 10 mm", "8 mm", None), ("3 cm", "29 mm", None), ("3 cm", "8 mm", 1), ("6.5 x 6.4 cm", "2 x 2 cm", 1),
     ],
-)
+)  # fmt: skip
 def test_sizes_have_bounds_and_units(reference: str, answer: str, expected: int | None) -> None:
     assert label("How large is it?", reference, answer) == expected
 
@@ -137,14 +136,11 @@ def test_sizes_have_bounds_and_units(reference: str, answer: str, expected: int 
 @pytest.mark.parametrize(
     ("reference", "answer", "expected"),
     [
-        ("2", "There are two lesions.", 0),
-        ("two", "I can see 3 lesions in two lobes", 1),
-        ("0", "no lesions", 0),
-        ("one", "There are several lesions", 1),
-        ("four", "There are several lesions", None),
+        ("2", "There are two lesions.", 0), ("two", "I can see 3 lesions in two lobes", 1), ("0", "no lesions", 0),
+        ("one", "There are several lesions", 1), ("four", "There are several lesions", None),
         ("two", "one or two", 1),
     ],
-)
+)  # fmt: skip
 def test_counts(reference: str, answer: str, expected: int | None) -> None:
     assert label("How many lesions are there?", reference, answer) == expected
 
@@ -168,12 +164,11 @@ def test_a_count_is_one_number_without_a_unit(reference: str, count: int | None)
         ("What modality was used?", "Computed Tomography", "ct"),
         ("Where is the mass?", "head of the pancreas", "The mass is in the pancreatic head."),
         ("Which organ is it?", "liver or spleen", "the spleen"),
-        ("Which side is abnormal?", "right side", "the right lung"),
-        ("What is it?", "gallstones", "a gallstone"),
+        ("Which side is abnormal?", "right side", "the right lung"), ("What is it?", "gallstones", "a gallstone"),
         ("What is it?", "4th ventricle", "the fourth ventricle"),
         ("Is this a CT or an MRI?", "MRI", "Yes, an MRI was used. It is a common method."),
     ],
-)
+)  # fmt: skip
 def test_supported_labels(question: str, reference: str, answer: str) -> None:
     assert label(question, reference, answer) == 0
 
@@ -212,6 +207,102 @@ def test_what_may_deny_the_reference_never_supports_it_nor_contradicts_its_denia
 # --- other names, kinds and typed checks ------------------------------------------------------------------------
 
 FINDING = "What is the abnormality?"
+
+
+# --- borders ----------------------------------------------------------------------------------------------------
+
+
+def test_sixty_words_lead_and_a_question_of_more_than_three_is_none() -> None:
+    leads = [read_text(text).lead.words for text in ("a. " + "b " * 59, "a. " + "b " * 60, "b " * 70 + ". c.")]
+    assert [len(lead) for lead in leads] == [60, 1, 70]
+    assert [len(read_text(f"{text}?", statements_only=True).words) for text in ("a b c", "a b c d")] == [3, 0]
+    assert len(read_text("x" * 30_000).words[0]) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("text", "affirmed", "denied"),
+    [
+        ("Clearer than the right lung", {"clearer"}, set()),
+        ("It may be an edema without a mass.", {"it", "may", "be", "an", "edema"}, {"a", "mass"}),
+        ("edema is possible", {"edema", "is", "possible"}, set()),
+        ("edema: not seen", {"edema"}, {"seen"}),
+        ("No mass. Mass is absent. A mass", {"a", "mass"}, {"is"}),
+        ("Mass is absent", set(), {"mass", "is"}),
+    ],
+)
+def test_a_word_is_affirmed_or_denied(text: str, affirmed: set[str], denied: set[str]) -> None:
+    assert affirmed_and_denied(read_text(text)) == (affirmed, denied)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("about 5 mm", [(4.5, 5.5, "mm")]), ("5 to 10 mm", [(5, 10, "mm")]), ("5 to 5 mm", [(4.5, 5.5, "mm")] * 2),
+        ("less than 5 mm", [(0, 5, "mm")]), ("more than 5", [(5, math.inf, "")]),
+        ("more than about 5 mm", [(4.5, 5.5, "mm")]), ("5 and 7 cm", [(50, 70, "mm")]),
+        ("3 x 4 cm", [(27, 33, "mm"), (36, 44, "mm")]), ("2 large round mm", [(1.8, 2.2, "mm")]),
+        ("2 large round red mm", [(1.8, 2.2, "")]), ("3 inch", [(68.58, 83.82, "mm")]),
+        ("2 m", [(1800, 2200, "mm")]),
+    ],
+)  # fmt: skip
+def test_a_size_is_a_range(text: str, sizes: list[tuple[float, float, str]]) -> None:
+    read = sizes_in(read_text(text))
+    assert [size.unit for size in read] == [unit for _, _, unit in sizes]
+    assert [size[:2] for size in read] == [pytest.approx(size[:2]) for size in sizes]
+
+
+def test_sizes_that_touch_do_not_overlap_and_units_tell_them_apart() -> None:
+    size = Size(1, 2, "mm")
+    others = (Size(2, 3, "mm"), Size(1.9, 3, ""), Size(1, 2, "ml"), Size(0, 1, "mm"), Size(1, 2, "mm"))
+    assert [size.overlaps(one) for one in others] == [False, True, False, False, True]
+    assert [size.equals(one) for one in (*others, Size(1, 3, "mm"))] == [False] * 4 + [True, False]
+
+
+def test_a_number_counts_the_noun_within_three_words() -> None:
+    texts = ("I see 3 big round lesions in 2 lobes", "I see 3 very big round lesions in 2 lobes", "3 lobes. 2 lesions")
+    assert [stated_counts(read_text(text), {"lesion"}) for text in texts] == [{3}, {2, 3}, {3}]
+    questions = ("How many large round pink dogs are there?", "What number of dogs?", "Which?", "")
+    asked = [counted_nouns(read_text(question)) for question in questions]
+    assert asked == [{"large", "round", "pink"}, {"dog"}, None, None]
+    many = [" ".join(["one or two"] + ["word"] * (n - 3)) for n in (12, 13)]
+    assert [label("How many lesions are there?", "two", answer) for answer in many] == [1, None]
+    references = ("lesions two", "large red two lesions", "two large red round lesions")
+    rules = [rule("How many lesions are there?", reference, "2 lesions") for reference in references]
+    assert rules == ["count", "partial", "partial"]
+
+
+def test_words_are_cut_where_enough_is_left() -> None:
+    words = {
+        "gas": "gas",
+        "ies": "ies",
+        "dies": "die",
+        "biopsies": "biopsy",
+        "boxes": "box",
+        "bus": "bus",
+        "lungs": "lung",
+    }
+    assert {word: singular(word) for word in words} == words
+    assert [stem(word) for word in ("abcding", "abcing", "abc1ing")] == ["abcd", "abcing", "abc1ing"]
+    assert [split(piece) for piece in ("5mm", "5x", "dog's")] == [["5", "mm"], ["5x"], ["dog"]]
+    pairs = {("gal lbad", "gallbad"): "equal", ("abc def", "abcdef"): "equal", ("abc de", "abcde"): "unknown-words"}
+    assert {pair: rule("What is it?", pair[1], pair[0]) for pair in pairs} == pairs
+
+
+def test_a_date_is_no_number_and_a_long_answer_may_compare() -> None:
+    dates = {"12/03/2016": "declined", "2016": "declined", "1899": "wrong-type", "2016x": "wrong-type"}
+    assert {answer: rule(PNEUMOTHORAX, "yes", answer) for answer in dates} == dates
+    things = ["left", "right", "mass", "lung", "heart", "liver", "kidney"]
+    assert [label("Where is it?", "left", " ".join(things[:n])) for n in (6, 7)] == [1, None]
+
+
+def test_lists_places_and_what_can_be_compared() -> None:
+    texts = ("a cyst and a mass", "and mass", "mass and", "a, mass", "cyst, mass")
+    assert [is_list(read_text(text)) for text in texts] == [True, False, False, False, True]
+    topic = items(read_text("the upper left lobe; left upper; left right; upper lower"))
+    assert topic == {"left-upper", "lobe", "left", "right", "upper", "lower"}
+    sides = (({"liver"}, {"foo"}), ({"foo"}, {"liver"}), (set(), {"liver"}), ({"liver"}, set()), ({"foo"}, set()))
+    assert [comparable(*pair) for pair in sides] == [False, False, True, True, False]
+
 
 # --- hostile and random text ------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -14,13 +15,13 @@ import pytest
 from conftest import REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
-from openai_server import Response, Script, serve, texts_of
+from openai_server import Response, Script, completion, serve, texts_of
 from scripted_making import counted
 
 from hedge_tasks.claims.decomposition import Passage, build_decomposition
 from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import Answer, Thought
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.judging import Case, judge_from, keep_labels
 from hedge_tasks.judging.prompt import JudgePrompt
@@ -460,3 +461,86 @@ def test_a_support_with_its_options_is_named_on_the_command_line(
     assert facts["claims"] == 2
     assert main(["claims", str(file), "--support", "judge:modle=m"]) == 2
     assert "did you mean 'model'" in capsys.readouterr().err
+
+
+# --- borders ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_asked_twice_and_where_all_fail_the_asking_has_failed() -> None:
+    [found] = Asker(Scripted("?", "?"), Account()).ask_all([query()])
+    assert (found.value, found.attempts, found.problem) == (None, 2, "no JSON object")
+    refused = [RequestFailed("policy", "refused")] * 2
+    with pytest.raises(HedgeError, match="answered none of 2 requests; one: the server refused: policy"):
+        Asker(Scripted(*refused), Account()).ask_all([query("a"), query("b")])
+    # Pictures that nothing tells from others make equal questions different.
+    alike = [query(image_keys=None)] * 2
+    assert [one.value for one in Asker(Scripted(RED, GREEN), Account()).ask_all(alike)] == ["red", "green"]
+    template = Template.parse(json.dumps({**FILE, "decoding": {}}), "colour", foreign=True)
+    assert template.id == f"colour/2#{template.digest[:8]}"
+    request = replace(query(place="p"), prompt=template).request(1)
+    assert request.settings["max_tokens"] == 2 * 512
+    assert request.settings["seed"] == int(hashlib.sha256(b"p\x001").hexdigest()[:8], 16) // 2
+
+
+def test_a_reply_of_which_nothing_is_told_costs_nothing_known() -> None:
+    account = Account()
+    account.count("a", Reply("x"), cached=False)
+    assert account.total == Counts(requests=1)
+
+
+@pytest.mark.parametrize(("template", "told"), [("{% if enable_thinking %}", True), ("{{ x }}", False), (None, False)])
+def test_a_local_model_is_told_not_to_think_where_it_knows_the_word(template: str | None, told: bool) -> None:
+    class Thinks(Adapter):
+        chat_template = template
+
+        def keeps_schemas(self) -> bool:
+            return told
+
+        def answer_conversations(self, conversations: Sequence[Any], **how: Any) -> list[Answer]:
+            texts = [part["text"] for part in conversations[0][-1]["content"]]
+            return [Answer(f" {texts} {'schema' in how} {how['seeds']}", n_tokens=3, thought=Thought(4))]
+
+    request = Request(lambda: [{"role": "user", "content": "x"}], {"max_tokens": 5, "seed": 7}, {"type": "object"})
+    model = LocalModel("m", dict, Thinks, thinking=False, keeps_schemas=True)
+    texts = ["x", "/no_think"] if told else ["x"]
+    reply = model.reply(request, threading.Event())
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.model, reply.completion_tokens) == (f"{texts} {told} [7]", "m", 7)
+    assert len(list(model.replies([request] * 2))) == 2, "one at a time"
+
+
+def test_who_refuses_and_who_says_nothing_is_there() -> None:
+    requests = [Request(lambda: [{"role": "user", "content": "x"}], {"max_tokens": 5})] * 8
+    with serve(Script(Response({"error": "no"}, 400))) as url:
+        outcomes = [one for batch in ServedModel("m", url, concurrency=1).replies(requests) for one in batch]
+        assert len(outcomes) == 8
+    with serve(Script("")) as url:
+        reply = ServedModel("m", url, max_retries=0).reply(requests[0], threading.Event())
+    assert reply == Reply("", "stop", "local", 1, 1)
+    for finish, kind in (("length", "cut"), ("stop", "empty")):
+        with serve(Script(Response(completion(None, finish_reason=finish)))) as url:
+            reply = ServedModel("m", url, max_retries=0).reply(requests[0], threading.Event())
+        assert isinstance(reply, Reply)
+        assert (reply.text, reply.finish, bool(reply.problem)) == ("", kind, True)
+
+
+@pytest.mark.parametrize(
+    ("asker", "limits"),
+    [
+        (lambda: ServedModel("m", "http://h"), (16, 300, 8)),
+        (lambda: build_entailment("judge", model="m", url="http://h").model, (16, 120, 8)),
+        (lambda: judge_from({"name": "llm", "model": "m", "url": "http://h"}).model, (16, 120, 8)),
+    ],
+)
+def test_so_much_is_asked_at_once_so_long_and_so_often(asker: Callable[[], Any], limits: tuple[int, ...]) -> None:
+    assert (asker().concurrency, *asker()._limits.values()) == limits
+
+
+def test_a_wording_of_others_is_filled_in_once() -> None:
+    turns = [{"role": "system", "text": ["S"]}, {"role": "user", "text": ["{thing} {other}"]}]
+    turns += [{"role": "user", "text": [" in {light}"], "when": "light"}]
+    template = Template.parse(json.dumps({**FILE, "system": [], "turns": turns}), "colour")
+    assert template.shown({"thing": "a {light}", "light": None}) == "a {light} {other}"
+    assert template.shown({"thing": "<|x|>", "light": "dusk"}) == "< |x|> {other} in dusk"
+    with pytest.raises(ConfigError, match="unknown field of prompt colour/2 'think', did you mean 'thing'"):
+        template.shown({"think": "x"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import ssl
 import subprocess
@@ -13,11 +14,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from openai_server import Response, Script, completion, serve
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io.downloads import certificates
+from hedge_tasks.llm import border
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
 from hedge_tasks.llm.concurrency import ask_each
@@ -159,7 +162,9 @@ def test_a_reply_of_more_than_16_mib_is_none() -> None:
     whole = json.dumps(completion("left")).encode()
     for size in (2**24, 2**24 + 1):
         with serve(Script(Response(whole.ljust(size)))) as url:
-            assert isinstance(ask(client(url), HELLO, {}), Completion) == (size == 2**24)
+            outcome = ask(client(url), HELLO, {})
+        assert isinstance(outcome, Completion) == (size == 2**24)
+    assert "larger than 16 MiB" in str(outcome)
 
 
 def test_no_redirect_is_followed_and_the_address_is_named() -> None:
@@ -245,3 +250,34 @@ def test_a_process_ends_while_a_request_is_under_way() -> None:
     assert (done.stdout, done.returncode) == ("over\n", 0)
     assert "never retrieved" not in done.stderr
     assert "Unclosed" not in done.stderr
+
+
+# --- what a request is made of ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("timeout", "connect"), [(10, 9), (60, 54), (1000, 60)])
+@pytest.mark.parametrize("size", [0, 2**20, 2**20 + 1])
+def test_a_request_has_bounds(monkeypatch: pytest.MonkeyPatch, timeout: float, connect: float, size: int) -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    class Session:
+        def request(self, method: str, address: Any, **how: Any) -> Any:
+            calls.append((method, str(address), how))
+            raise aiohttp.ClientError
+
+    monkeypatch.setattr(border, "session", Session)
+    with pytest.raises(RequestFailed, match=r"no connection \(ClientError\)") as caught:
+        run(border.HttpClient("http://h/v1/", {}, timeout).request("/x", b"a" * size if size else None))
+    [(method, address, how)] = calls
+    assert (caught.value.kind, method, address) == ("broken", "POST" if size else "GET", "http://h/v1/x")
+    assert (how["timeout"].total, how["timeout"].sock_connect) == (timeout, pytest.approx(connect))
+    assert isinstance(how["data"], io.BytesIO) == (size > 2**20)
+    assert ("Content-Type" in how["headers"], how["allow_redirects"]) == (size > 0, False)
+
+
+def test_an_answer_that_is_compressed_is_none() -> None:
+    for coding, text in (("gzip", "compressed"), ("Identity", "")):
+        with serve(Script(Response(completion("left"), headers={"Content-Encoding": coding}))) as url:
+            outcome = ask(client(url), HELLO, {})
+        assert isinstance(outcome, RequestFailed if text else Completion)
+        assert text in str(outcome)

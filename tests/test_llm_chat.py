@@ -15,7 +15,7 @@ from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
 from hedge_tasks.llm.dialect import Dialect, spell
 from hedge_tasks.llm.event_loop import run
-from hedge_tasks.llm.failures import RequestFailed, ServerRefuses, retry_after_s
+from hedge_tasks.llm.failures import RequestFailed, ServerRefuses, kind_of, reason_in, retry_after_s
 from hedge_tasks.llm.secrets import LONGEST_SHOWN, Redactor, check_key
 
 KEY = "sk-very-secret-0123456789"
@@ -173,16 +173,12 @@ def test_other_statuses_are_no_refusals_of_a_draws_settings(status: int) -> None
 @pytest.mark.parametrize(
     ("reply", "kind", "asked_times"),
     [
-        (error(500, "?"), "busy", 3),
-        (Response(b"oops", 503), "away", 3),
-        (Response(b"<html>"), "garbled", 3),
-        (Response(hang_up=True), "broken", 3),
-        (completion(None), "empty", 3),
-        (completion(None, finish_reason="length"), "cut", 1),
-        (error(400, "image too large"), "refused", 1),
+        (error(500, "?"), "busy", 3), (Response(b"oops", 503), "away", 3), (Response(b"<html>"), "garbled", 3),
+        (Response(hang_up=True), "broken", 3), (completion(None), "empty", 3),
+        (completion(None, finish_reason="length"), "cut", 1), (error(400, "image too large"), "refused", 1),
         (error(413, "too much"), "refused", 1),
     ],
-)
+)  # fmt: skip
 def test_failures_have_kinds_and_only_those_that_may_pass_are_asked_again(
     reply: Any, kind: str, asked_times: int
 ) -> None:
@@ -286,3 +282,92 @@ def test_waiting_for_a_server_uses_up_no_retries() -> None:
     assert isinstance(outcome, Completion)
     assert outcome.text == "left"
     failed(Script(*[away] * 5, busy, busy, busy, completion("left")), max_retries=2, wait_s=60)
+
+
+# --- borders --------------------------------------------------------------------------------------------------------
+
+
+def test_each_kind_of_failure_has_its_own_number_of_attempts() -> None:
+    late, throttled = Script(Response(LEFT, pause=0.6)), Script(rate_limited("0"))
+    assert (failed(late, timeout=0.2, max_retries=5).kind, len(late.bodies)) == ("late", 2)
+    assert (failed(throttled, max_retries=2).kind, len(throttled.bodies)) == ("throttled", 21)
+    # One that has replied in the meantime is not away, and is not waited for.
+    alive = Script(error(503, "?"), error(500, "?"), error(503, "?"))
+    assert (failed(alive, max_retries=2, wait_s=60).kind, len(alive.bodies)) == ("away", 4)
+    client = ChatClient("tiny")
+    assert (client.timeout, client.max_retries, client.backoff_s, client.wait_s) == (300, 6, 1, 0)
+
+
+def test_several_answers_are_asked_for_at_once_and_one_that_is_none_spoils_no_other() -> None:
+    bad, good = completion(None)["choices"][0], {**LEFT["choices"][0], "index": 1}
+    script = Script({**LEFT, "choices": [good, bad]}, error(400, "no"))
+    with serve(script) as url:
+        client = ChatClient("tiny", url, max_retries=0)
+        first, second = run(client.ask_async(HELLO, {}, 2))
+        assert [type(outcome) for outcome in run(client.ask_async(HELLO, {}, 2))] == [RequestFailed] * 2
+    assert isinstance(first, RequestFailed)
+    assert isinstance(second, Completion)
+    assert script.bodies[0]["n"] == 2
+
+
+def test_a_pause_of_ten_minutes_is_made_and_a_longer_one_ends_the_run() -> None:
+    assert failed(Script(rate_limited("600")), max_retries=0).retry_after_s == 600
+    with pytest.raises(ServerRefuses, match=r"nothing more within 7200 s \(2 h, Retry-After; 429"):
+        asked(Script(rate_limited("7200")))
+    assert str(failed(Script(Response({}, 400)))) == "400: no reason given"
+
+
+def test_a_model_that_is_listed_is_not_called_unknown() -> None:
+    with serve(Script(LEFT), models=["tiny", "large"]) as url:
+        assert isinstance(ask(ChatClient("tiny", url), HELLO, {}), Completion)
+        with pytest.raises(ConfigError, match=r"unknown model of .* 'tini', did you mean 'tiny'"):
+            ask(ChatClient("tini", url), HELLO, {})
+        assert [model["id"] for model in ChatClient("x", url).served()] == ["tiny", "large"]
+    client = ChatClient("tiny", url, wait_s=0.05, backoff_s=0.01, max_retries=0)
+    with pytest.raises(ServerRefuses, match=r"nobody answered for 0\.05 s"):
+        client.served()
+    assert ChatClient("tiny", url).served() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "settings", "spelled"),
+    [
+        (400, "n must be between 1 and 4", {"n": 8}, {"n": 4}), (400, "n must be at most 2", {"n": 8}, {"n": 2}),
+        (400, "n is unknown", {"n": 8}, {}), (400, "n is not supported", {"top_k": -1, "n": 2}, {"top_k": -1}),
+        (400, "top_k must be positive", {"top_k": -1}, {"top_k": 0}),
+        (400, "use max_completion_tokens", {"max_tokens": 9}, {"max_completion_tokens": 9}),
+        (400, "Penalty is not enabled", {"presence_penalty": 1, "top_p": 1}, {"top_p": 1}),
+        (400, "bad", {"presence_penalty": 1}, None), (400, "bad", {"chat_template_kwargs": {}}, {}),
+        (400, "image too large", {"chat_template_kwargs": {}}, None),
+        (401, "bad", {"chat_template_kwargs": {}}, None),
+        (500, "chat_template is unknown", {"chat_template_kwargs": {}}, {}),
+    ],
+)  # fmt: skip
+def test_a_refusal_changes_what_it_is_about(status: int, reason: str, settings: Any, spelled: Any) -> None:
+    dialect = Dialect("it", lambda *_: None)
+    learned = dialect.learn(status, reason, settings, tuple(settings), dialect.levels)
+    assert (spell(settings, dialect.levels, tuple(settings)) if learned else None) == spelled
+    assert spell({"seed": 1}, {"seed": 1}, ()) == {"seed": 1}, "others are sent all the same"
+    if spelled == {"max_completion_tokens": 9}:
+        assert not dialect.learn(status, reason, settings, tuple(settings), dialect.levels)
+
+
+def test_a_reason_is_found_in_whatever_form_and_is_bounded() -> None:
+    details = [{"loc": ["body", i], "msg": f"m{i}"} for i in range(7)]
+    assert reason_in({"detail": details}) == "; ".join(f"body.{i}: m{i}" for i in range(5))
+    assert reason_in({"loc": list(range(9)), "msg": "x"}) == "0.1.2.3.4: x"
+    assert reason_in("<html><style>a</style><body>out&nbsp;of &lt;memory</body>") == "out of <memory"
+    assert [reason_in(nothing) for nothing in (None, 3, [], " ", {}, [{}])] == [None] * 6
+    assert reason_in("x" * 20_001) == "x" * 20_000
+    assert [kind_of(status) for status in (400, 408, 429, 499, 500, 502)] == [
+        *("refused", "busy", "throttled", "refused", "busy", "away")
+    ]
+
+
+def test_in_an_answer_only_what_no_word_could_be_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, secret in (("A_KEY", "abcdefghijklmno1"), ("B_KEY", "zyxwvutsrqponm1"), ("C_KEY", "a" * 16)):
+        monkeypatch.setenv(name, secret)
+    redact = Redactor("k12")
+    assert redact(f"abcdefghijklmno1 zyxwvutsrqponm1 {'a' * 16}", answer=True) == f"[secret] zyxwvutsrqponm1 {'a' * 16}"
+    assert redact(f"zyxwvutsrqponm1 {'a' * 16} k12") == "[secret] [secret] k12"
+    assert (redact.shown("x" * 400), LONGEST_SHOWN) == ("x" * 300, 300)

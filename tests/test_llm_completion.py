@@ -12,7 +12,7 @@ from thinking_replies import REPLIES, ThinkingReply
 
 from hedge_tasks.data.answers import Answer, Served, Thought
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, OTHER_TOKENS, without_thoughts
-from hedge_tasks.llm.completion import Completion, read_choices
+from hedge_tasks.llm.completion import Completion, is_control, read_choices
 from hedge_tasks.llm.failures import RequestFailed
 
 
@@ -27,14 +27,11 @@ def read_completion(body: Any, until: Sequence[str] = ()) -> Completion:
     ("tokens", "expected"),
     [
         ([("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (-0.3, 2)),
-        ([("left", -0.2), ("</s>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<eos>", -5.0)], (-0.2, 1)),
+        ([("left", -0.2), ("</s>", -5.0)], (-0.2, 1)), ([("left", -0.2), ("<eos>", -5.0)], (-0.2, 1)),
         ([("left", -0.2), ("<end_of_turn>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)),
-        ([], (None, None)),
-        (None, (None, None)),
+        ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)), ([], (None, None)), (None, (None, None)),
     ],
-)
+)  # fmt: skip
 def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float | None, int | None]) -> None:
     answer = read_completion(completion(" left\n", tokens)).answer
     assert answer.text == "left"
@@ -121,15 +118,12 @@ def test_why_it_ended_and_what_it_cost_are_read_where_they_are_told() -> None:
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
-        ([], "garbled"),
-        ({"choices": []}, "garbled"),
-        ({"choices": [{"index": 0}]}, "garbled"),
-        ({"error": {"message": "backend down"}}, "garbled"),
-        (completion(None), "empty"),
+        ([], "garbled"), ({"choices": []}, "garbled"), ({"choices": [{"index": 0}]}, "garbled"),
+        ({"error": {"message": "backend down"}}, "garbled"), (completion(None), "empty"),
         (completion(None, finish_reason="content_filter"), "empty"),
-        (completion(None, finish_reason="length"), "cut"),
+        (completion("left", finish_reason="error"), "empty"), (completion(None, finish_reason="length"), "cut"),
     ],
-)
+)  # fmt: skip
 def test_a_body_without_an_answer_is_a_failure_of_its_kind(body: Any, kind: str) -> None:
     with pytest.raises(RequestFailed) as caught:
         read_completion(body)
@@ -232,9 +226,10 @@ def _entry(token: str, spelled: bytes | None) -> dict[str, Any]:
         [_entry("5 ", None), _entry("\ufffd", None), _entry("\ufffd", None), _entry("m …", None)],
         [_entry("5 ", None), _entry("", b""), _entry("µ", None), _entry("m …", None)],
         [_entry("▁5", None), _entry("<0xC2>", None), _entry("<0xB5>", None), _entry("m▁…", None)],
+        [_entry("5 µm ", None), _entry("", "…".encode())],
         [_entry("5\u00a0", None), _entry("µm", None), _entry("\n", None), _entry("…<|im_end|>"[:1], None)],
     ],
-    ids=["bytes", "no bytes", "empty piece", "byte fallback", "blanks"],
+    ids=["bytes", "no bytes", "empty piece", "byte fallback", "nameless", "blanks"],
 )
 def test_however_a_server_writes_its_tokens_they_are_known(entries: list[dict[str, Any]]) -> None:
     body = completion("5 µm …", [])
@@ -252,3 +247,39 @@ def test_who_answered_is_kept() -> None:
         "org/name", None, "fp_1"
     )
     assert read_completion({"choices": completion("left")["choices"]}).answer.served is None
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "known"), [(64, True), (1, True), (0, False), (-1, False), (True, False), ("3", False)]
+)
+def test_only_a_number_of_tokens_is_a_thought(count: Any, known: bool) -> None:
+    body = completion("left")
+    body["usage"]["completion_tokens_details"] = {"reasoning_tokens": count}
+    assert read_completion(body).answer.thought == (Thought(count) if known else None)
+    assert read_completion({**body, "choices": body["choices"] * 2}).answer.thought is None
+
+
+def test_what_a_server_sends_is_bounded() -> None:
+    body = completion("left", [("left", -0.5)])
+    others = [{"token": f"t{i}", "logprob": -1.0 - i} for i in range(25)]
+    body["choices"][0]["logprobs"]["content"][0]["top_logprobs"] = [{"token": "<|im_end|>", "logprob": -0.1}, *others]
+    body |= {"provider": "x" * 300, "system_fingerprint": ""}
+    answer = read_completion(body).answer
+    assert answer.alternatives == (tuple((f"t{i}", -1.0 - i) for i in range(20)),)
+    assert answer.served == Served("local", "x" * 200, None)
+    assert [is_control(text) for text in ("<|im_end|>", "</s>", "<box>", "left", "<5 mm")] == [True] * 3 + [False] * 2
+
+
+@pytest.mark.parametrize("wrong", [{}, {"decoded_token": 3, "logprob": -1.0}, {"decoded_token": "b", "logprob": "x"}])
+def test_the_prompt_is_known_from_its_last_gap_on_or_not_at_all(wrong: Any) -> None:
+    def entry(number: str, text: str) -> dict[str, Any]:
+        return {number: {"decoded_token": text, "logprob": -1.0}}
+
+    good = [None, entry("5", "x"), None, entry("7", "a"), entry("8", "b")]
+    tokens = read_completion({**completion("left"), "prompt_logprobs": good}).prompt
+    assert [tuple(token) for token in tokens] == [(7, "a", -1.0), (8, "b", -1.0)]
+    for table in ([*good, {"9": wrong}], [*good, entry("-1", "c")], "x"):
+        assert read_completion({**completion("left"), "prompt_logprobs": table}).prompt == ()

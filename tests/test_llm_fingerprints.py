@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -58,3 +59,17 @@ def test_what_is_no_folder_is_identified_by_its_commit(tmp_path: Path) -> None:
     assert identity_of("org/model", "abc") == "abc"
     assert identity_of("org/model") == "unknown"
     assert identity_of(str(tmp_path), "abc") == fingerprint(tmp_path)
+
+
+@pytest.mark.parametrize(("size", "whole"), [(4999, True), (5000, False)])
+def test_a_file_of_the_bound_is_sampled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, whole: bool
+) -> None:
+    assert (fingerprints.WHOLE_BELOW, fingerprints._SAMPLES, fingerprints._SAMPLE_BYTES) == (2**28, 256, 2**18)
+    monkeypatch.setattr(fingerprints, "WHOLE_BELOW", 5000)
+    monkeypatch.setattr(fingerprints, "_SAMPLE_BYTES", 8)
+    content = os.urandom(size)
+    (tmp_path / "a.bin").write_bytes(content)
+    starts = [(size - 8) * i // 255 for i in range(256)]
+    read = content if whole else b"".join(content[start : start + 8] for start in starts)
+    assert fingerprint(tmp_path) == hashlib.blake2b(b"a.bin\0%d\0" % size + read, digest_size=16).hexdigest()

@@ -82,6 +82,13 @@ def test_a_server_that_is_gone_is_not_asked_for_everything() -> None:
     assert len(results) < 40
 
 
+def test_a_server_that_was_never_there_is_gone_after_three() -> None:
+    seen: list[int] = []
+    with pytest.raises(ServerGone, match="it is gone: 3 requests in a row"):
+        drain(ask_each(answering(int), 10, 1, who="it", unreachable=lambda i: seen.append(i) or "away"), [])
+    assert seen == [0, 1, 2]
+
+
 def test_no_more_calls_are_ahead_of_a_caller_than_twice_those_at_once() -> None:
     begun: list[int] = []
     batches = ask_each(answering(begun.append), 100, 2)

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 from linear import is_linear, sizes
-from reply_corpus import corpus, is_held_out, reading
+from reply_corpus import corpus, is_held_out
 
 from hedge_tasks.data.thoughts import without_thoughts
-from hedge_tasks.replies import BASES, REASONS, official, read_free, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies.forms import likeliest, ticked
+from hedge_tasks.replies.labels import bounded, outcome_of, read_judgement
+from hedge_tasks.replies.text import body
 
 DOG = "Is there a dog in the image?"
 FRUIT = {"A": "a pear", "B": "a plum", "C": "a peach plum", "D": "a fig"}
@@ -31,14 +34,6 @@ def test_the_corpus_is_what_it_says() -> None:
     assert 0.17 < sum(row["held_out"] for row in rows) / len(rows) < 0.25
     kinds = Counter(row["kind"] for row in rows)
     assert set(kinds) == {"yes_no", "verdict", "options", "category", "free"}
-
-
-@pytest.mark.slow
-def test_a_reading_says_what_it_rests_on() -> None:
-    for row in corpus():
-        if row["kind"] != "category":
-            found = reading(row)
-            assert found.basis in (BASES if found.readable else REASONS), row
 
 
 # --- what older readers lost or misread -------------------------------------------------------------------------------
@@ -126,3 +121,100 @@ def test_a_hostile_reply_is_read_in_linear_time(shape: Callable[[int], str]) -> 
         read_free(text)
 
     assert is_linear(read, shape, sizes(16_000, 256_000))
+
+
+# --- forms, and bounds ------------------------------------------------------------------------------------------------
+
+
+def nested(depth: int, key: str, value: object) -> str:
+    for _ in range(depth):
+        value = {key: value}
+    return json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "read"),
+    [
+        ("[x] Yes\n[ ] No", "yes (form)"), ("[x] Yes\n[x] No", "unreadable: contradiction"),
+        ("Yes: 12%\nNo: 88%", "no (form)"), ("Yes: 50%\nNo: 50%", "unreadable: contradiction"),
+        ('{"yes": 0.1, "no": 0.9}', "no (json)"), ('{"answer": "yes"}\nNo.', "unreadable: contradiction"),
+        ('{"answer": "yes"} Wait.', "unreadable: contradiction"), ('{"answer": ["yes"]}', "yes (json)"),
+        ('{"answer": ["yes", "no"]}', "unreadable: no answer"), ('{"object": "dog", "present": true}', "yes (json)"),
+        (nested(4, "a", {"answer": "yes"}), "yes (json)"),
+        (nested(5, "a", {"answer": "yes"}), "unreadable: no answer"), (nested(5, "answer", "yes"), "yes (json)"),
+        (nested(6, "answer", "yes"), "unreadable: no answer"), ("Are the lungs clear? Yes.", "yes (leading)"),
+        ("Are the dogs clear? Yes.", "yes (line)"), ("Yes. Wait, no.", "no (leading)"),
+        ("Yes, if toys count.", "yes (leading)"),
+    ],
+)  # fmt: skip
+def test_a_form_says_one_answer_or_none(reply: str, read: str) -> None:
+    assert str(read_yes_no(reply, DOG)) == read
+
+
+@pytest.mark.parametrize(
+    ("numbers", "answer"),
+    [
+        ((0.5, 0.5), (True, None)), ((0.51, 0.49), (True, "a")), ((0.6, 0.429), (True, "a")),
+        ((0.6, 0.432), (True, None)), ((0.6, 0.369), (True, None)), ((60, 38), (True, "a")),
+        ((0.4, 0.3, 0.3), (True, None)), ((0, 1), (True, None)), ((1, 1), (True, None)), ((1,), (False, None)),
+    ],
+)  # fmt: skip
+def test_shares_are_of_a_whole_and_one_has_more_than_half(numbers: tuple[float, ...], answer: object) -> None:
+    assert likeliest(dict(zip("abc", numbers, strict=False)), str) == answer
+    assert likeliest({**dict(zip("abc", numbers, strict=False)), "x": 0}, {"a": "a"}.get) == (False, None)
+
+
+def test_a_list_is_ticked_where_each_item_is_there_once() -> None:
+    def named(text: str) -> str | None:
+        return text if text in ("red", "blue") else None
+
+    texts = (
+        "[x] A. red\n[ ] B. blue",
+        "[x] red",
+        "[ ] red\n[x] blue\n[ ] red",
+        "[x] red\n[ ] green",
+        "[x] blue\n[x] red",
+    )
+    assert [ticked(text, named) for text in texts] == [{"red"}, set(), set(), set(), {"red", "blue"}]
+
+
+def test_what_is_long_is_read_and_kept_in_part() -> None:
+    for n, whole in ((8000, True), (8001, False)):
+        assert ("\n" not in str(body("y" * n))) == whole
+        assert str(body("y" * n)).count("y") == 8000
+    for n in (2000, 2001):
+        assert bounded("a" * n) == ("a" * 2000 if n == 2000 else "a" * 1495 + " ... " + "a" * 500)
+        reason = read_judgement(f'{{"verdict": "s", "reason": "{"a" * (n - 1700)}"}}', {"s": "s"}, "verdict").reason
+        assert reason == ("a" * 300 if n == 2000 else "a" * 299 + "…")
+    values = {"3": "three", "supported": "s"}
+    assert [outcome_of(v, values) for v in (3, 3.0, 3.5, "3", " Supported ", None)] == [
+        "three",
+        "three",
+        None,
+        "three",
+        "s",
+        None,
+    ]
+    offered = {"A": "a" * 30, "B": "b"}
+    echo = f"{offered['A']} b".ljust(2000)
+    assert [str(read_option(text, offered)) for text in (echo, f"A {offered['A']} B b", "b")][:2] == [
+        "unreadable: echo"
+    ] * 2
+    assert read_option(echo + " ", offered).basis != "echo"
+    assert read_option("the third option", offered).basis == "not offered"
+
+
+@pytest.mark.parametrize(
+    ("reply", "read"),
+    [
+        ('{"label": 1.0}', "1 (json)"), ('{"label": 1.5}', "unreadable: no answer"),
+        ('{"score": 0.77, "label": 1}', "1 (json)"), ('{"supported": false, "hallucinated": true}', "1 (json)"),
+        ("0: 0.2\n1: 0.8", "1 (form)"), ("1 if wrong, 0 if right", "unreadable: empty"),
+        ("A candidate answer is hallucinated where it differs.", "unreadable: no answer"),
+        ("The candidate answer is hallucinated where it differs.", "1 (said back)"),
+        ("Some claims are hallucinated.", "unreadable: no answer"),
+        *((text, "unreadable: no answer") for text in ("1 out of 5", "1/2", "1%", "10")),
+    ],
+)  # fmt: skip
+def test_a_digit_is_a_label_where_it_is_nothing_else(reply: str, read: str) -> None:
+    assert str(read_verdict(reply)) == read

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +17,6 @@ from reply_corpus import corpus, reading
 
 from hedge_tasks.cli import main
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
-from hedge_tasks.replies.clauses import AFFIRMED, DENIED, OPEN, polarity
 from hedge_tasks.replies.reading import SOFT
 from hedge_tasks.runs.run_files import read_run
 
@@ -171,18 +173,6 @@ def test_what_says_the_opposite_or_something_else_is_never_a_firm_yes(question: 
 
 
 @pytest.mark.parametrize(
-    ("text", "sides"),
-    [
-        ("a mass is seen", AFFIRMED), ("no mass", DENIED), ("the mass has resolved", DENIED), ("a mass may be", OPEN),
-        ("not only a mass", AFFIRMED), ("a mass is no longer seen", DENIED), ("a mass cannot be excluded", OPEN),
-        ("it would be incorrect to say that there is no mass", AFFIRMED), ("this mimics a mass", OPEN),
-    ],
-)  # fmt: skip
-def test_a_clause_has_one_polarity(text: str, sides: str) -> None:
-    assert polarity(text) == sides
-
-
-@pytest.mark.parametrize(
     ("kind", "least"), [("yes_no", 0.85), ("verdict", 0.85), ("options", 0.85), ("category", 0.85)]
 )
 def test_the_corpus_is_read_and_hardly_ever_as_something_else(kind: str, least: float) -> None:
@@ -193,3 +183,35 @@ def test_the_corpus_is_read_and_hardly_ever_as_something_else(kind: str, least: 
     assert right >= least * len(rows)
     assert len(wrong) <= 0.05 * len(rows), wrong
     assert kind == "category" or not firm
+
+
+# --- every decision ---------------------------------------------------------------------------------------------------
+
+READINGS = Path(__file__).parent / "golden" / "readings.json"
+
+
+def all_readings() -> dict[str, Any]:
+    """By kind of reply the bases of its readings: whole, cut off, and by the readers of other kinds; and a digest."""
+    every: dict[str, list[Reading]] = {}
+    for i, row in enumerate(corpus()):
+        readings = every.setdefault(row["kind"], [])
+        readings.append(reading(row))
+        if i % 3 == 0:
+            readings.append(reading({**row, "reply": row["reply"][: 2 * len(row["reply"]) // 3], "cut": True}))
+            readings += [read(row["reply"]) for read, _ in list(READERS.values())[:3]]
+    return {
+        kind: {
+            "bases": dict(sorted(Counter(read.basis for read in readings).items())),
+            "digest": hashlib.sha256("\n".join(map(str, readings)).encode()).hexdigest(),
+        }
+        for kind, readings in every.items()
+    }
+
+
+def test_every_reading_rests_on_what_it_rested_on() -> None:
+    """After a change that is meant: `python tests/test_reply_grammar.py`, and look which bases have changed."""
+    assert all_readings() == json.loads(READINGS.read_text())
+
+
+if __name__ == "__main__":
+    READINGS.write_text(json.dumps(all_readings(), indent=1) + "\n")
