@@ -366,7 +366,9 @@ def test_odd_draws_are_counted_against_those_before_at_the_borders() -> None:
 
 def test_questions_of_four_words_can_be_repeated() -> None:
     def found(question: str) -> Any:
-        sets = simulated(lambda dice: {f"{question}, a cyst": 0.5, f"{question}, a mass": 0.5}, question=lambda i: question)
+        sets = simulated(
+            lambda dice: {f"{question}, a cyst": 0.5, f"{question}, a mass": 0.5}, question=lambda i: question
+        )
         return of_name(sets, "answers without their question")
 
     assert found("is it a cyst?").unreliable
