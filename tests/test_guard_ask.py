@@ -141,9 +141,9 @@ def test_another_picture_of_the_same_size_is_another_question() -> None:
 
 def test_what_is_asked_is_what_the_detector_pays_for_and_the_seed_says() -> None:
     about = policy().circumstances
+    in_context = about.replaced(prompt={**PROMPT, "user": "{context} {question}"})
     with pytest.raises(ConfigError, match="asked with a context"):
-        prompt = {**PROMPT, "user": "{context} {question}"}
-        Guard(policy().replaced(circumstances=about.replaced(prompt=prompt)), Model())
+        Guard(policy().replaced(circumstances=in_context), Model())
     model = Model()
     guard = Guard(policy(0.9, "msp"), model)
     assert (guard.ask(PICTURE, "0.0").draws, [d.draw.condition for d in model.asked]) == (0, ["baseline"])

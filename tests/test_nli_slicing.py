@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from at_border import at_border
 
 from hedge_tasks.clustering import deberta as slicing
