@@ -198,7 +198,7 @@ def test_what_cannot_be_calibrated_or_checked_is_refused() -> None:
     assert "forced passes" in left_out["p_true"]
 
 
-def test_a_promise_is_about_images_and_the_dearer_of_two_equal_detectors_goes() -> None:
+def test_the_share_accepted_is_as_sure_as_there_are_images() -> None:
     promise = POLICY.promise
     assert promise.n_groups is not None
     alone = promise.replaced(n_groups=None).accepted_interval

@@ -117,7 +117,6 @@ def audit(url: str, body: Any) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
-@pytest.mark.slow
 def test_audits_come_in_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedge_tasks.guard.proxy.app._MOST_ACCEPTED", 2)  # nobody waits for 100,000
     guarded = of_server(policy())

@@ -12,7 +12,7 @@ import pytest
 from at_border import at_border
 from deviating_server import DeviatingServer
 from finished_runs import measure_health
-from openai_server import serve, texts_of
+from openai_server import serve
 from test_hook import PICTURE, requests
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
@@ -105,15 +105,6 @@ def test_a_capped_temperature_is_seen_by_the_draws_alone() -> None:
 
 
 @pytest.mark.slow
-def test_answers_from_a_cache_of_prompts() -> None:
-    found = health_of_server(DeviatingServer(cached=lambda body: (*texts_of(body), body.get("n"))), 12)
-    # Every document is asked for its clean draws once, so that they differ; the probe's are one answer each.
-    assert of(found)["no cache"].state == "contradicted"
-    assert "all seeds gave one answer" in of(found)["no cache"].text
-    assert found.unreliable is not None
-
-
-@pytest.mark.slow
 def test_an_ignored_top_k() -> None:
     found = health_of_server(DeviatingServer(ignores=("top_k",)))
     assert of(found)["top_k"].state == "not verifiable"
@@ -128,12 +119,6 @@ def test_an_ignored_seed() -> None:
     found = health_of_server(DeviatingServer(ignores=("seed",)))
     assert of(found)["seed"].state == "contradicted"
     assert found.unreliable is None  # the numbers are as good, but cannot be made again
-
-
-@pytest.mark.slow
-def test_log_probabilities_in_another_base() -> None:
-    found = health_of_server(DeviatingServer(scale=0.4343), DOCUMENTS)
-    assert of(found)["log-probability base"].state == "contradicted"
 
 
 def test_a_model_that_this_package_samples_needs_no_belief() -> None:
