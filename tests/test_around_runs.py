@@ -20,7 +20,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.judging.base import Verdict
 from hedge_tasks.measures.audit_plan import make_plan
-from hedge_tasks.runs import processes
+from hedge_tasks.runs import processes, trust
 from hedge_tasks.runs.audit_files import check_plan
 from hedge_tasks.runs.claim_labels import CLAIMS, judged_spans, labelled_spans
 from hedge_tasks.runs.evidence import incomplete_sources, join_evidence, pack_outputs
@@ -240,3 +240,17 @@ def test_labels_of_claims_come_from_verdicts_on_them_or_on_sentences() -> None:
     assert [(s.start, s.end, s.label, s.severity) for s in of_run["1"]] == [(0, 8, 1, "major"), (9, 16, 0, None)]
     for other in (replace(by_sentence, settings={}), replace(by_sentence, verdicts={"1": {"votes": votes[:1]}})):
         assert labelled_spans(other) == ("", {})
+
+
+def test_a_task_of_ones_own_and_the_environment_make_a_model_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = "filter_list:\n- filter:\n  - {function: hedge, model: a/b, revision: r}\n"
+    (tmp_path / "t.yaml").write_text(f"task: t\ndataset_path: hub/set\ntest_split: x\n{steps}")
+    monkeypatch.setattr(trust, "task_folders", lambda: [tmp_path])
+    monkeypatch.setenv("HEDGE_MODELS", "nli=my/model")
+    trusted = [("a/b", "r"), ("my/model", None), ("package://hedge_tasks.x", "r"), ("custom:f", "r")]
+    strange = [("a/b", None), ("a/b", "s"), ("my/model", "r"), ("package://other.x", None), ("b/a", "r")]
+    assert [trust.is_trusted(*pair) for pair in trusted + strange] == [True] * 4 + [False] * 5
+    sources = [DocumentSource("hub/set", None, "x"), DocumentSource("hub/set", None, "y")]
+    assert [s.trusted for s in (*sources, DocumentSource("package://hedge_tasks.y", None, ""))] == [True, False, True]
