@@ -14,7 +14,7 @@ from at_border import at_border
 from finished_runs import finished_run
 
 from hedge_tasks.claims.base import Claim
-from hedge_tasks.claims.decomposition import Decomposed
+from hedge_tasks.claims.decomposition import Decomposed, build_decomposition
 from hedge_tasks.clustering.model_outputs import COSINES, RELATIONS, ModelOutputs, Source
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
@@ -22,7 +22,8 @@ from hedge_tasks.judging.base import Verdict
 from hedge_tasks.measures.audit_plan import make_plan
 from hedge_tasks.runs import processes, trust
 from hedge_tasks.runs.audit_files import check_plan
-from hedge_tasks.runs.claim_labels import CLAIMS, judged_spans, labelled_spans
+from hedge_tasks.runs.claim_labels import CLAIMS, check_references, judged_spans, labelled_spans
+from hedge_tasks.runs.claims import inquiry
 from hedge_tasks.runs.evidence import incomplete_sources, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import find_inside_store, inside_source, names_kept
 from hedge_tasks.runs.model_names import short_names
@@ -254,3 +255,20 @@ def test_a_task_of_ones_own_and_the_environment_make_a_model_trusted(
     assert [trust.is_trusted(*pair) for pair in trusted + strange] == [True] * 4 + [False] * 5
     sources = [DocumentSource("hub/set", None, "x"), DocumentSource("hub/set", None, "y")]
     assert [s.trusted for s in (*sources, DocumentSource("package://hedge_tasks.y", None, ""))] == [True, False, True]
+
+
+def test_what_is_asked_of_an_engine_is_each_claim_and_every_draw() -> None:
+    words = build_decomposition("sentence")
+    with pytest.raises(DataError, match="finds no claim in any of 1 answers"):
+        inquiry([replace(ANSWERS, baseline=Answer(""))], words)
+    inquiry([replace(ANSWERS, baseline=Answer(""))], words, among=[ANSWERS])
+    others = [replace(ANSWERS, id=str(i), group=group, clean=(Answer(f"of {i}"),)) for i, group in enumerate("aab")]
+    queries = inquiry(others, words)
+    assert [query.draws for query in queries.own] == [("of 0", "None."), ("of 1", "None."), ("of 2", "None.")]
+    assert [query.draws for query in queries.elsewhere][:2] == [("of 2",)] * 2
+    assert queries.elsewhere[2].draws in (("of 0",), ("of 1",))
+    assert inquiry([ANSWERS], words).elsewhere[0].draws == ()
+    assert inquiry(others, words, elsewhere=False).elsewhere == ()
+    with pytest.raises(DataError, match="no references that a judge"):
+        check_references([False, False])
+    check_references([False, True])

@@ -200,6 +200,7 @@ def test_borders_of_labels_groups_pictures_and_entropies() -> None:
         use = [{"image_use": {kind: n, f"{kind}_same": n}} for n in (4, 5, 6)]
         assert [named([asked("1", "a")], f"answers on {what}", u)[0] for u in use] == [False, True, True]
     at_border(lambda s: named([asked("1", "a")], "entropies of x", outcome={"zero_entropy": {"x": s}})[0], 0.8, "001")
+    assert not named([asked(str(i), "a") for i in range(9)], SAME)[0], "one draw differs from none"
     cold = {"decoding": {"temperature": 0}}
     assert not named([asked("1", "a")], "entropies of x", cold, outcome={"zero_entropy": {"x": 1.0}})[0]
     long = {"decoding": {"asked": "pure", "method": {"name": "x" * 100}}}
