@@ -8,11 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from at_border import at_border
 from finished_runs import measure_health
+from scipy.stats import binom
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.measures.headline import headline
+from hedge_tasks.runs import answer_tests
 from hedge_tasks.runs.answer_tests import MANY, SOME, likeness
 from hedge_tasks.runs.health import Health
 from hedge_tasks.runs.health_tests import share_test
@@ -281,3 +285,91 @@ def test_shares_are_judged_at_their_borders(n: int, state: str, unreliable: bool
     [check] = share_test("x", n, 100, "answers are odd", SOME, MANY, 20)
     assert (check.state, check.unreliable) == (state, unreliable)
     assert [test.state for test in share_test("x", 19, 19, "odd", SOME, MANY, 20)] == ["not verifiable"]
+
+
+def of_name(sets: Sets, name: str, **settings: Any) -> Any:
+    return next((t for t in measure_health(sets, {"decoding": DECODING}, **settings).tests if t.name == name), None)
+
+
+def said(texts: str, mean: float = -1.0) -> tuple[Answer, ...]:
+    return tuple(Answer(text, mean, 1, "stop") for text in texts)
+
+
+COINCIDENCES: dict[str, tuple[float, Callable[[bool], tuple[tuple[Answer, ...], tuple[Answer, ...]]]]] = {
+    "each clean answer drawn anew": (0.8, lambda odd: (said("bbcc" if odd else "bbbc"), ())),
+    "noisy answers are draws of their own": (2 / 3, lambda odd: (said("bc"), said("cbd" if odd else "bb"))),
+    "clean answers are on the clean picture": (2 / 3, lambda odd: (said("ba", -1.2), said("a", -1.1 if odd else -1.2))),
+    "baseline answers are not drawn at random": (0.25, lambda odd: (said("ba", -0.9 if odd else -1.0), ())),
+}
+
+
+@pytest.mark.parametrize("name", COINCIDENCES)
+def test_coincidences_are_judged_by_the_exact_binomial_test(name: str) -> None:
+    share, draws = COINCIDENCES[name]
+
+    def found(n: int, total: int = 200) -> Any:
+        sides = [draws(i < n) for i in range(total)]
+        return of_name([AnswerSet(str(i), *said("a"), *side) for i, side in enumerate(sides)], name)
+
+    at_border(lambda n: found(int(n)).state == "contradicted", int(binom.isf(1e-3, 200, share)), "001")
+    assert "in 199 of 200 documents" in found(199).text
+    fewest = math.ceil(math.log(1e-3, share))
+    at_border(lambda n: found(int(n), int(n)).state != "not verifiable", fewest, "011")
+
+
+def test_a_random_baseline_is_told_by_cool_ones_alone() -> None:
+    name = "baseline answers are not drawn at random"
+    sets = [AnswerSet(str(i), *said("a"), said("b", -0.5)) for i in range(40)]
+    at_border(lambda t: of_name(sets, name, sampling={"baseline_temperature": t}) is not None, 0.5, "100")
+    # Likelier by token and not in all.
+    longer = [replace(s, clean=(replace(s.clean[0], n_tokens=3),)) for s in sets]
+    assert [of_name(s, name).state for s in (sets, longer)] == ["contradicted", "not contradicted"]
+
+
+def test_draws_belong_to_their_documents_at_the_borders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Likenesses are made up: equal ones within a document, and so much of that to its baseline answer."""
+
+    def found(name: str, shares: Sequence[float], each_other: float = 100.0) -> Any:
+        n = len(shares)
+        made_up = (np.array(shares) * each_other, np.full(n, each_other))
+        monkeypatch.setattr(answer_tests, "likeness", lambda usable: made_up)
+        sets = [AnswerSet(str(i), *said("a"), **{"clean": (), name: said("bc")}) for i in range(n)]
+        return of_name(sets, f"{name} answers belong to their documents")
+
+    for name, border in (("clean", 0.5), ("noisy", 0.25)):
+        at_border(lambda share, name=name: found(name, [share] * 30).state == "contradicted", border, "100")
+    assert found("clean", [0.0] * 30, 0.0).state == "not verifiable"
+    at_border(lambda n: found("clean", [0.0] * int(n)).state == "contradicted", 20, "011")
+    late = found("clean", [0.9] * 60 + [0.2] * 20)
+    assert "than 20 % of that in documents 61 to 80 of 80" in late.text
+    assert found("clean", [0.9] * 140 + [0.2] * 20).state == "not contradicted", "of four parts only"
+
+
+def test_odd_draws_are_counted_against_those_before_at_the_borders() -> None:
+    def found(refused: Sequence[int], baselines: int = 0) -> Any:
+        sets = []
+        for i, n in enumerate(refused):
+            draws = tuple(Answer(REFUSAL if k < n else f"{i} {k}") for k in range(10))
+            sets.append(AnswerSet(str(i), Answer(REFUSAL if i < baselines else "a"), draws))
+        return of_name(sets, "clean answers beside baseline ones")
+
+    assert [found(counts).state == "contradicted" for counts in ([0] + [1] * 19, [2] + [1] * 19)] == [False, True]
+    assert [found(counts).unreliable for counts in ([5] * 20, [6] + [5] * 19)] == [False, True]
+    assert found([6] * 20).text == "60.0 % of the clean answers are refused or empty, of those before 0.0 %"
+    at_border(lambda n: found([6] * int(n)).state == "contradicted", 20, "011")
+    at_border(lambda n: found(([0, 10] * 251)[: int(n)]).state == "contradicted", 500, "110")
+    # More in ten documents and less in none is no chance; more in nine is.
+    at_border(lambda n: found([10] * int(n) + [0] * (20 - int(n))).state == "contradicted", 10, "011")
+    assert found([10] * 10 + [0] * 10).text.startswith("50.0 %")
+    assert found([10] * 20, baselines=20).state == "not contradicted"
+
+
+def test_questions_of_four_words_can_be_repeated() -> None:
+    def found(question: str) -> Any:
+        sets = simulated(
+            lambda dice: {f"{question}, a cyst": 0.5, f"{question}, a mass": 0.5}, question=lambda i: question
+        )
+        return of_name(sets, "answers without their question")
+
+    assert found("is it a cyst?").unreliable
+    assert found("is it one?") is None

@@ -117,6 +117,12 @@ def test_a_table_of_pairs_is_a_dictionary() -> None:
         matrix, where = table.matrix(texts)
         assert np.array_equal(matrix.reshape(-1, 2), values, equal_nan=True)
         assert np.array_equal(where.ravel(), there)
+        again, last = PairTable(2, symmetric=symmetric), PairTable(2, symmetric=symmetric)
+        again.add_matrix(texts, matrix, where)
+        last.add_matrix(texts, np.ones((30, 30, 2)))
+        assert np.array_equal(again.read(asked)[0], values, equal_nan=True)
+        assert len(again) == len(table)
+        assert len(last) == 30 * 29 / (2 if symmetric else 1)
 
 
 @pytest.mark.slow

@@ -12,9 +12,10 @@ from at_border import at_border
 from finished_runs import finished_run
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.guard.calibrate import PolicyCheck, apart, calibrate, check, labels_of
+from hedge_tasks.guard.calibrate import PolicyCheck, apart, calibrate, check, groups_of, labels_of, of_type
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
@@ -46,7 +47,6 @@ def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path)
         load_policy(path)
 
 
-@pytest.mark.slow
 def test_it_is_checked_on_new_documents_and_not_on_its_own() -> None:
     found = check(POLICY, run_of(2))
     assert found.held
@@ -122,7 +122,6 @@ def test_what_is_missing_is_not_like_the_rest() -> None:
     assert (labels_of(more)[-32:] == 1).all()
 
 
-@pytest.mark.slow
 def test_a_type_of_question_has_a_promise_of_its_own(tmp_path: Path) -> None:
     """Every other picture's questions are open, and all answers to them wrong: closed ones are promised alone."""
     types = {group: "open" if i % 2 else "closed" for i, group in enumerate(sorted({a.group for a in RUN.answer_sets}))}
@@ -181,3 +180,53 @@ def test_declined_answers_take_no_promise_away(tmp_path: Path) -> None:
     assert (made.threshold, made.promise.n_accepted) == (POLICY.threshold, POLICY.promise.n_accepted)
     assert made.promise.accepted == pytest.approx(POLICY.promise.accepted * 2 / 3)
     assert not check(made, replace(run_of(2), answer_sets=(*run_of(2).answer_sets, *declining))).shifted
+
+
+def test_what_cannot_be_calibrated_or_checked_is_refused() -> None:
+    tuned = Scorer.build("embed", "embed", {"threshold": "cross-fit", "encoder": lambda texts: [[1.0]] * len(texts)})
+    options: dict[str, float] = {"risk": 0.3, "confidence": 0.8}
+    with pytest.raises(ConfigError, match="threshold is chosen on the run's own labels"):
+        calibrate(RUN, tuned, ["radflag"], **options)  # type: ignore[arg-type]
+    bare = replace(RUN, answer_sets=tuple(a.with_label(None) for a in RUN.answer_sets))
+    with pytest.raises(DataError, match="no document has a label"):
+        calibrate(bare, scorer_of(RUN, None), ["radflag"], **options)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="there are no answers"):
+        check(POLICY, replace(RUN, answer_sets=()))
+    with pytest.raises(ConfigError, match="none has a type"):
+        of_type(replace(RUN, answer_sets=tuple(replace(a, question_type=None) for a in RUN.answer_sets)), "open")
+    left_out = calibrate(RUN, scorer_of(RUN, None), ["radflag", "p_true", "msp"], **options).left_out  # type: ignore[arg-type]
+    assert "forced passes" in left_out["p_true"]
+
+
+def test_the_share_accepted_is_as_sure_as_there_are_images() -> None:
+    promise = POLICY.promise
+    assert promise.n_groups is not None
+    alone = promise.replaced(n_groups=None).accepted_interval
+    assert promise.n_groups < promise.n
+    assert promise.accepted_interval[0] < alone[0] < promise.accepted < alone[1] < promise.accepted_interval[1]
+    policy = POLICY.calibration
+    assert (policy.task, policy.created, policy.judge) == (RUN.task, RUN.created, "rule 1")
+    mixed = [*RUN.answer_sets[:2], replace(RUN.answer_sets[2], group=None)]
+    assert groups_of(mixed) == ["group image 0", "group image 0", "document 2"]
+    assert groups_of(mixed[2:]) is None
+
+
+def test_a_clustering_with_a_tuned_threshold_tries_detectors_without_clusters() -> None:
+    tuned = Scorer.build("embed", "embed", {"threshold": "cross-fit", "encoder": lambda texts: [[1.0]] * len(texts)})
+    found = calibrate(RUN, tuned, ["msp"], risk=0.5, confidence=0.8)
+    assert list(found.tried) == ["msp"]
+
+
+def test_missing_labels_leave_a_promise_that_seems_broken_open() -> None:
+    run = run_of(2, 100)
+    sets = tuple(a.with_label(None) if i < 10 else a for i, a in enumerate(run.answer_sets))
+
+    def held(risk: float, sets: tuple[AnswerSet, ...]) -> tuple[bool | None, bool]:
+        policy = POLICY.replaced(promise=POLICY.promise.replaced(risk=risk))
+        found = check(policy, replace(run, answer_sets=sets))
+        return found.held, found.refuted
+
+    assert (held(1e-6, run.answer_sets), held(1e-6, sets)) == ((False, True), (None, False))
+    assert held(0.999, sets) == (True, False)
+    nothing = check(POLICY.replaced(threshold=-1.0), run)
+    assert (nothing.held, nothing.refuted, nothing.accepted.value) == (None, False, 0)

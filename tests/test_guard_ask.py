@@ -137,3 +137,28 @@ def test_another_picture_of_the_same_size_is_another_question() -> None:
         Guard(policy(), model).ask(picture, "0.5")
         keys.append({draw.request.key for draw in model.asked})
     assert keys[0].isdisjoint(keys[1])
+
+
+def test_what_is_asked_is_what_the_detector_pays_for_and_the_seed_says() -> None:
+    about = policy().circumstances
+    in_context = about.replaced(prompt={**PROMPT, "user": "{context} {question}"})
+    with pytest.raises(ConfigError, match="asked with a context"):
+        Guard(policy().replaced(circumstances=in_context), Model())
+    model = Model()
+    guard = Guard(policy(0.9, "msp"), model)
+    assert (guard.ask(PICTURE, "0.0").draws, [d.draw.condition for d in model.asked]) == (0, ["baseline"])
+    model = Model()
+    guard = Guard(policy(), model)
+    by_default = [guard.ask(PICTURE, "0.0"), [d.draw.seed for d in model.asked]][1]
+    model.asked.clear()
+    guard.ask(PICTURE, "0.0", seed=77)
+    assert model.asked[0].draw.seed == 77
+    assert len({d.draw.seed for d in model.asked} | {*by_default}) == 22
+    guard.monitor.shifted = True
+    model.asked.clear()
+    stopped = guard.ask(PICTURE, "0.0")
+    assert (stopped.state, stopped.draws, len(model.asked), stopped.answer) == ("rejected", 0, 1, "a")
+    assert "another share" in stopped.reason
+    assert guard.ask_many([]) == []
+    late = Guard(policy(), Model(), within=1e-9).ask(PICTURE, "0.0")
+    assert (late.state, late.answer, late.finish, late.draws) == ("undecided", None, None, 0)

@@ -7,10 +7,12 @@ import random
 import urllib.error
 import urllib.request
 from itertools import count
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from at_border import at_border
 from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import serve
 from test_guard_ask import Model
@@ -90,6 +92,18 @@ def test_alarms_are_where_the_winnings_reach_what_the_level_says() -> None:
         assert (lenient.shifted, lenient.reason) == (True, None)
 
 
+def test_winnings_at_the_level_are_an_alarm() -> None:
+    def monitor(winnings: float) -> Monitor:
+        watched: Any = Monitor(policy().promise)
+        watched._risk = watched._more = SimpleNamespace(add=lambda value: winnings, n=1, total=1)
+        watched.audited(hallucinated=True)
+        watched.judged(accepted=True)
+        return cast("Monitor", watched)
+
+    at_border(lambda winnings: monitor(winnings).broken, 100.0, "011")
+    at_border(lambda winnings: monitor(winnings).shifted, 200.0, "011")
+
+
 def test_audits_that_refute_the_promise_stop_acceptance(said: list[str]) -> None:
     guard = Guard(policy(), Model())
     assert guard.ask(PICTURE, "0.0").accepted
@@ -117,7 +131,6 @@ def audit(url: str, body: Any) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
-@pytest.mark.slow
 def test_audits_come_in_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedge_tasks.guard.proxy.app._MOST_ACCEPTED", 2)  # nobody waits for 100,000
     guarded = of_server(policy())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -14,12 +15,16 @@ import pytest
 from at_border import at_border
 from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import Response, Script, completion, error, images_of, serve, texts_of
+from test_guard_ask import Model
 
 from hedge_tasks.cli.serve import QUOTING, silent
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.ask import plan_of, prompt_of
+from hedge_tasks.guard.proxy import replies
+from hedge_tasks.guard.proxy.app import build_app
 from hedge_tasks.guard.proxy.requests import RefusedRequest, read_request
+from hedge_tasks.guard.proxy.server import listen
 from hedge_tasks.guard.proxy.settings import ProxySettings
 
 POLICY = of_server(policy())
@@ -279,3 +284,55 @@ def test_nothing_of_a_question_is_logged(said: list[str]) -> None:
             assert post(url, {"model": "the secret model"})[0] == 400
     assert any("did not answer" in line for line in said)
     assert not any("secret" in line for line in said)
+
+
+def test_errors_have_the_type_of_their_status() -> None:
+    refused: Any = build_app(Guard(policy(), Model())).exception_handlers[RefusedRequest]
+    types = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 413: "invalid_request_error"}
+    for status, kind in (types | {499: "invalid_request_error", 501: "upstream_error", 504: "upstream_error"}).items():
+        response = asyncio.run(refused(None, RefusedRequest("words", status=status, param="n", code="c")))
+        content = {"error": {"message": "words", "type": kind, "param": "n", "code": "c"}}
+        assert (response.status_code, json.loads(response.body)) == (status, content)
+        assert (response.headers.get("retry-after"), response.headers.get("connection")) == (
+            "1" if status == 429 else None,
+            "close" if status == 413 else None,
+        )
+
+
+def test_a_reply_has_the_verdict_and_an_answer_that_is_not_safe_is_withheld() -> None:
+    guard = Guard(policy(), Model())
+    for question, withhold in (("0.0", True), ("0.9", True), ("0.9", False)):
+        verdict = replace(guard.ask(PICTURE, question), finish="length", seconds=1.23456)
+        reply_to = replies.judged(verdict, "m", withhold=withhold)
+        [choice], hedge = reply_to["choices"], reply_to["hedge"]
+        assert (hedge["seconds"], hedge["score"], hedge["draws"]) == (1.235, verdict.score, 10)
+        withheld = withhold and question == "0.9"
+        assert choice["finish_reason"] == ("content_filter" if withheld else "length")
+        assert (choice["message"]["content"] == "a", choice["message"]["refusal"] is None) == (
+            not withheld,
+            not withheld,
+        )
+        *parts, end = [event.removeprefix(b"data: ").strip() for event in replies.events(reply_to)]
+        first, last = map(json.loads, parts)
+        assert end == b"[DONE]"
+        assert first["choices"][0]["delta"]["content"] == choice["message"]["content"]
+        assert (last["choices"][0]["finish_reason"], last["hedge"]) == (choice["finish_reason"], hedge)
+
+
+def test_what_fails_in_the_guard_is_an_error_that_quotes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = Guard(of_server(policy()), Model())
+    monkeypatch.setattr(guard, "question", lambda *_: {}["the secret question"])
+    with proxied(guard) as url:
+        for _ in range(40):  # more than are in the house at a time
+            status, got = post(url, chat_body())
+            assert (status, got["error"]["message"], got["error"]["code"]) == (500, "the guard failed", "failed")
+        health = get(f"{url}/health")[1]
+        assert (health["status"], health["drift"], health["outcomes"]) == ("ok", False, {"failed": 40})
+        assert health["accepted_when_calibrated"] == guard.policy.promise.accepted
+        guard.monitor.shifted = True
+        assert get(f"{url}/health")[1]["status"] == "stopped"
+        assert get(f"{url}/v1/models")[1]["data"][0]["id"] == SERVED
+    with listen("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match="cannot listen at"):
+        listen("127.0.0.1", taken.getsockname()[1])
+    bounds = ProxySettings()
+    assert (bounds.most_requests, bounds.largest_body, bounds.most_pixels) == (32, 32 * 2**20, 32_000_000)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from at_border import at_border
 from finished_runs import finished_run, measure_health
 
 from hedge_tasks.cli import main
@@ -18,6 +19,7 @@ from hedge_tasks.runs.health import (
     FILTERED,
     LOGPROBS,
     SAME,
+    TOKENS,
     Health,
     decoding_line,
     health_of,
@@ -152,3 +154,55 @@ def test_unread_rechecks_and_draws_are_counted(unread: int, is_told: bool, kind:
     found = measure_health([asked(str(i), "a", "b", label=i % 2) for i in range(50)], {}, verdicts)
     told = [f for f in found.findings if "rechecks and sampled replies" in f.text]
     assert [f.unreliable for f in told] == [False] * is_told
+
+
+def named(sets: Any, name: str, sampled: Any = None, **settings: Any) -> Any:
+    tests = [t for t in measure_health(sets, sampled or {}, **settings).tests if t.name == name]
+    return (tests[0].state == "contradicted", tests[0].unreliable) if tests else (False, False)
+
+
+ODD = {
+    CUT: Answer("b", -0.5, 1, "length"),
+    EMPTY: Answer(" ", -0.5, 1, "stop"),
+    FILTERED: Answer("b", -0.5, 1, "filtered"),
+    LOGPROBS: Answer("b", None, 1, "stop"),
+    TOKENS: Answer("b<|im_end|>", -0.5, 1, "stop"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_shares_of_odd_draws_at_their_borders(name: str) -> None:
+    def found(n: int) -> Any:
+        return named([asked(str(i), ODD[name] if i < n else "b") for i in range(200)], name)
+
+    some, many = (4, 100) if name in (CUT, EMPTY, FILTERED) else (0, 400)  # of 400 draws
+    at_border(lambda n: found(int(n))[0], some, "001")
+    if many < 200:
+        at_border(lambda n: found(int(n))[1], many, "001")
+
+
+def test_borders_of_labels_groups_pictures_and_entropies() -> None:
+    def unlabelled(n: int) -> Any:
+        verdicts = [{"reason": "r", "basis": "refusal" if i < n else "json"} for i in range(40)]
+        sets = [asked(str(i), "a", "b", label=None if i < n else i % 2) for i in range(40)]
+        tests = [t for t in measure_health(sets, {}, verdicts).tests if t.name == "labelled answers"]
+        return tests[0].state == "contradicted", tests[0].unreliable
+
+    at_border(lambda n: unlabelled(int(n))[0], 2, "001")
+    at_border(lambda n: unlabelled(int(n))[1], 20, "001")
+
+    def grouped(n: int) -> bool:
+        return named([replace(asked(str(i), "a"), group=str(i % n)) for i in range(20 * n)], "number of groups")[0]
+
+    at_border(lambda n: grouped(int(n)), 20, "100")
+    assert not named([replace(asked(str(i), "a"), group=str(i)) for i in range(5)], "number of groups")[0]
+    for kind, what in (("blank", "a blank picture"), ("other", "another document's picture")):
+        use = [{"image_use": {kind: n, f"{kind}_same": n}} for n in (4, 5, 6)]
+        assert [named([asked("1", "a")], f"answers on {what}", u)[0] for u in use] == [False, True, True]
+    at_border(lambda s: named([asked("1", "a")], "entropies of x", outcome={"zero_entropy": {"x": s}})[0], 0.8, "001")
+    assert not named([asked(str(i), "a") for i in range(9)], SAME)[0], "one draw differs from none"
+    cold = {"decoding": {"temperature": 0}}
+    assert not named([asked("1", "a")], "entropies of x", cold, outcome={"zero_entropy": {"x": 1.0}})[0]
+    long = {"decoding": {"asked": "pure", "method": {"name": "x" * 100}}}
+    assert "x" * 80 in (line := decoding_line(measure_health([asked("1", "a")], long)) or "")
+    assert "x" * 81 not in line

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.clustering import nli_model
 from hedge_tasks.clustering.nli_model import TOKENS_OF_A_PAIR, NliModel, plan_batches
+from hedge_tasks.errors import ConfigError
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -29,6 +30,11 @@ def test_batches_hold_every_pair_once_and_keep_both_limits(lengths, batch_size):
         assert len(batch) == fits or (batch is batches[-1] and 1 <= len(batch) < fits)
     longest_first = [length[pair] for batch in batches for pair in batch]
     assert longest_first == sorted(lengths, reverse=True)
+
+
+def test_a_model_needs_a_fast_tokenizer():
+    with pytest.raises(ConfigError, match="no fast tokenizer"):
+        NliModel(deberta(), SimpleNamespace(is_fast=False, model_max_length=9))
 
 
 def test_a_gpu_takes_64_pairs_a_gib_from_256_to_1024(monkeypatch):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from at_border import at_border
 from deviating_server import DeviatingServer
 from finished_runs import measure_health
-from openai_server import serve, texts_of
+from openai_server import serve
 from test_hook import PICTURE, requests
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
@@ -104,15 +105,6 @@ def test_a_capped_temperature_is_seen_by_the_draws_alone() -> None:
 
 
 @pytest.mark.slow
-def test_answers_from_a_cache_of_prompts() -> None:
-    found = health_of_server(DeviatingServer(cached=lambda body: (*texts_of(body), body.get("n"))), 12)
-    # Every document is asked for its clean draws once, so that they differ; the probe's are one answer each.
-    assert of(found)["no cache"].state == "contradicted"
-    assert "all seeds gave one answer" in of(found)["no cache"].text
-    assert found.unreliable is not None
-
-
-@pytest.mark.slow
 def test_an_ignored_top_k() -> None:
     found = health_of_server(DeviatingServer(ignores=("top_k",)))
     assert of(found)["top_k"].state == "not verifiable"
@@ -127,12 +119,6 @@ def test_an_ignored_seed() -> None:
     found = health_of_server(DeviatingServer(ignores=("seed",)))
     assert of(found)["seed"].state == "contradicted"
     assert found.unreliable is None  # the numbers are as good, but cannot be made again
-
-
-@pytest.mark.slow
-def test_log_probabilities_in_another_base() -> None:
-    found = health_of_server(DeviatingServer(scale=0.4343), DOCUMENTS)
-    assert of(found)["log-probability base"].state == "contradicted"
 
 
 def test_a_model_that_this_package_samples_needs_no_belief() -> None:
@@ -175,3 +161,73 @@ def test_a_tie_between_tokens_contradicts_nothing() -> None:
     assert spread("left", "right")["top_k"].all_same is None
     assert spread("left", "right", logp=-0.7)["top_k"].all_same is True
     assert spread("left", "right", "none")["top_k"].all_same is False
+
+
+TWO = [AnswerSet("1", Answer("a"), (Answer("a"), Answer("b")))]
+
+
+def verdict(setting: str, sets: Sequence[AnswerSet] = TWO, sent: Mapping[str, Any] | None = None, **probe: Any) -> Any:
+    decoding = {"asked": "pure", "temperature": 1.0, "sent": sent or {}}
+    found = of(measure_health(sets, {"decoding": decoding, "probe": probe}))[setting]
+    return found.state, found.unreliable, found.text
+
+
+def tried(name: str, distinct: int, **fields: Any) -> dict[str, Any]:
+    return {"behaviour": {name: {"draws": 4, "distinct": distinct, **fields}}}
+
+
+NO, PERHAPS, YES, SURE = "contradicted", "not verifiable", "not contradicted", "verified"
+
+
+def test_what_the_probe_tried_decides_on_its_setting() -> None:
+    for setting, name in (("temperature", "temperature"), ("batch", "with a long prompt")):
+        states = [verdict(setting, **tried(name, distinct))[:2] for distinct in (1, 2)]
+        assert states == [(YES, False), (NO, setting == "temperature")]
+    for setting in ("temperature", "batch", "top_k", "top_p", "min_p", "no cache", "log-probability base", "seed"):
+        assert verdict(setting)[:2] == (PERHAPS, False)
+        assert verdict(setting, behaviour={"no seed": {"draws": 1, "distinct": 1}})[0] == PERHAPS
+    assert "tried with top_k 1: 429" in verdict("top_k", **tried("top_k", 2, failed="429"))[2]
+    for name in ("top_k", "top_p", "min_p"):
+        assert verdict(name, **tried(name, 1))[:2] == (YES, False)
+        neutral = ({}, {name: None}, {name: -1}, {name: 0}, {"top_p": 1}, {"refused": [name], name: 0.5})
+        assert {verdict(name, sent=sent, **tried(name, 2))[:2] for sent in neutral} == {(PERHAPS, False)}
+        chosen = 0.9 if name == "top_p" else 1
+        assert verdict(name, sent={name: chosen}, **tried(name, 2))[:2] == (NO, True)
+        assert "not known" in verdict(name, sent={"refused": [name]}, **tried(name, 1))[2]
+    assert [verdict("log-probability base", raw_logprobs=raw)[0] for raw in (True, False, 1)] == [YES, NO, PERHAPS]
+
+
+def test_seeds_and_caches_are_told_by_what_varied() -> None:
+    seeds = [(False, True, NO), (True, True, SURE), (True, False, PERHAPS), (None, True, PERHAPS)]
+    assert [verdict("seed", seeds_repeat=r, varied=v)[:2] for r, v, _ in seeds] == [(s, False) for *_, s in seeds]
+    assert verdict("seed", seeds_repeat=True)[2] == "all seeds gave one answer"
+    assert verdict("no cache", varied=True)[0] == YES
+    assert verdict("no cache", **tried("no seed", 2))[:2] == (SURE, False)
+    assert verdict("no cache", varied=True, **tried("no seed", 1))[0] == PERHAPS
+    at_border(lambda p: verdict("no cache", **tried("no seed", 1, chance=p))[:2] == (NO, False), 0.01, "100")
+    for setting in ("no cache", "temperature"):
+        at_border(lambda p, s=setting: verdict(s, varied=False, certain=p)[:2] == (NO, True), 0.01, "100")
+        assert verdict(setting, varied=True, certain=0.0)[0] != NO
+    still = tried("temperature", 2)
+    assert "at a temperature near 0" in verdict("temperature", varied=False, certain=0.0, **still)[2]
+    assert "greedy" in verdict("temperature", varied=False, certain=0.0, **tried("temperature", 1))[2]
+
+
+def test_nobody_sampled_where_nearly_all_clean_answers_are_the_same() -> None:
+    def greedy(same: int, n: int) -> bool:
+        sets = [AnswerSet(str(i), Answer("a"), (Answer("a"), Answer("a" if i < same else "b"))) for i in range(n)]
+        return verdict("temperature", sets)[:2] == (NO, True)
+
+    at_border(lambda same: greedy(int(same), 100), 98, "011")
+    at_border(lambda n: greedy(int(n), int(n)), 10, "011")
+
+
+def test_several_models_behind_one_name() -> None:
+    def found(*served: Served) -> Any:
+        return verdict("one model", [AnswerSet("1", Answer("a"), tuple(Answer("b", served=s) for s in served))])
+
+    assert found(Served("m"), Served("n"))[:2] == (NO, True)
+    names = [f.name for f in fields(Served) if f.name != "model"]
+    assert all(found(Served("m", **{n: "1"}), Served("m", **{n: "2"}))[:2] == (NO, False) for n in names)
+    text = found(*(Served(f"m{i}") for i in range(9)))[2]
+    assert text.count("(1 answers)") == 4
