@@ -23,6 +23,7 @@ from hedge_tasks.runs.health_tests import share_test
 from hedge_tasks.runs.run_files import Run
 
 DECODING = {"asked": "pure", "temperature": 1.0}
+COOL = {"baseline_temperature": 0.1}
 PLACES = ("left", "right", "upper", "lower", "middle", "outer")
 ORGANS = ("lung", "kidney", "liver", "heart", "spleen", "aorta", "carina", "pleura")
 SIGNS = ("nodule", "effusion", "fracture", "cyst", "mass", "opacity", "calcification", "tube")
@@ -213,12 +214,12 @@ NEEDS_LOGPROBS = {
 
 
 def health(sets: Sets) -> Health:
-    return measure_health(sets, {"decoding": DECODING})
+    return measure_health(sets, {"decoding": DECODING}, sampling=COOL)
 
 
 def state(sets: Sets) -> Any:
     verdicts = {s.id: {"label": s.label, "judge": "labels", "reason": ""} for s in sets}
-    run = Run("t", "m", tuple(sets), verdicts, {"sampled": {"decoding": DECODING}}, "2026-01-02")
+    run = Run("t", "m", tuple(sets), verdicts, {"sampled": {"decoding": DECODING}, "sampling": COOL}, "2026-01-02")
     return headline(run, {}).trust
 
 
@@ -288,6 +289,7 @@ def test_shares_are_judged_at_their_borders(n: int, state: str, unreliable: bool
 
 
 def of_name(sets: Sets, name: str, **settings: Any) -> Any:
+    settings = {"sampling": COOL, **settings}
     return next((t for t in measure_health(sets, {"decoding": DECODING}, **settings).tests if t.name == name), None)
 
 
@@ -321,6 +323,7 @@ def test_a_random_baseline_is_told_by_cool_ones_alone() -> None:
     name = "baseline answers are not drawn at random"
     sets = [AnswerSet(str(i), *said("a"), said("b", -0.5)) for i in range(40)]
     at_border(lambda t: of_name(sets, name, sampling={"baseline_temperature": t}) is not None, 0.5, "100")
+    assert of_name(sets, name, sampling={}) is None  # of answers from elsewhere nothing is known
     # Likelier by token and not in all.
     longer = [replace(s, clean=(replace(s.clean[0], n_tokens=3),)) for s in sets]
     assert [of_name(s, name).state for s in (sets, longer)] == ["contradicted", "not contradicted"]

@@ -43,12 +43,11 @@ class Panel:
         if len(self.judges) < 2:
             raise ConfigError("judge 'panel': at least two judges are needed")
         settings = self.settings()["judges"]
-        if any(settings.count(of_one) > 1 for of_one in settings):
+        if any(settings.count(member) > 1 for member in settings):
             raise ConfigError("judge 'panel': the same judge is there twice")
 
     def settings(self) -> dict[str, Any]:
-        members = [judge.settings() for judge in self.judges]
-        return {"judge": self.name, "version": self.version, "judges": members}
+        return {"judge": self.name, "version": self.version, "judges": [judge.settings() for judge in self.judges]}
 
     @property
     def parts(self) -> Sequence[Judge]:
@@ -59,9 +58,9 @@ class Panel:
         alike: dict[Hashable, list[Sequence[Verdict]]] = {}
         for judge in self.judges:
             votes = judge.judge(cases)
-            texts = tuple(vote.raw for vote in votes)
-            is_known = len({*texts} - {None}) >= FEWEST_TEXTS and not reads_replies(judge.settings())
-            alike.setdefault(texts if is_known else id(judge), []).append(votes)
+            replies = tuple((vote.raw, vote.label) for vote in votes)
+            is_known = len({raw for raw, _ in replies} - {None}) >= FEWEST_TEXTS and not reads_replies(judge.settings())
+            alike.setdefault(replies if is_known else id(judge), []).append(votes)
         return [self._count(votes) for votes in zip(*map(_as_one_judge, alike.values()), strict=True)]
 
     def _count(self, votes: tuple[Verdict, ...]) -> Verdict:
@@ -70,8 +69,7 @@ class Panel:
         # The kind of hallucination is a matter for those who found one, and likewise the reason.
         agreeing = [vote for vote in votes if vote.label == label and not vote.undecided]
         category = majority([vote.category for vote in agreeing if vote.category is not None])
-        tally = Counter(cast)
-        reason = f"{tally[1]} hallucinated, {tally[0]} supported, {len(votes) - len(cast)} without a label"
+        reason = f"{sum(cast)} hallucinated, {cast.count(0)} supported, {len(votes) - len(cast)} without a label"
         return Verdict(label, reason, self.name, self.version, category=category, votes=votes)
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import urljoin
@@ -125,11 +126,13 @@ class ChatClient:
             settings, optional = {**settings, "n": n}, (*optional, "n")
         stop = stop or threading.Event()
         try:
-            return await self._persistently(lambda: self._ask_once(conversation, settings, optional), stop)
+            return await self._persistently(
+                lambda: self._ask_once(conversation, settings, optional), stop, self.max_retries
+            )
         except RequestFailed as failure:
             return [failure] * n
 
-    async def _persistently(self, once: Callable[[], Awaitable[T]], stop: threading.Event) -> T:
+    async def _persistently(self, once: Callable[[], Awaitable[T]], stop: threading.Event, retries: int) -> T:
         """Make a request, and again after a pause while its failure may pass: the one rule of retries.
 
         A server that is away is waited for, and one that asks for fewer requests is asked for long. A server that has
@@ -149,8 +152,8 @@ class ChatClient:
             waits = is_away and time.monotonic() - began < self.wait_s
             times[failure.kind] += not waits
             n_throttled = times["throttled"]
-            is_over = times["late"] > 1 or times.total() - n_throttled > self.max_retries
-            is_over = is_over or n_throttled > _MOST_THROTTLED * self.max_retries
+            is_over = times["late"] > 1 or times.total() - n_throttled > retries
+            is_over = is_over or n_throttled > _MOST_THROTTLED * retries
             if is_over or stop.is_set() or failure.kind not in self._passing:
                 raise failure
             if waits:
@@ -171,7 +174,7 @@ class ChatClient:
             HedgeError: It has been away for `wait_s` by then.
         """
         try:
-            return run(self._persistently(self._served, threading.Event()) if self.wait_s else self._served())
+            return run(self._persistently(self._served, threading.Event(), 0))
         except RequestFailed as failure:
             if self.wait_s and failure.kind == "away":
                 raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)") from None
@@ -210,8 +213,8 @@ class ChatClient:
         # A text that ends the answer would end a thought as well, so that it is not sent: what is written is cut here.
         sent = {name: value for name, value in settings.items() if name != "stop"}
         body = await self._body(conversation, sent, optional)
-        outcomes = read_choices(body, settings.get("stop", ()))[: settings.get("n", 1)]
-        if isinstance(outcomes[0], RequestFailed) and len(outcomes) == 1:
+        outcomes = read_choices(body, settings.get("stop") or ())[: settings.get("n", 1)]
+        if isinstance(outcomes[0], RequestFailed) and "n" not in settings:  # with several, the others are answers
             raise outcomes[0]
         return [self._redacted(o) if isinstance(o, RequestFailed) else o for o in outcomes]
 
@@ -250,6 +253,7 @@ class ChatClient:
     async def _explained(self, reply: HttpReply, code: Any, reason: str) -> RequestFailed | HedgeError:
         """The failure of one request, or what is wrong with all of them."""
         status, kind, elsewhere = reply.status, kind_of(reply.status), reply.headers.get("location")
+        served: list[str] = []
         pause_s = retry_after_s(reply.headers)
         if code == "insufficient_quota":
             what = f": the account has no credit left ({reason})"
@@ -267,7 +271,8 @@ class ChatClient:
         elif status in (401, 403):
             what = f" refuses the API key ({status}: {reason}). Set OPENAI_API_KEY to one that may use {self.model!r}"
         elif status == 404:
-            served = [self.redact.shown(model.get("id")) for model in await self._served()]
+            with suppress(RequestFailed):
+                served = [self.redact.shown(model.get("id")) for model in await self._served()]
             if served and self.model not in served:
                 return unknown(f"model of {self.name}", self.model, served)
             base = "its address is no base URL, which usually ends in /v1"

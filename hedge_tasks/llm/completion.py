@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import PureWindowsPath
 from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import Answer, Finish, Served, Thought
@@ -308,9 +307,8 @@ def _served(body: Mapping[str, Any]) -> Served | None:
     """Which model and server answered. Of a model's path on the server's disk only the last part is kept."""
     values = {name: body.get(name) for name in ("model", "provider", "system_fingerprint")}
     texts = {name: clean(value[:_LONGEST_NAME]) for name, value in values.items() if isinstance(value, str) and value}
-    path = PureWindowsPath(model := texts.get("model", ""))  # which takes both kinds of slashes
-    if path.anchor or model.startswith(("~", ".")):
-        texts["model"] = path.name
+    if re.match(r"[/\\~.]|[A-Za-z]:[/\\]", texts.get("model", "")):
+        texts["model"] = re.split(r"[/\\]", texts["model"].rstrip("/\\"))[-1]
     return Served(**texts) if texts else None
 
 

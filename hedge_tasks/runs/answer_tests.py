@@ -66,9 +66,8 @@ def answer_tests(run: Sampled) -> Iterator[HealthTest]:
     if len(drawn) == 2:
         yield _copies(answer_sets)
         yield _sides(answer_sets)
-    if drawn and run.setting("sampling").get("baseline_temperature", 0) < _COOL:
-        yield _likeliest(answer_sets)
     if drawn:
+        yield from _likeliest(answer_sets, run.setting("sampling").get("baseline_temperature"))
         questions = [(normalise(s.question or ""), s) for s in answer_sets]
         echoes = [q in normalise(a.text) for q, s in questions if len(q.split()) >= _ECHO_WORDS for a in s.answers]
         name, text = "answers without their question", "answers repeat the question"
@@ -91,7 +90,8 @@ def _own_document(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
     if _p_below(-to_each_other) >= ALPHA:
         return HealthTest(what, "not verifiable", "answers to one document are no more alike than to others")
     every = np.arange(len(usable))
-    parts = [every, *np.array_split(every, min(_BLOCKS, len(usable) // FEWEST_DOCUMENTS))]
+    blocks = np.array_split(every, min(_BLOCKS, len(usable) // FEWEST_DOCUMENTS))
+    parts = [every, *(block for block in blocks if _p_below(-to_each_other[block]) < ALPHA)]
     p, part = min((_p_below((to_baseline - _LIKE[name] * to_each_other)[part]), tuple(part)) for part in parts)
     if p >= ALPHA / len(parts):
         return HealthTest(what, "not contradicted")
@@ -207,15 +207,20 @@ def _sides(answer_sets: Sequence[AnswerSet]) -> HealthTest:
     return _coincidence("clean answers are on the clean picture", nearer, _EQUAL, text)
 
 
-def _likeliest(answer_sets: Sequence[AnswerSet]) -> HealthTest:
-    """Is the baseline answer likelier than another draw, in all or by token, as where it is no random draw itself?"""
+def _likeliest(answer_sets: Sequence[AnswerSet], temperature: float | None) -> Iterator[HealthTest]:
+    """Is the baseline answer likelier than another draw, in all or by token, as where it is no random draw itself?
+
+    Nothing is known of answers from elsewhere, whose temperature is not recorded.
+    """
+    if temperature is None or temperature >= _COOL:
+        return
     likelier = []
     for pair in ((s.baseline, s.clean[0]) for s in answer_sets if s.clean and s.clean[0].text != s.baseline.text):
         values = [v for a in pair for v in (log_probability(a, with_end=False), a.mean_logprob) if v is not None]
         if len(values) == 4:
             likelier.append(values[0] < values[2] and values[1] < values[3])
     text = "a draw is likelier than the baseline answer"
-    return _coincidence("baseline answers are not drawn at random", likelier, _LIKELIER, text)
+    yield _coincidence("baseline answers are not drawn at random", likelier, _LIKELIER, text)
 
 
 def _coincidence(name: str, flags: Sequence[bool], most: float, text: str) -> HealthTest:
