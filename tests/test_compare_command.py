@@ -89,6 +89,16 @@ def test_differences_besides_the_model_are_said(tmp_path: Path, capsys: pytest.C
     assert "sampling: temperature is 1.0 in a and 0.7 in b" in said.err
 
 
+def test_detectors_that_are_named_are_all_compared_in_either_order(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    a, b = (saved(finished_run(60, seed=seed), tmp_path / f"{seed}") for seed in (1, 2))
+    named = "se,radflag,vase,se_sum,n_clusters,clean_nll,baseline_nll"
+    one, other = (compare(*files, "--detectors", named)["comparisons"] for files in ((a, b), (b, a)))
+    assert len(one) == 1 + named.count(",") + 1
+    assert [(row["what"], row["p"]) for row in one] == [(row["what"], pytest.approx(row["p"])) for row in other]
+    [row] = compare(a, "--detectors", "se,baseline_nll")["comparisons"]
+    assert {row["a"], row["b"]} == {"SE", "baseline NLL"}
+
+
 @pytest.mark.slow
 def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     tmp_path: Path, compare: Callable[..., Any]

@@ -208,6 +208,8 @@ def test_plain_answers_have_their_baseline_first_or_named(tmp_path: Path) -> Non
     first, second = read_answers([written(tmp_path, "\n".join(map(json.dumps, rows)))]).answer_sets
     assert (first.baseline.text, [a.text for a in first.clean], first.label) == ("a", ["b", "c"], 1)
     assert (second.baseline.text, [a.text for a in second.clean]) == ("x", ["a", "b"])
+    with pytest.raises(DataError, match="answers says what clean does; give one of them"):
+        read_answers([written(tmp_path, {**LINE, "answers": ["z", "z"]})])
     alone = read_answers([written(tmp_path, {"id": "1", "answers": ["a"]})])
     assert any("a single answer a document" in note for note in alone.notes)
 

@@ -188,6 +188,23 @@ def test_failures_have_kinds_and_only_those_that_may_pass_are_asked_again(
     assert failure.unreachable == (kind in ("away", "broken"))
 
 
+def test_of_several_answers_one_that_failed_is_one_and_is_not_asked_again() -> None:
+    script = Script(completion(None, finish_reason="length"))
+    with serve(script) as url:
+        outcomes = run(ChatClient("tiny", url, backoff_s=0).ask_async(HELLO, {}, 5))
+    assert [getattr(outcome, "kind", None) for outcome in outcomes] == ["cut"]  # a server that knows of no `n`
+    assert len(script.bodies) == 1
+
+
+def test_a_404_is_one_of_all_requests_whatever_becomes_of_the_list_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(_: ChatClient) -> Any:
+        raise RequestFailed("status 502", "away")
+
+    monkeypatch.setattr(ChatClient, "_served", away)  # the server of the tests has one answer to every address
+    with pytest.raises(ServerRefuses, match="knows no model 'tiny'"):
+        asked(Script(error(404, "no such")))
+
+
 def test_an_empty_answer_is_asked_again_only_where_that_is_wanted() -> None:
     script = Script(completion(None))
     assert failed(script, retry_empty=False).kind == "empty"

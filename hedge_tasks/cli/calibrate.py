@@ -126,7 +126,8 @@ def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | Non
     policy = load_policy(file, trust=trust)
     checked = check(policy, finished, experts)
     words = "held" if checked.held else "is refuted" if checked.refuted else "was exceeded, as chance may do"
-    notes = ["Nothing that is accepted here has a label." if checked.held is None else f"The promise {words}."]
+    undecided = "Answers without a label count as hallucinated here, so that the promise is neither held nor broken."
+    notes = [undecided if checked.held is None else f"The promise {words}."]
     if checked.shifted:
         notes.append("Another share is let through than when calibrated: the questions may be others.")
     facts = {"promised": policy.promise.risk, "accepted_then": policy.promise.accepted, **vars(checked)}

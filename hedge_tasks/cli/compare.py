@@ -27,12 +27,15 @@ def compare(
         other: The run to compare with; none: the detectors and clusterings of RUN.
         detectors: Which ones, such as se,kle,msp, in place of those of each run.
     """
+    from hedge_tasks.measures.comparisons import check_same_documents
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.numbers import reason_lines
     from hedge_tasks.report.analysis import analyse, compare_within, table_of
     from hedge_tasks.runs.run_files import load_run
 
     runs = [run.load(), *([] if other is None else [load_run(other, run.task, trust=run.trust_run)])]
+    if other is not None:
+        check_same_documents(*runs)
     analyses = analyse(runs, detectors=chosen_detectors(detectors, ()) or None, scorers=clustering.scorers)
     pairs = _between(analyses) if other else compare_within(analyses[0])
     left_out = reason_lines("left out", (item for analysis in analyses for item in analysis.left_out.items()))
@@ -52,11 +55,11 @@ def _between(analyses: Sequence[Analysis]) -> list[Pair]:
     """Compare two runs, and warn where they differ in more than the model: the difference is then not of it alone."""
     from loguru import logger
 
-    from hedge_tasks.measures.comparisons import check_same_documents
     from hedge_tasks.report.analysis import compare_two, one_family
 
     first, second = analyses
-    check_same_documents(first.run, second.run)
+    if not first.scores.keys() & second.scores:
+        logger.warning("the runs have no clustering in common, and detectors are not compared: say --clustering exact")
     for (name, a), b in zip(_circumstances(first).items(), _circumstances(second).values(), strict=True):
         for key in (key for key in {**a, **b} if a.get(key) != b.get(key)):
             logger.warning("{}: {} is {!r} in a and {!r} in b", name, key, a.get(key), b.get(key))

@@ -64,7 +64,12 @@ def judge(
     if check is not None:
         chosen = keeping_judge([*judge], label_store, images=images is not None)
         return run_check(
-            check, chosen, label_field=label_field, scheme=scheme, columns=pairs("--columns", columns), images=images
+            check,
+            chosen,
+            label_field=label_field,
+            scheme=scheme,
+            columns=pairs("--columns", columns, read=str),
+            images=images,
         )
     finished = load_run(Path(run or ""), task)
     folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)

@@ -63,7 +63,7 @@ def data(
     has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
     options: dict[str, Any] = {
         "label_field": label_field,
-        "columns": pairs("--columns", columns),
+        "columns": pairs("--columns", columns, read=str),
         "scheme": prompt if has_categories else None,
     }
     judged, refused = _judged(labels, asked_with, images, **options)

@@ -193,6 +193,8 @@ def _normal_row(row: Mapping[str, Any], where: str, lost: Counter[str]) -> Mappi
         ]
     if "answers" in row:
         answers = normal.pop("answers")
+        if row.get("clean"):
+            raise DataError(f"{where}: answers says what clean does; give one of them")
         if not isinstance(answers, list) or not (answers or "baseline" in normal):
             raise DataError(f"{where}: answers: expected a list of at least one answer, got {outside.shown(answers)}")
         normal |= {"clean": answers} if normal.get("baseline") else {"baseline": answers[0], "clean": answers[1:]}

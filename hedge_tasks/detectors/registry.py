@@ -26,11 +26,8 @@ GROUP = "hedge_tasks.detectors"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-MODULES: Registry[ModuleType] = Registry(
-    "module with detectors",
-    GROUP,
-    {module.name: f"{builtin.__name__}.{module.name}" for module in pkgutil.iter_modules(builtin.__path__)},
-)
+_OWN = {module.name: f"{builtin.__name__}.{module.name}" for module in pkgutil.iter_modules(builtin.__path__)}
+MODULES: Registry[ModuleType] = Registry("module with detectors", GROUP, _OWN)
 """Every module with detectors, our own and those of other packages."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -88,7 +85,7 @@ def get(name: str, **options: Any) -> Detector:
     Raises:
         ConfigError: There is none, or it has no such option; names the nearest one.
     """
-    if name not in _detectors and name in MODULES.names():
+    if name not in _detectors and name in _OWN:
         MODULES.get(name)  # a module that is called as its detector is imported alone
     if name not in _detectors:
         _load()

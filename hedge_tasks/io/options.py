@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -52,25 +52,28 @@ def named(key: str, value: object) -> dict[str, Any]:
     return {**pairs(key, settings, "name:key=value,..."), "name": text(key, name)}
 
 
-def pairs(key: str, settings: str, form: str = "key=value,...") -> dict[str, bool | int | float | str | None]:
-    """Return the settings in `key=value,key=value`, as `scalar` reads each value.
+def pairs(
+    key: str, settings: str, form: str = "key=value,...", *, read: Callable[[str], Any] | None = None
+) -> dict[str, Any]:
+    """Return the settings in `key=value,key=value`.
 
     Args:
         key: What errors call them.
         form: How all of it is written, for errors.
+        read: Of each value; by default `scalar`.
 
     Raises:
         ConfigError: A part is no `key=value`, or a key is given twice. Of a part no more is quoted than a few letters:
             a slip of the pen may have put a secret there.
     """
-    values: dict[str, bool | int | float | str | None] = {}
+    values: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in settings.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not name:
             raise ConfigError(f"{key}: expected {form}, got {_quotable(part)!r} in it")
         if name in values:
             raise ConfigError(f"{key}: {name!r} is given twice")
-        values[name] = scalar(value)
+        values[name] = (read or scalar)(value)
     return values
 
 

@@ -37,6 +37,7 @@ class Analysis:
         within: the same within question types, where there are any.
         left_out: scorer -> why it could not be applied.
         suite: the suite's own numbers; empty for a task of none.
+        named: detectors that were asked for, in place of those of the run.
     """
 
     run: Run
@@ -46,6 +47,7 @@ class Analysis:
     within: Mapping[str, Mapping[str, StratifiedAuroc]]
     left_out: Mapping[str, str] = field(default_factory=dict)
     suite: Sequence[tuple[SumsMeasure, Number]] = ()
+    named: tuple[str, ...] = ()
 
     @property
     def detectors(self) -> list[str]:
@@ -55,7 +57,7 @@ class Analysis:
     @property
     def shown(self) -> tuple[str, ...]:
         """Detectors that are compared and drawn: without the simple baselines, where there are samples."""
-        return main_detectors(name for name in self.detectors if self.n or self.has_number(name))
+        return self.named or main_detectors(name for name in self.detectors if self.n or self.has_number(name))
 
     @property
     def leading(self) -> str | None:
@@ -107,7 +109,7 @@ def analyse(
         shared = _shared(run, scorers(run), backends)
         if detectors:
             shared = {name: replace(scorer, detectors=tuple(detectors)) for name, scorer in shared.items()}
-        analyses.append(_analyse(run, shared, progress))
+        analyses.append(replace(_analyse(run, shared, progress), named=tuple(detectors or ())))
     return analyses
 
 
@@ -185,7 +187,7 @@ def compare_within(analysis: Analysis) -> list[Pair]:
     comparisons is in its headline.
     """
     audit = readable_audit(analysis.run)[0]
-    columns = [(name, score) for name in analysis.scores for score in analysis.drawn(name)]
+    columns = [(name, score) for name in analysis.scores for score in analysis.named or analysis.drawn(name)]
     detectors, clusterings = [], []
     for (x, a), (y, b) in combinations(columns, 2):
         if (x == y) != (a == b) and (comparison := compare_by(analysis.scores[x], a, analysis.scores[y], b, audit)):
@@ -237,7 +239,7 @@ def _of_labels(first: Analysis, second: Analysis) -> Iterator[tuple[str, Compari
     rates = [documents_of(side.run, HALLUCINATION_RATE) for side in sides]
     yield HALLUCINATION_RATE.title, compare_two_runs(HALLUCINATION_RATE, rates, audits)
     for name in first.scores:
-        for score in (s for s in first.drawn(name) if s in second.estimates.get(name, ())):
+        for score in (s for s in first.shown if s in second.estimates.get(name, ())):
             measure = detector_auroc(score)
             scored = [scored_documents(side.scores[name], measure) for side in sides]
             yield f"{name}, {name_of(score)}", compare_two_runs(measure, scored, audits)
@@ -246,10 +248,10 @@ def _of_labels(first: Analysis, second: Analysis) -> Iterator[tuple[str, Compari
 def table_of(pairs: Sequence[Pair]) -> Table:
     """Return comparisons as a table; a difference is of the first less the second, on the documents that both have."""
     adjusted = any(pair.p_adjusted is not None for pair in pairs)
-    sides = {f"{pair.topic}: a is {pair.a}, b is {pair.b}." for pair in pairs}
-    notes = [*sides] if len(sides) == 1 else []
+    sides = {(pair.topic, pair.a, pair.b) for pair in pairs}
+    notes = [f"{topic}: a is {a}, b is {b}." for topic, a, b in sides if len(sides) == 1 and (a, b) != ("a", "b")]
     columns = [
-        *map(Column, ("what",) if notes else ("of", "what", "a", "b")),
+        *map(Column, ("what",) if len(sides) == 1 else ("of", "what", "a", "b")),
         *map(Column, ("value_a", "value_b")),
         Column("difference", "a - b", format=SIGNED, interval=True),
         Column("p", "p (max-T)" if adjusted else "p (exploratory)", show="p"),

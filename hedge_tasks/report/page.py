@@ -178,8 +178,8 @@ def _metrics_table(analysis: Analysis) -> Table:
     ]
     if (free := analysis.finding.free) and free.detector not in analysis.detectors:
         numbers = dict.fromkeys(analysis.estimates, free.number)
-        rows.append({"detector": free.detector, "samples": "0", **numbers})
-    return Table(columns, rows, notes=["msp: log-probability of the whole answer; baseline NLL: its mean a token."])
+        rows.append({"detector": name_of(free.detector), "samples": "0", **numbers})
+    return Table(columns, rows)
 
 
 def _types_table(analysis: Analysis) -> Table | None:
