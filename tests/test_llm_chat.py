@@ -161,12 +161,6 @@ def test_a_refusal_that_another_thread_has_learned_from_is_worth_another_try() -
     assert not dialect.learn(400, "?", settings, ("seed",), dialect.levels)
 
 
-@pytest.mark.parametrize("status", [401, 404, 429, 500])
-def test_other_statuses_are_no_refusals_of_a_draws_settings(status: int) -> None:
-    dialect = Dialect("it", lambda *_: None)
-    assert not dialect.learn(status, "seed", {"seed": 1}, ("seed",), dialect.levels)
-
-
 # --- failures -------------------------------------------------------------------------------------------------------
 
 

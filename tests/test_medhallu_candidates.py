@@ -179,25 +179,6 @@ def question(truth: str, *candidates: tuple[str, bool | None], name: str = "q") 
     }
 
 
-def test_a_planted_effect_is_found_and_its_absence_too() -> None:
-    planted, dealt_out = [], []
-    for number in range(30):
-        near, far = ["drug lowers pressure slowly", "slowly lowers drug pressure"], ["heart rate", "rate heart"]
-        planted.append(question("the drug lowers pressure", *((t, t in near) for t in near + far), name=str(number)))
-        labels = [(True, False, True, False), (False, True, False, True)][number % 2]
-        texts = zip(near + far, labels, strict=True)
-        dealt_out.append(question("the drug lowers pressure", *texts, name=str(number)))
-    strong, none = numbers(planted, 0.8), numbers(dealt_out, 0.8)
-    assert strong["kinds", UNIFORM].value == 1
-    assert strong["kinds", CHANCE].value == pytest.approx(1 / 3)  # of six pairs out of four labels two are alike
-    assert strong["isolation", ALONE].value == 1
-    distance = strong["clusters", METRICS[0]].value
-    assert distance is not None
-    assert distance < 0
-    assert none["kinds", UNIFORM].value == 0
-    assert none["clusters", METRICS[0]].reason == "no question has both kinds, or rouge-score is not installed"
-
-
 def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
     texts = question("the drug", ("heart", True), ("heart", True), ("rate", True), ("rate", False))
     [one] = cluster_candidates([CandidateQuestion.read(texts)], nli_backend(), embedded)
