@@ -82,12 +82,6 @@ def test_a_request_holds_the_settings_and_nothing_else() -> None:
     assert script.bodies == [{"model": "tiny", "messages": HELLO, **settings}]
 
 
-def test_a_connection_that_is_used_again_has_all_its_time_again() -> None:
-    with serve(Script(Response(LEFT, pause=0.3))) as url:
-        client = ChatClient("tiny", url, timeout=0.8, max_retries=0)
-        assert all(isinstance(ask(client, HELLO, {}), Completion) for _ in range(4))
-
-
 # --- what a server takes --------------------------------------------------------------------------------------------
 
 
