@@ -82,7 +82,6 @@ def test_a_case_whose_image_is_missing_is_not_asked_and_one_whose_image_cannot_b
 # --- labels that last -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_nothing_is_asked_twice_and_everything_that_matters_makes_a_new_label(tmp_path: Path) -> None:
     script = Script(GOOD)
 
