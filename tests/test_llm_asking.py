@@ -422,7 +422,7 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
         verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", "odd"))])
     assert "the server refused" in verdicts[0].reason
     assert all(verdict.reason.startswith("unlabelled: ") for verdict in verdicts)
-    assert [(verdict.undecided, verdict.raw) for verdict in verdicts] == [(True, None), (True, None), (True, "?")]
+    assert [(verdict.undecided, verdict.raw) for verdict in verdicts] == [(True, None), (True, ""), (True, "?")]
     # What a server said is kept, be it nothing; what it refused is asked by the next run.
     assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
     assert len(ReplyLog(tmp_path)) == 4

@@ -139,6 +139,6 @@ def _document(number: int, row: Mapping[str, Any], truth: int, groups: Mapping[s
 
 def _knowledge(value: object, number: int) -> str:
     paragraphs = [value] if isinstance(value, str) and value.strip() else value
-    if not isinstance(paragraphs, list) or not paragraphs or not all(isinstance(text, str) for text in paragraphs):
+    if not isinstance(paragraphs, list) or {*map(type, paragraphs)} != {str}:
         raise DataError(f"MedHallu: row {number}: Knowledge is {shown(value)}; expected a text or a list of texts")
     return "\n".join(paragraphs)
