@@ -21,7 +21,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, Refused
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.board import faults, measure, read_board, repeats
-from hedge_tasks.leaderboard.entry import Entry, entry_of, hub_id, read_entry, write_entry
+from hedge_tasks.leaderboard.entry import Entry, entry_of, hub_id, questions_digest, read_entry, write_entry
 from hedge_tasks.leaderboard.replay import LEAST_P, MOST_OFF, TOLERANCE, Replay, replay_entry
 from hedge_tasks.leaderboard.repository import make_repository, merged_in
 from hedge_tasks.leaderboard.site import build_site
@@ -190,6 +190,15 @@ def test_models_are_hub_ids(name: str, is_id: bool) -> None:
         with pytest.raises(DataError, match="model: expected a text like"):
             entry_of(RUN, name)
     assert entry_of(RUN, hub_id(f"{name} (hedge_hf)")).model  # whatever a run is called, its entry has an id
+
+
+def test_the_digest_of_questions_is_of_all_that_is_asked() -> None:
+    first, second = RUN.answer_sets[:2]
+    others = [replace(first, **{name: "x"}) for name in ("id", "question", "reference")]  # type: ignore[arg-type]
+    assert len({questions_digest([one]) for one in (first, *others)}) == 4
+    assert questions_digest([first, second]) == questions_digest([second, first])
+    none, empty = ([replace(first, question=text, reference=text)] for text in (None, ""))
+    assert questions_digest(none) == questions_digest(empty)
 
 
 def board_of(tmp_path: Path, *own: Entry) -> Path:
