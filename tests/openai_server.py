@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import io
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -69,6 +71,7 @@ def serve(  # noqa: C901
     root: str | None = None,
     owner: str = "me",
     port: int = 0,
+    certificate: tuple[Path, Path] | None = None,
 ) -> Iterator[str]:
     """Serve on a local port; yields the base URL.
 
@@ -78,6 +81,7 @@ def serve(  # noqa: C901
         owner: whose they are, by which engines give themselves away.
         port: 0 takes a free one.
         key: what a request must bring; any other one is quoted in a 401, as careless servers do.
+        certificate: and its key; the server speaks TLS.
     """
     stopping = threading.Event()
 
@@ -140,6 +144,10 @@ def serve(  # noqa: C901
             """A client that went away in the meantime is part of the test."""
 
     server = Server(("127.0.0.1", port), Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     # A short poll: with the usual half second every test would take as long to stop its server.
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
+import pickle
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from hedge_tasks.making.shale.construction import MadeScenes, ShaleMaking
+from once import once
+
+from hedge_tasks.making.shale.construction import ShaleMaking
 from hedge_tasks.making.shale.drawn import DrawnGenerator
 from hedge_tasks.making.shale.items import pictures_by_name
 from hedge_tasks.making.shale.pictures import PictureMaking
@@ -18,21 +20,22 @@ ASPECTS = ("color", "count", "geography")
 
 
 class SmallSet(NamedTuple):
-    """Items, PNG files by name, and what they were made of."""
+    """Items, and PNG files by name."""
 
     items: Sequence[ShaleItem]
     images: Mapping[str, bytes]
-    made: MadeScenes
 
 
-def drawn(size: int = 48, *, seed: int = 0, **options: Any) -> ShaleMaking:
-    return ShaleMaking(PictureMaking(DrawnGenerator(size), (), seed=seed), **options)
+def _write(folder: Path) -> None:
+    making = PictureMaking(DrawnGenerator(48), (), seed=0)
+    made = ShaleMaking(making, per_aspect=2, aspects=ASPECTS).run(folder / "making")
+    pictures = pictures_by_name(made.scenes)
+    images = {name: scene.pictures[kind].path.read_bytes() for name, (scene, kind) in pictures.items()}
+    (folder / "set").write_bytes(pickle.dumps(SmallSet(tuple(made.made.rows), images)))
 
 
-@lru_cache(maxsize=1)
+@cache
 def small_set() -> SmallSet:
-    with tempfile.TemporaryDirectory() as folder:
-        made = drawn(per_aspect=2, aspects=ASPECTS).run(Path(folder))
-        pictures = pictures_by_name(made.scenes)
-        images = {name: scene.pictures[kind].path.read_bytes() for name, (scene, kind) in pictures.items()}
-        return SmallSet(tuple(made.made.rows), images, made)
+    """Made once a test run: attacks on pictures take their time."""
+    found: SmallSet = pickle.loads((once("shale-set", _write) / "set").read_bytes())
+    return found

@@ -12,7 +12,7 @@ from at_border import at_border
 from finished_runs import finished_run
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.calibrate import PolicyCheck, apart, calibrate, check, groups_of, labels_of, of_type
@@ -164,22 +164,6 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     assert "--risk: say which share" in capsys.readouterr().err
     assert main(["calibrate", str(one), "--risk", "1.5"]) == 2
     assert "risk: expected a number between 0 and 1, got 1.5" in capsys.readouterr().err
-
-
-def test_declined_answers_take_no_promise_away(tmp_path: Path) -> None:
-    """They have neither label nor score, and count in the share that is let through: later ones will as well."""
-    template = RUN.answer_sets[0]
-    declining = [
-        replace(template, id=f"d{i}", group=f"d{i}", baseline=Answer("I don't know.")).with_label(None)
-        for i in range(300)
-    ]
-    run, out = replace(RUN, answer_sets=(*RUN.answer_sets, *declining)), tmp_path / "policy.json"
-    options = ["--risk", "0.3", "--confidence", "0.8", "--out", str(out)]
-    assert main(["calibrate", str(save_run(run, tmp_path / "run")), *options]) == 0
-    made = load_policy(out)
-    assert (made.threshold, made.promise.n_accepted) == (POLICY.threshold, POLICY.promise.n_accepted)
-    assert made.promise.accepted == pytest.approx(POLICY.promise.accepted * 2 / 3)
-    assert not check(made, replace(run_of(2), answer_sets=(*run_of(2).answer_sets, *declining))).shifted
 
 
 def test_what_cannot_be_calibrated_or_checked_is_refused() -> None:

@@ -73,14 +73,6 @@ def test_clusters_are_the_meanings_of_the_clean_draws() -> None:
     assert clusters_of(AnswerSet("q", Answer("a"), (), cluster_ids=(0,))) == (Cluster("a", 0.0, True),)
 
 
-@pytest.mark.slow
-def test_a_detector_that_looks_at_noise_gets_noisy_draws() -> None:
-    model = Model()
-    verdict = Guard(policy(5.0, "vase", n=3), model).ask(PICTURE, "0.5")
-    assert [d.draw.condition for d in model.asked].count("noisy") == 3
-    assert verdict.draws == 6
-
-
 def test_nothing_unjudged_is_let_through() -> None:
     class Silent(Model):
         def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:

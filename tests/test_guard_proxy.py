@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from at_border import at_border
 from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
-from openai_server import Response, Script, completion, error, images_of, serve, texts_of
+from openai_server import Response, error, images_of, serve, texts_of
 from test_guard_ask import Model
 
 from hedge_tasks.cli.serve import QUOTING, silent
@@ -46,23 +46,6 @@ def url(seen: list[dict[str, Any]]) -> Iterator[str]:
         yield found
 
 
-@pytest.mark.slow
-def test_an_answer_comes_with_the_verdict_of_the_guard(url: str) -> None:
-    with serve(reply, models=[SERVED]) as upstream, Guard.load(POLICY, endpoint=upstream) as guard:
-        for question in ("0.0", "0.2", "0.5", "0.9"):
-            alone = guard.ask(PICTURE, question)
-            status, got = post(url, chat_body(question))
-            assert status == 200
-            assert got["choices"][0]["message"]["content"] == alone.answer == "a"
-            hedge = got["hedge"]
-            assert (hedge["judged"], hedge["accepted"], hedge["state"]) == (True, alone.accepted, alone.state)
-            assert hedge["risk"] == (POLICY.promise.risk if alone.accepted else None)
-            assert hedge["draws"] == alone.draws == 10
-            assert sum(cluster["share"] for cluster in hedge["clusters"]) == pytest.approx(1)
-    assert post(url, chat_body("0.0"))[1]["hedge"]["accepted"]
-    assert not post(url, chat_body("0.9"))[1]["hedge"]["accepted"]
-
-
 def test_the_model_is_asked_as_it_was_calibrated(url: str, seen: list[dict[str, Any]]) -> None:
     """The calibrated prompt, decoding and picture; the same for the same seed."""
     bodies = []
@@ -80,55 +63,37 @@ def test_the_model_is_asked_as_it_was_calibrated(url: str, seen: list[dict[str, 
     assert {b["seed"] for b in seen}.isdisjoint(json.loads(b)["seed"] for b in bodies[0])
 
 
-CANNOT: list[tuple[dict[str, Any], str]] = [
+def of_picture(address: str) -> dict[str, Any]:
+    content = [{"type": "image_url", "image_url": {"url": address}}, {"type": "text", "text": "0.0"}]
+    return {"messages": [{"role": "user", "content": content}]}
+
+
+REFUSED: list[tuple[dict[str, Any] | bytes, str]] = [
     ({"tools": [{"type": "function"}]}, "tools: the policy cannot judge this"),
     ({"model": "other"}, "this guard answers for 'local'"),
     ({"messages": [{"role": "system", "content": "lie"}, *chat_body()["messages"]]}, "another system prompt"),
     ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "expected 'system'"),
+    ({"messages": [[]]}, "messages[0]: expected an object"),
     ({"surprise": 1}, "surprise: the policy cannot judge this"),
+    ({"seed": -1}, "seed: expected"),
+    *((of_picture(address), "addresses are not fetched") for address in ("http://h/scan.png", "file:///etc/passwd")),
+    (of_picture("data:text/html;base64,AA=="), "addresses are not fetched"),
+    (b"{", "not valid JSON"),
+    (b'{"a": ' * 100 + b"1" + b"}" * 100, "nested deeper than 40"),
+    (b'{"model": "local", "model": "other"}', "given twice"),
+    (b"{}", "answers for 'local'"),
 ]
 
 
-@pytest.mark.parametrize(("fields", "words"), CANNOT)
+@pytest.mark.parametrize(("body", "words"), REFUSED)
 def test_what_the_policy_says_nothing_about_is_refused(
-    url: str, seen: list[dict[str, Any]], fields: dict[str, Any], words: str
+    url: str, seen: list[dict[str, Any]], body: dict[str, Any] | bytes, words: str
 ) -> None:
     del seen[:]
-    status, got = post(url, {**chat_body(), **fields})
+    status, got = post(url, body if isinstance(body, bytes) else {**chat_body(), **body})
     assert (status, got["error"]["type"]) == (400, "invalid_request_error")
     assert words in got["error"]["message"]
     assert seen == []
-
-
-def picture_body(address: str) -> dict[str, Any]:
-    content = [{"type": "image_url", "image_url": {"url": address}}, {"type": "text", "text": "0.0"}]
-    return {"model": SERVED, "messages": [{"role": "user", "content": content}]}
-
-
-def test_addresses_are_not_fetched_and_files_not_opened(url: str) -> None:
-    with serve(Script("a")) as elsewhere:
-        asked: list[str] = [f"{elsewhere}/scan.png", "file:///etc/passwd", "/etc/passwd", "data:text/html;base64,AA=="]
-        for address in asked:
-            status, got = post(url, picture_body(address))
-            assert status == 400
-            assert "addresses are not fetched" in got["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "words"),
-    [
-        (b"{", 400, "not valid JSON"),
-        (b'{"a": ' * 100 + b"1" + b"}" * 100, 400, "nested deeper than 40"),
-        (b'{"model": "local", "model": "other"}', 400, "given twice"),
-        (b"{}", 400, "answers for 'local'"),
-        (b'{"model": "local", "messages": [[]]}', 400, "messages[0]: expected an object"),
-        (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "seed": -1}', 400, "seed: expected"),
-    ],
-)
-def test_bad_bodies(url: str, body: bytes, status: int, words: str) -> None:
-    got = post(url, body)
-    assert got[0] == status
-    assert words in got[1]["error"]["message"]
 
 
 def test_a_request_is_one_text_on_one_picture_at_most() -> None:
@@ -195,15 +160,10 @@ def test_the_proxy_takes_so_many_bytes_and_so_many_questions() -> None:
         at_border(lambda n: post(url, body.ljust(int(n)))[0] == 413, len(body) + 5, "001")
         assert post(url, body)[0] == 200, "those that are refused have let go"
         assert post(url, body, content_type="text/plain")[0] == post(url, body, content_encoding="gzip")[0] == 415
-        for stranger in ("[::2]:80", "localhost.evil.example"):
-            assert post(url, body, host=stranger)[0] == 403
+        for host, status in (("[::2]:80", 403), ("localhost.evil.example", 403), ("LOCALHOST:1", 200)):
+            assert post(url, body, host=host)[0] == status
+        assert get(f"{url}/health", Host="evil.example:80")[0] == 403
         assert get(f"{url}/health", Host="[::1]:80")[1]["outcomes"]["accepted"] >= 3
-
-
-def test_a_page_of_another_name_that_points_here_is_not_answered(url: str) -> None:
-    assert post(url, chat_body(), host="evil.example")[0] == 403
-    assert get(f"{url}/health", Host="evil.example:80")[0] == 403
-    assert post(url, chat_body(), host="LOCALHOST:1")[0] == 200
 
 
 def test_a_key_of_its_own() -> None:
@@ -224,40 +184,19 @@ def test_a_key_of_its_own() -> None:
 # --- upstreams that misbehave -----------------------------------------------------------------------------------------
 
 
-def broken(reply_of: Any) -> Any:
-    """A reply for draws (not the baseline) that is as bad as wanted."""
-    return lambda body: reply_of if body["temperature"] > 0.5 else "a"
-
-
 @pytest.mark.parametrize(
-    ("bad", "status"),
-    [
-        (error(500, "CUDA out of memory"), 502),
-        (Response(b"not json"), 502),
-        (Response(b'{"choices": []}'), 502),
-        (Response(hang_up=True), 502),
-        (Response({**completion("a"), "model": "another-model"}), 502),
-        (Response(completion("a"), pause=30), 200),
-    ],
-    ids=["500", "no JSON", "no choice", "hangs up", "another model", "hangs"],
+    "bad",
+    [error(500, "CUDA out of memory"), Response(b"not json"), Response(b'{"choices": []}'), Response(hang_up=True)],
+    ids=["500", "no JSON", "no choice", "hangs up"],
 )
-def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: int) -> None:
-    with serve(broken(bad)) as upstream:
-        args = "retry_backoff_s=0.01,max_retries=1"
-        within = 1.0 if status == 200 else 20.0
-        with proxied(Guard.load(POLICY, endpoint=upstream, model_args=args, within=within)) as url:
-            got_status, got = post(url, chat_body())
-            assert got_status == status
-            if status == 200:
-                assert got["hedge"]["state"] == "undecided"
-                assert got["hedge"]["accepted"] is False
-                assert got["hedge"]["risk"] is None
-                assert "no verdict within 1 s" in got["hedge"]["reason"]
-            else:
-                assert got["error"]["type"] == "upstream_error"
-                assert "choices" not in got
-                assert upstream not in got["error"]["message"]
-                assert get(f"{url}/health")[1]["status"] == "degraded"
+def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response) -> None:
+    with serve(lambda body: bad if body["temperature"] > 0.5 else "a") as upstream:
+        guard = Guard.load(POLICY, endpoint=upstream, model_args="retry_backoff_s=0.01,max_retries=1")
+        with proxied(guard) as url:
+            status, got = post(url, chat_body())
+            assert (status, got["error"]["type"], "choices" in got) == (502, "upstream_error", False)
+            assert upstream not in got["error"]["message"]
+            assert get(f"{url}/health")[1]["status"] == "degraded"
 
 
 def test_answers_without_log_probabilities_are_not_judged_by_a_detector_that_had_them() -> None:

@@ -178,7 +178,6 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.slow
 def test_the_command_writes_conversations_with_pictures(made: Path) -> None:
     train, held_out = rows_of(made / "sft" / "train.jsonl"), rows_of(made / "sft" / "eval.jsonl")
     assert not {row["group"] for row in train} & {row["group"] for row in held_out}
@@ -205,7 +204,7 @@ def base(made: Path) -> Path:
 
 
 def train(
-    made: Path, base: Path, capsys: pytest.CaptureFixture[str], *more: str, out: str = "out", steps: int = 60
+    made: Path, base: Path, capsys: pytest.CaptureFixture[str], *more: str, out: str = "out", steps: int = 30
 ) -> dict[str, Any]:
     recipe = {
         "learning_rate": 0.01,
@@ -213,7 +212,7 @@ def train(
         "gradient_accumulation_steps": 1,
         "per_device_train_batch_size": 16,
         "num_train_epochs": 100,
-        "save_steps": 20,
+        "save_steps": 10,
     }
     changes = ",".join([*(f"{key}={value}" for key, value in recipe.items()), *more])
     command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(made / out), "--json"]
@@ -228,50 +227,36 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
 ) -> None:
     facts = train(made, base, capsys)
     losses = [loss for _, loss in facts["losses"]]
-    assert len(losses) == 60
-    assert sum(losses[-5:]) < 0.2 * sum(losses[:5])
+    assert len(losses) == 30
+    assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
     assert facts["trained_weights"][0] < 0.1 * facts["trained_weights"][1]
     options = {"peft": str(made / "out" / "adapter"), "prompt": str(made / "short.json"), "dtype": "float32"}
-    judge = judge_from({"name": "hf", "model": str(base), **options})
+    judges = [judge_from({"name": "hf", "model": str(base), **options, **more}) for more in ({}, {"peft": None})]
+    assert judges[0].settings() != judges[1].settings()  # or a label of one would be taken for the other's
     picture = made / "pictures" / "0.png"
-    [verdict] = judge.judge([Case("1", "colour?", "red", "red", images=lambda: [picture], image_key="k")])
-    assert verdict.label in (0, 1), verdict
-    assert verdict.raw is not None
-    assert json.loads(verdict.raw).keys() == {"verdict"}
-    untrained = judge_from({"name": "hf", "model": str(base), **{**options, "peft": None}})
-    assert judge.settings() != untrained.settings()  # or a label of one would be taken for the other's
+    asked = Case("1", "colour?", "red", "red", images=lambda: [picture], image_key="k")
+    trained, untrained = (judge.judge([asked])[0].raw for judge in judges)
+    assert trained != untrained
     exported = made / "out" / "adapter"
     assert "base_model: base" in (exported / "README.md").read_text()
     assert json.loads((exported / "adapter_config.json").read_text())["base_model_name_or_path"] == "base"
-    # A judge of someone else's own: the adapter alone, elsewhere, on the same base.
-    moved = shutil.copytree(exported, made / "elsewhere")
-    spec = {"name": "hf", "model": str(base), **options, "peft": str(moved)}
-    people = [str(made / "labels.jsonl"), "--images", str(made / "pictures")]
-    assert main(["judge", "--check", *people, "--judge", json.dumps(spec), "--json"]) == 0
-    checked = json.loads(capsys.readouterr().out)["labels"]
-    beside = {one["name"]: one for one in checked["beside"]}
-    assert list(beside) == ["hf:base", "rule", "majority"]
-    assert beside["hf:base"]["judged"] == 24
-    assert beside["rule"]["agreement"]["value"] == 1.0  # one of two words
-    assert beside["majority"]["agreement"]["value"] == 0.5
-    assert {one["agreement"]["n_groups"] for one in checked["beside"]} == {24}
 
     assert train(made, base, capsys) == facts  # what is done is not done again
     # As if it had been killed after two thirds of its steps.
     (made / "out" / "trained.json").unlink()
-    shutil.rmtree(made / "out" / "adapter")
-    shutil.rmtree(made / "out" / "checkpoints" / "checkpoint-60")
+    shutil.rmtree(exported)
+    shutil.rmtree(made / "out" / "checkpoints" / "checkpoint-30")
     again = train(made, base, capsys)
-    assert again["steps"] == 60
-    assert again["losses"][:40] == facts["losses"][:40]
+    assert again["steps"] == 30
+    assert again["losses"][:20] == facts["losses"][:20]
     assert again["eval_loss"] == pytest.approx(facts["eval_loss"], rel=1e-3)
-    with pytest.raises(AssertionError):  # exit code 2
-        train(made, base, capsys, "seed=1")
-    assert "checkpoints of another training" in capsys.readouterr().err
-    # Also where only its result is left: an adapter of another seed would be taken for this one's.
-    shutil.rmtree(made / "out" / "checkpoints")
-    with pytest.raises(AssertionError):
-        train(made, base, capsys, "seed=1")
+    # An adapter of another seed would be taken for this one's, also where only its result is left.
+    for left in (made / "out" / "checkpoints", None):
+        with pytest.raises(AssertionError):  # exit code 2
+            train(made, base, capsys, "seed=1")
+        assert "of another training" in capsys.readouterr().err
+        if left is not None:
+            shutil.rmtree(left)
 
 
 def changed_weights(base: Path, model: Path) -> set[str]:
@@ -319,7 +304,6 @@ def test_kinds_of_conversations_and_the_papers_recipe_are_known() -> None:
     assert (paper["trained"], paper["learning_rate"], paper["num_train_epochs"]) == ("language_model", 2e-5, 2)
 
 
-@pytest.mark.slow
 def test_the_loss_is_on_the_replies_alone(made: Path) -> None:
     from transformers import AutoProcessor
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,13 +18,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer, Refused
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.board import faults, measure, read_board, repeats
-from hedge_tasks.leaderboard.entry import Entry, entry_of, hub_id, read_entry, write_entry
-from hedge_tasks.leaderboard.replay import LEAST_P, MOST_OFF, Replay
+from hedge_tasks.leaderboard.entry import Entry, entry_of, hub_id, questions_digest, read_entry, write_entry
+from hedge_tasks.leaderboard.replay import LEAST_P, MOST_OFF, TOLERANCE, Replay, replay_entry
 from hedge_tasks.leaderboard.repository import make_repository, merged_in
 from hedge_tasks.leaderboard.site import build_site
 from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.reread import Reread
 
 RUN = own_run()
 RULES = rules_of(RUN)
@@ -186,6 +192,15 @@ def test_models_are_hub_ids(name: str, is_id: bool) -> None:
     assert entry_of(RUN, hub_id(f"{name} (hedge_hf)")).model  # whatever a run is called, its entry has an id
 
 
+def test_the_digest_of_questions_is_of_all_that_is_asked() -> None:
+    first, second = RUN.answer_sets[:2]
+    others = [replace(first, **{name: "x"}) for name in ("id", "question", "reference")]  # type: ignore[arg-type]
+    assert len({questions_digest([one]) for one in (first, *others)}) == 4
+    assert questions_digest([first, second]) == questions_digest([second, first])
+    none, empty = ([replace(first, question=text, reference=text)] for text in (None, ""))
+    assert questions_digest(none) == questions_digest(empty)
+
+
 def board_of(tmp_path: Path, *own: Entry) -> Path:
     (tmp_path / "entries").mkdir()
     for one in own:
@@ -220,6 +235,46 @@ def test_a_replay_has_two_borders(close: float, p: float, holds: bool) -> None:
     replay = Replay(entry="x", model="m", documents=6, n_read=10, close=close, p_draws=p)
     assert replay.holds == holds
     assert not replay.replaced(n_read=0).holds
+
+
+class Rereads:
+    """Finds given answers likelier than they are said to be, by so much, and draws answers of its own."""
+
+    answer_identity = "m"
+
+    def __init__(self, off: float = 0.0, drawn: Refused | None = None) -> None:
+        self.off, self.drawn = off, drawn or Answer("a", 0.0, 3)
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
+        yield [(i, self.drawn) for i in range(len(draws))]
+
+    def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
+        return [Reread(self.off + (a.mean_logprob or 0.0), a.n_tokens or 0) for a in answers]
+
+
+def replayed(model: Any, *, free: bool = True, documents: int = 4) -> Replay:
+    def requests(plan: SamplingPlan) -> list[SampleRequest]:
+        prompt = Prompt("p", "{question}")
+        return [SampleRequest(a.id, a.id, "q", prompt, plan, lambda document: []) for a in RUN.answer_sets]
+
+    config, dataset = SimpleNamespace(task="t", test_split="test"), {"test": [{} for _ in RUN.answer_sets]}
+    task: Any = SimpleNamespace(documents=requests, config=config, dataset=dataset, answers_are_free=free)
+    return replay_entry(entry_of(RUN), task, model, "m", documents, seed=1)
+
+
+def test_a_replay_reads_the_answers_and_draws_as_many() -> None:
+    # A model that finds its own answers certain: of each document baseline and clean answers are less likely.
+    assert replayed(Rereads()).replaced(entry="") == Replay(
+        entry="", model="m", documents=4, n_read=4 * 7, close=1.0, p_draws=2 / 2**8
+    )
+    baselines = replayed(Rereads(), free=False, documents=3)
+    assert (baselines.n_read, baselines.p_draws) == (3, 2 / 2**3)
+    assert [replayed(Rereads(off * TOLERANCE)).close for off in (-0.99, 0.99, 1.01)] == [1, 1, 0]
+    assert replayed(Rereads(), documents=99).documents == 40
+    with pytest.raises(DataError, match="a draw failed: no"):
+        replayed(Rereads(drawn=Refused("no")))
+    with pytest.raises(DataError, match="SimpleNamespace does not tell how likely given answers are"):
+        replayed(SimpleNamespace())
 
 
 def test_replayed_entries_are_ranked_apart(tmp_path: Path) -> None:

@@ -283,9 +283,7 @@ def test_a_line_says_what_it_was_about_and_holds_no_question(tmp_path: Path) -> 
         kept = log.get(found.key)
     assert (kept, kept and kept.seconds) == (Reply(RED, None, None, 10, 2, 0.5), 0.5)
     written = "".join(file.read_text() for file in tmp_path.iterdir())
-    assert '"stage": "s", "model": "scripted", "prompt": "colour/2"' in written.replace(":", ": ").replace(
-        "  ", " "
-    ) or ('"stage":"s","model":"scripted","prompt":"colour/2"' in written)
+    assert '"stage":"s","model":"scripted","prompt":"colour/2"' in written.replace(" ", "")
     assert "secret" not in written
 
 
@@ -368,20 +366,6 @@ def test_every_judge_says_what_it_cost() -> None:
         assert account_of(judge_from("rule")).total.requests == 0
 
 
-def test_judge_check_prints_and_writes_its_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "labels.jsonl"
-    rows = [{"question": "q?", "reference": "left", "answer": f"left {i}", "label": i % 2} for i in range(4)]
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with serve(Script('{"reason": "", "verdict": "supported"}')) as url:
-        command = ["judge", "--judge", f"llm:model=m,url={url}", "--check", str(file), "--label-store", "kept"]
-        assert main(command) == 0
-        assert "asked: 4 requests, 0 replies from before" in capsys.readouterr().out
-        assert main([*command, "--json"]) == 0
-    cost = json.loads(capsys.readouterr().out)["asked"]
-    assert (cost["requests"], cost["cached"]) == (0, 4)
-    assert cost["stages"]["llm:m"]["cached"] == 4
-
-
 # --- servers and keys -------------------------------------------------------------------------------------------------
 
 
@@ -437,7 +421,8 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
         keep_labels(judge, tmp_path)
         verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", "odd"))])
     assert "the server refused" in verdicts[0].reason
-    assert [verdict.undecided for verdict in verdicts] == [True] * 3
+    assert all(verdict.reason.startswith("unlabelled: ") for verdict in verdicts)
+    assert [(verdict.undecided, verdict.raw) for verdict in verdicts] == [(True, None), (True, ""), (True, "?")]
     # What a server said is kept, be it nothing; what it refused is asked by the next run.
     assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
     assert len(ReplyLog(tmp_path)) == 4

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import ssl
 import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -49,62 +47,21 @@ def client(url: str, **options: Any) -> ChatClient:
     return ChatClient("tiny", url, **{"backoff_s": 0, "max_retries": 0, "timeout": 10, **options})
 
 
-class Proxy:
-    """Answers itself whatever it is asked to pass on, and remembers for whom it was."""
-
-    def __init__(self, certificate: tuple[Path, Path] | None = None) -> None:
-        self.asked: list[str] = []
-        asked, content = self.asked, json.dumps(completion("left")).encode()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                asked.append(self.path)
-                self.rfile.read(int(self.headers["Content-Length"]))
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        if certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*certificate)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
-
-    def __enter__(self) -> Proxy:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-
-    @property
-    def place(self) -> str:
-        return f"127.0.0.1:{self.server.server_port}"
-
-
-# --- proxies --------------------------------------------------------------------------------------------------------
+# --- proxies and certificates ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY", "http_proxy"])
-def test_the_environments_proxy_is_asked(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    with Proxy() as proxy:
-        monkeypatch.setenv(variable, f"http://{proxy.place}")
+def test_the_environments_proxy_is_asked_but_for_what_needs_none(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    proxy = Script(completion("left"))
+    with serve(proxy) as through, serve(Script(completion("left"))) as near:
+        monkeypatch.setenv(variable, through.removesuffix("/v1"))
         assert isinstance(ask(client("http://far.example:81/v1"), HELLO, {}), Completion)
-    assert proxy.asked == ["http://far.example:81/v1/chat/completions"]
-
-
-def test_what_needs_no_proxy_goes_directly(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Proxy() as proxy, serve(Script(completion("left"))) as url:
-        monkeypatch.setenv("HTTP_PROXY", f"http://{proxy.place}")
+        assert len(proxy.bodies) == 1
         monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-        assert isinstance(ask(client(url), HELLO, {}), Completion)
-    assert proxy.asked == []
+        assert isinstance(ask(client(near), HELLO, {}), Completion)
+    assert len(proxy.bodies) == 1
 
 
 def test_a_proxy_of_another_kind_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,14 +71,11 @@ def test_a_proxy_of_another_kind_is_refused_without_its_password(monkeypatch: py
     assert "word" not in str(caught.value)
 
 
-# --- certificates ---------------------------------------------------------------------------------------------------
-
-
 def test_a_certificate_counts_where_it_is_known(
     certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Proxy(certificate) as server:
-        url = f"https://localhost:{server.server.server_port}/v1"
+    with serve(Script(completion("left")), certificate=certificate) as url:
+        url = url.replace("http://127.0.0.1", "https://localhost")
         failure = ask(client(url), HELLO, {})
         certificates.cache_clear()
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))

@@ -82,12 +82,6 @@ def test_a_request_holds_the_settings_and_nothing_else() -> None:
     assert script.bodies == [{"model": "tiny", "messages": HELLO, **settings}]
 
 
-def test_a_connection_that_is_used_again_has_all_its_time_again() -> None:
-    with serve(Script(Response(LEFT, pause=0.3))) as url:
-        client = ChatClient("tiny", url, timeout=0.8, max_retries=0)
-        assert all(isinstance(ask(client, HELLO, {}), Completion) for _ in range(4))
-
-
 # --- what a server takes --------------------------------------------------------------------------------------------
 
 
@@ -159,12 +153,6 @@ def test_a_refusal_that_another_thread_has_learned_from_is_worth_another_try() -
     assert spell(settings, dialect.levels, ("seed",)) == {"logprobs": True}
     assert dialect.learn(400, "?", settings, ("seed",), before)
     assert not dialect.learn(400, "?", settings, ("seed",), dialect.levels)
-
-
-@pytest.mark.parametrize("status", [401, 404, 429, 500])
-def test_other_statuses_are_no_refusals_of_a_draws_settings(status: int) -> None:
-    dialect = Dialect("it", lambda *_: None)
-    assert not dialect.learn(status, "seed", {"seed": 1}, ("seed",), dialect.levels)
 
 
 # --- failures -------------------------------------------------------------------------------------------------------
@@ -252,9 +240,8 @@ def test_pauses_grow_and_differ() -> None:
 # --- secrets --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
-@pytest.mark.parametrize("at", range(LONGEST_SHOWN - len(KEY), LONGEST_SHOWN + 1, 3))
+@pytest.mark.parametrize("at", range(LONGEST_SHOWN - len(KEY), LONGEST_SHOWN + 1, 8))
 def test_not_even_half_a_key_stands_where_a_long_reason_is_cut(status: int, at: int) -> None:
     script = Script(error(status, "x" * at + KEY))
     with serve(script) as url:

@@ -23,64 +23,31 @@ def read_completion(body: Any, until: Sequence[str] = ()) -> Completion:
     return outcome
 
 
-@pytest.mark.parametrize(
-    ("tokens", "expected"),
-    [
-        ([("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (-0.3, 2)),
-        ([("left", -0.2), ("</s>", -5.0)], (-0.2, 1)), ([("left", -0.2), ("<eos>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<end_of_turn>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)), ([], (None, None)), (None, (None, None)),
-    ],
-)  # fmt: skip
-def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float | None, int | None]) -> None:
-    answer = read_completion(completion(" left\n", tokens)).answer
-    assert answer.text == "left"
-    assert answer.mean_logprob == (None if expected[0] is None else pytest.approx(expected[0]))
-    assert answer.n_tokens == expected[1]
+LEFT = [("le", -0.2), ("ft", -0.4)]
+ENDS = ("<|im_end|>", "</s>", "<eos>", "<end_of_turn>", "<｜end▁of▁sentence｜>", "[|endofturn|]", "")
 
 
 @pytest.mark.parametrize(
-    ("text", "tokens", "expected"),
+    ("text", "tokens", "finish", "expected"),
     [
-        ("<b>left <[1]", [("<b>", -0.2), ("left", -0.4), (" <", -0.6), ("[1]", -0.8)], (-0.5, 4)),
-        ("left", [("<box>", -0.8), ("left", -0.4), ("</box>", -0.8), ("[|endofturn|]", -0.6)], (-0.4, 1)),
-        ("", [("<|im_end|>", -1.5)], (-1.5, 0)),
+        *((" left\n", [*LEFT, (end, -5.0)], "stop", (-0.3, 2, -5.0)) for end in ENDS),
+        *(("left", LEFT, finish, (-0.3, 2, None)) for finish in ("stop", "length")),
+        *(("left", tokens, "stop", (None, None, None)) for tokens in ([], None)),
+        # What looks like a control token is one where the text lacks it.
+        ("<b>left <[1]", [("<b>", -0.2), ("left", -0.4), (" <", -0.6), ("[1]", -0.8)], "stop", (-0.5, 4, None)),
+        ("left", [("<box>", -0.8), ("left", -0.4), ("</box>", -0.8), ("</s>", -0.6)], "stop", (-0.4, 1, -0.6)),
+        # A token spelled as nothing is the end, or part of a character.
+        ("left", [LEFT[0], ("", -0.9), LEFT[1], ("", -5.0)], "stop", (-0.5, 3, -5.0)),
+        ("left", [*LEFT, ("", -0.6)], "length", (-0.4, 3, None)),
+        ("", [("<|im_end|>", -1.5)], "stop", (-1.5, 0, -1.5)),
     ],
-    ids=["text, however it looks", "control tokens that nobody knows", "nothing but the end"],
 )
-def test_what_looks_like_a_control_token_is_one_where_the_text_lacks_it(text: str, tokens: Any, expected: Any) -> None:
-    answer = read_completion(completion(text, tokens)).answer
-    assert (pytest.approx(answer.mean_logprob), answer.n_tokens) == expected
-
-
-@pytest.mark.parametrize(
-    ("tokens", "finish_reason", "end"),
-    [
-        ([("left", -0.2), ("<|im_end|>", -5.0)], "stop", -5.0),
-        ([("left", -0.2), ("", -4.0)], "stop", -4.0),
-        ([("left", -0.2), ("[|endofturn|]", -3.0)], "stop", -3.0),
-        ([("left", -0.2)], "stop", None),
-        ([("left", -0.2)], "length", None),
-    ],
-    ids=["control", "nameless", "unknown", "not told", "cut"],
-)
-def test_the_end_token_has_its_log_probability_beside_the_mean(tokens: Any, finish_reason: str, end: Any) -> None:
-    answer = read_completion(completion("left", tokens, finish_reason=finish_reason)).answer
-    assert (answer.mean_logprob, answer.n_tokens, answer.end_logprob) == (-0.2, 1, end)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "finish_reason", "expected"),
-    [
-        ([("le", -0.2), ("ft", -0.4), ("", -5.0)], "stop", (-0.3, 2)),
-        ([("le", -0.2), ("", -0.9), ("ft", -0.4), ("", -5.0)], "stop", (-0.5, 3)),
-        ([("le", -0.2), ("ft", -0.4), ("", -0.6)], "length", (-0.4, 3)),
-    ],
-    ids=["end token", "part of a character", "cut within a character"],
-)
-def test_an_end_token_spelled_as_nothing_is_left_out(tokens: Any, finish_reason: str, expected: Any) -> None:
-    answer = read_completion(completion("left", tokens, finish_reason=finish_reason)).answer
-    assert (pytest.approx(answer.mean_logprob), answer.n_tokens) == expected
+def test_the_mean_is_that_of_the_answers_tokens_and_the_end_has_its_own(
+    text: str, tokens: Any, finish: str, expected: Any
+) -> None:
+    answer = read_completion(completion(text, tokens, finish_reason=finish)).answer
+    assert answer.text == text.strip()
+    assert (answer.mean_logprob, answer.n_tokens, answer.end_logprob) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("entry", [{"token": "x"}, {"token": "x", "logprob": math.nan}, {"logprob": -1.0}, "x"])

@@ -135,17 +135,6 @@ def test_a_judge_of_levels_that_does_not_know_the_truth_has_no_say(tmp_path: Pat
         accepted(made)
 
 
-def test_verifiers_that_take_everything_for_the_same_end_the_making(tmp_path: Path, images: Path) -> None:
-    def gullible(body: dict[str, Any]) -> str:
-        text = "\n".join(texts_of(body))
-        return '{"same": true}' if '"other_question"' in text else "none" if "misleading" in text else play(body)
-
-    made = made_by(gullible, tmp_path, images, vqa_rows(3))
-    assert "rewrite of conventional" not in made.steps
-    with pytest.raises(DataError, match=r"takes (\d+) of \1 controls \(another question\)"):
-        accepted(made)
-
-
 def test_one_text_for_all_questions_is_refused_over_the_set(tmp_path: Path, images: Path) -> None:
     def reply(body: dict[str, Any]) -> str:
         text = "\n".join(texts_of(body))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,27 +148,16 @@ def test_a_judge_that_goes_by_the_place_is_not_deceived(tmp_path: Path) -> None:
     assert {vote["fooled"] for vote in made.rows[0]["Votes"]} == {False}
 
 
-def test_judges_by_chance_or_by_looks_are_no_judges(tmp_path: Path) -> None:
-    coin = random.Random(0)
+def test_judges_by_looks_are_no_judges(tmp_path: Path) -> None:
+    def shorter(body: dict[str, Any]) -> str:
+        fields = asked_of(body)
+        if "answer_1" not in fields:
+            return play(body)
+        return json.dumps({"more_accurate": 1 if len(fields["answer_1"]) < len(fields["answer_2"]) else 2})
 
-    def looks(body: dict[str, Any], longest: int) -> str:
-        lengths = [longest * len(asked_of(body)[f"answer_{place}"]) for place in (1, 2)]
-        return json.dumps({"more_accurate": 1 if lengths[0] > lengths[1] else 2})
-
-    def by(judge: Any, longer: int = 0) -> Any:
-        """Such judges, and wrong answers that are so many letters longer than the writer makes them."""
-        return lambda body: (
-            judge(body) if "answer_1" in asked_of(body) else play(body).replace('yy"', f'{"y" * longer}yy"')
-        )
-
-    for name, reply in {
-        "coin": by(lambda body: json.dumps({"more_accurate": coin.choice((1, 2))})),
-        "shorter": by(partial(looks, longest=-1)),
-        "longer": by(partial(looks, longest=1), longer=15),
-    }.items():
-        made = made_by(reply, tmp_path / name)
-        with pytest.raises(DataError, match=r"judge-\d takes .* \(truth beside an answer to nothing\)"):
-            check_controls(made.controls)
+    made = made_by(shorter, tmp_path, 3)
+    with pytest.raises(DataError, match=r"judge-\d takes .* \(truth beside an answer to nothing\)"):
+        check_controls(made.controls)
     assert all(row["Fallback"] for row in made.rows)  # nobody is believed to be deceived
 
 

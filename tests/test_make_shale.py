@@ -133,7 +133,6 @@ def test_what_cannot_be_checked_is_refused() -> None:
         ShaleMaking(PictureMaking(Plain(), ()))
 
 
-@pytest.mark.slow
 def test_the_command_makes_a_set_that_hedge_shale_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from datasets import Dataset
 

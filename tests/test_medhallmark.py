@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,21 +18,20 @@ from PIL import Image
 from rows import rows_of
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.local_data import BuiltSet, ImageFolder
+from hedge_tasks.data.splits import load_split
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, Verdict, build_judge
 from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.perturb.text import load_templates
+from hedge_tasks.suites.importing import ImportChoice
 from hedge_tasks.suites.medhallmark import wording
-from hedge_tasks.suites.medhallmark.building import build_items
+from hedge_tasks.suites.medhallmark.building import DATASET, medhallmark
 from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL
 from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
+from hedge_tasks.suites.medhallmark.task import process_docs
 
 METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
 medihall = METRICS["medihall"]
-
-
-def build(released: Path, pictures: Path, out: Path, parts: Sequence[str]) -> dict[str, BuiltSet]:
-    return build_items({part: read_part(released, part) for part in parts}, ImageFolder(pictures).read, out)
 
 
 PREFIX = load_templates("confidence_weakening")[8]
@@ -89,6 +88,52 @@ def test_a_prefix_is_taken_off_as_it_was_put_on(number: int, question: str) -> N
     template = load_templates("confidence_weakening")[number]
     assert split_prefix(template.replace("{question}", question)) == (template, question)
     assert split_prefix("Is this " + question) == ("", "Is this " + question)
+
+
+def released(root: Path) -> tuple[Path, Path]:
+    """Write the released files and the images; returns their folders."""
+    files, pictures = root / "json", root / "pictures"
+    files.mkdir()
+    (pictures / "x1").mkdir(parents=True)
+    parts = {"conventional": CONVENTIONAL, "counterfactual": COUNTERFACTUAL, "irg": IRG[:1]}
+    for name, rows in {**parts, "confidence_weakening": CONFIDENCE}.items():
+        (files / f"{name}.json").write_text(json.dumps(rows), "utf-8")
+    for i, name in enumerate(("synpic1", "synpic2", "synpic3", "m0", "x1/source")):
+        (pictures / f"{name}.png").write_bytes(picture(i))
+    return files, pictures
+
+
+def test_released_files_become_questions_and_what_people_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, pictures = released(tmp_path)
+    facts, code = medhallmark(files, ImportChoice(pictures, tmp_path / "hub"))
+    assert (code, [facts[part]["items"] for part in PARTS]) == (0, [4, 3, 1, 1])
+    judged = [json.loads(line) for line in (tmp_path / "hub" / "judged.jsonl").read_text("utf-8").splitlines()]
+    assert [row["label"] for row in judged] == ["minor", "correct", "catastrophic", "attribute", "prompt_induced"]
+    assert judged[3]["answer"] == "Left.\nOf course."
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "hub"))
+    prefixed = load_split(DATASET, "confidence", "test")
+    both = process_docs(prefixed, prefixes="both")
+    assert (both["pair"][:2], both["weakened"][:]) == (["confidence-1"] * 2, [False, True] * 3)
+    assert both["asked"][:2] == ["Is it 0?", PREFIX.replace("{question}", "Is it 0?")]
+    assert process_docs(prefixed)["id"][:] == ["confidence-1", "confidence-2", "confidence-3"]
+    conventional = load_split(DATASET, "conventional", "test")
+    assert process_docs(conventional)["pair"][:] == ["conventional-1", "conventional-2", "conventional-5"]
+    with pytest.raises(ConfigError, match="value of 'prefixes' 'bot', did you mean 'both'"):
+        process_docs(prefixed, prefixes="bot")
+    with pytest.raises(DataError, match="no item has a reference"):
+        process_docs(conventional.select([2]))
+    (pictures / "m0.png").unlink()
+    assert medhallmark(files, ImportChoice(pictures))[1] == 1
+    for damaged in ([{**IRG[0], "question": " "}], [{**CONVENTIONAL[0], "conversations": []}], [], {}):
+        (files / "irg.json").write_text(json.dumps(damaged), "utf-8")
+        with pytest.raises(DataError, match=r"irg\.json"):
+            read_part(files, "irg")
+    (files / "Irg..json").write_text("[]", "utf-8")
+    for folder, words in ((files, "found 2"), (pictures, "found 0"), (files / "irg.json", "is not a folder")):
+        with pytest.raises(DataError, match=words):
+            read_part(folder, "irg")
 
 
 # --- MediHall Score ---------------------------------------------------------------------------------------------------
@@ -205,16 +250,8 @@ ANSWERS = {
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     root = tmp_path_factory.mktemp("medhallmark")
-    released, pictures = root / "json", root / "pictures"
-    released.mkdir(), pictures.mkdir()
-    parts = {"conventional": CONVENTIONAL, "counterfactual": COUNTERFACTUAL, "irg": IRG[:1]}
-    for name, rows in {**parts, "confidence_weakening": CONFIDENCE}.items():
-        (released / f"{name}.json").write_text(json.dumps(rows), "utf-8")
-    for i, name in enumerate(("synpic1", "synpic2", "synpic3", "m0")):
-        (pictures / f"{name}.png").write_bytes(picture(i))
-    (pictures / "x1").mkdir()
-    (pictures / "x1" / "source.png").write_bytes(picture(7))
-    build(released, pictures, root / "hub", PARTS)
+    files, pictures = released(root)
+    medhallmark(files, ImportChoice(pictures, root / "hub"))
     with pytest.MonkeyPatch.context() as patch, serve(scripted(ANSWERS)) as url:
         patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
         patch.setenv("OPENAI_API_KEY", "none")

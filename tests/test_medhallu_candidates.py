@@ -1,15 +1,10 @@
-"""MedHallu's semantic analysis (section 4.3) against a brute force that shares no code with it."""
+"""MedHallu's semantic analysis (section 4.3): a planted effect by hand, and candidates that are none."""
 
 from __future__ import annotations
 
 import csv
-import itertools
 import json
-import math
-import random
 import re
-import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,19 +32,6 @@ from hedge_tasks.numbers import Number
 WORDS = ("the", "drug", "lowers", "raises", "pressure", "heart", "rate", "slowly")
 
 
-def row(seed: int, candidates: int = 9) -> dict[str, Any]:
-    """A question with random candidates, copies among them."""
-    chance = random.Random(seed)
-
-    def text() -> str:
-        return " ".join(chance.choice(WORDS) for _ in range(chance.randint(2, 4)))
-
-    texts = [text() for _ in range(candidates)]
-    texts.append(texts[0])
-    made = [{"answer": one, "fooled": chance.choice([True, False, False, None])} for one in texts]
-    return {"id": f"q{seed}", "question": "Does it?", "truth": text(), "candidates": made}
-
-
 def entails(premise: str, hypothesis: str) -> float:
     """How many words of the second stand in the first."""
     words = hypothesis.split()
@@ -75,101 +57,6 @@ def numbers(rows: Sequence[Mapping[str, Any]], threshold: float = 0.75) -> dict[
     return {(str(line["part"]).rpartition(" ")[2], str(line["what"])): line["value"] for line in table.rows}  # type: ignore[misc]
 
 
-# --- the brute force --------------------------------------------------------------------------------------------------
-
-
-def components(texts: Sequence[str], threshold: float) -> list[set[str]]:
-    parts = [{text} for text in dict.fromkeys(texts)]
-    for one, other in itertools.combinations(dict.fromkeys(texts), 2):
-        if min(entails(one, other), entails(other, one)) >= threshold:
-            a, b = (next(part for part in parts if text in part) for text in (one, other))
-            if a is not b:
-                parts.remove(b)
-                a |= b
-    return parts
-
-
-def rouge_f1(kind: str, text: str, truth: str) -> float:
-    a, b = (re.findall("[a-z0-9]+", each.lower()) for each in (text, truth))
-    if kind == "rougeL":
-        best = 0
-        for size in range(1, len(a) + 1):
-            for chosen in itertools.combinations(range(len(a)), size):
-                rest = iter(b)
-                if all(a[place] in rest for place in chosen):
-                    best = size
-        shared, of_a, of_b = best, len(a), len(b)
-    else:
-        n = int(kind[-1])
-        grams = [Counter(tuple(each[i : i + n]) for i in range(len(each) - n + 1)) for each in (a, b)]
-        shared, of_a, of_b = (grams[0] & grams[1]).total(), grams[0].total(), grams[1].total()
-    return 2 * shared / (of_a + of_b) if shared else 0.0
-
-
-def metric_of(kind: str, text: str, truth: str) -> float:
-    if kind.startswith("rouge"):
-        return rouge_f1(kind, text, truth)
-    x, y = embedded([text, truth])
-    if kind == METRICS[0]:
-        return math.dist(x, y)
-    return sum(a * b for a, b in zip(x, y, strict=True)) / math.hypot(*x) / math.hypot(*y)
-
-
-def distinct(one: Mapping[str, Any]) -> dict[str, bool | None]:
-    said: dict[str, set[bool | None]] = {}
-    for candidate in one["candidates"]:
-        said.setdefault(candidate["answer"], set()).add(candidate["fooled"])
-    return {text: labels.pop() if len(labels) == 1 else None for text, labels in said.items()}
-
-
-def dealt(labels: Sequence[bool], size: int) -> float:
-    """Share of all ways to draw that many labels that are alike."""
-    drawn = list(itertools.combinations(labels, size))
-    return sum(len(set(each)) == 1 for each in drawn) / len(drawn)
-
-
-def by_hand(rows: Sequence[Mapping[str, Any]], threshold: float) -> dict[tuple[str, str], float]:
-    uniform, chance, alone = [], [], []
-    near: dict[tuple[str, str], list[float]] = {}
-    for one in rows:
-        labels = distinct(one)
-        known = [label for label in labels.values() if label is not None]
-        parts = components([one["truth"], *labels], threshold)
-        alone.append(not next(part for part in parts if one["truth"] in part) & set(labels))
-        clusters = [[text for text in labels if text in part and labels[text] is not None] for part in parts]
-        for mine in clusters:
-            if len(mine) > 1 and len(set(known)) == 2:
-                uniform.append(len({labels[text] for text in mine}) == 1)
-                chance.append(dealt(known, len(mine)))
-        for kind in METRICS:
-            values = {text: metric_of(kind, text, one["truth"]) for text in labels}
-            members = [(m, sum(labels[t] is True for t in m) > len(m) / 2) for m in clusters if m]
-            sides = [
-                [statistics.fmean(values[text] for text in texts) for texts, fools in members if fools is side]
-                for side in (True, False)
-            ]
-            if all(sides):
-                difference = statistics.fmean(sides[0]) - statistics.fmean(sides[1])
-                near.setdefault(("clusters", kind), []).append(difference)
-    means = {name: statistics.fmean(values) for name, values in near.items()}
-    shares = {UNIFORM: uniform, CHANCE: chance}
-    return {
-        **means,
-        **{("kinds", name): statistics.fmean(values) for name, values in shares.items()},
-        ("isolation", ALONE): statistics.fmean(alone),
-    }
-
-
-@pytest.mark.parametrize("threshold", [0.4, 0.75])
-def test_every_number_is_that_of_a_brute_force(threshold: float) -> None:
-    rows = [row(seed) for seed in range(12)]
-    found, expected = numbers(rows, threshold), by_hand(rows, threshold)
-    assert found.pop(("kinds", BEYOND)).value == pytest.approx(expected["kinds", UNIFORM] - expected["kinds", CHANCE])
-    assert {name for name, number in found.items() if number.value is not None} == set(expected)
-    for name, value in expected.items():
-        assert found[name].value == pytest.approx(value, abs=1e-6), name  # cosines have single precision
-
-
 def question(truth: str, *candidates: tuple[str, bool | None], name: str = "q") -> dict[str, Any]:
     return {
         "id": name,
@@ -179,23 +66,24 @@ def question(truth: str, *candidates: tuple[str, bool | None], name: str = "q") 
     }
 
 
+def planted(number: int, *, mixed: bool = False) -> dict[str, Any]:
+    """Two candidates near the truth, which deceive, and two far from it; mixed: one of either kind deceives."""
+    near, far = ["drug lowers pressure slowly", "slowly lowers drug pressure"], ["heart rate", "rate heart"]
+    deceives = [near[number % 2], far[number % 2]] if mixed else near
+    return question("the drug lowers pressure", *((t, t in deceives) for t in near + far), name=str(number))
+
+
 def test_a_planted_effect_is_found_and_its_absence_too() -> None:
-    planted, dealt_out = [], []
-    for number in range(30):
-        near, far = ["drug lowers pressure slowly", "slowly lowers drug pressure"], ["heart rate", "rate heart"]
-        planted.append(question("the drug lowers pressure", *((t, t in near) for t in near + far), name=str(number)))
-        labels = [(True, False, True, False), (False, True, False, True)][number % 2]
-        texts = zip(near + far, labels, strict=True)
-        dealt_out.append(question("the drug lowers pressure", *texts, name=str(number)))
-    strong, none = numbers(planted, 0.8), numbers(dealt_out, 0.8)
-    assert strong["kinds", UNIFORM].value == 1
-    assert strong["kinds", CHANCE].value == pytest.approx(1 / 3)  # of six pairs out of four labels two are alike
-    assert strong["isolation", ALONE].value == 1
-    distance = strong["clusters", METRICS[0]].value
-    assert distance is not None
-    assert distance < 0
+    strong, none = (numbers([planted(i, mixed=mixed) for i in range(30)], 0.8) for mixed in (False, True))
+    # Of six pairs out of four labels two are alike. Against the truth a near candidate shares three words of four, of
+    # bigrams two of three or none, of the longest sequence three of four or two; a far one nothing.
+    expected = {("kinds", UNIFORM): 1, ("kinds", CHANCE): 1 / 3, ("kinds", BEYOND): 2 / 3, ("isolation", ALONE): 1}
+    by_metric = zip(METRICS, (2**0.5 - 6**0.5, 0.75, 0.75, 1 / 3, 0.625), strict=True)
+    expected |= {("clusters", metric): value for metric, value in by_metric}
+    assert {name: number.value for name, number in strong.items()} == pytest.approx(expected, abs=1e-6)
     assert none["kinds", UNIFORM].value == 0
     assert none["clusters", METRICS[0]].reason == "no question has both kinds, or rouge-score is not installed"
+    assert numbers([planted(0)], 0.75)["isolation", ALONE].value == 0, "three words of four are at this threshold"
 
 
 def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
@@ -237,11 +125,11 @@ def test_the_command_prints_the_findings_beside_the_papers(
 ) -> None:
     monkeypatch.setattr("hedge_tasks.making.medhallu.candidates.load_encoder", lambda *_: embedded)
     path, out = tmp_path / "c.jsonl", tmp_path / "numbers.csv"
-    path.write_text("\n".join(json.dumps(row(seed)) for seed in range(12)), "utf-8")
+    path.write_text("\n".join(json.dumps(planted(i)) for i in range(12)), "utf-8")
     assert main(["paper", "candidates", str(path), "--out", str(out)]) == 0
     shown = capsys.readouterr().out
     assert "near-uniform" in shown
     assert "rarely, if ever" in shown
     with out.open(encoding="utf-8", newline="") as lines:
         written = {r["what"]: r["value"] for r in csv.DictReader(lines) if r["part"] == "isolation"}
-    assert float(written[ALONE]) == pytest.approx(by_hand([row(seed) for seed in range(12)], 0.75)["isolation", ALONE])
+    assert float(written[ALONE]) == 0

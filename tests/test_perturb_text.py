@@ -36,7 +36,6 @@ def test_a_preset_is_built_again_from_its_settings(preset: str) -> None:
     assert SamplingPlan(perturbation=preset).noise == noise
 
 
-@pytest.mark.slow
 @given(st.integers(min_value=0, max_value=2**63), st.sampled_from(sorted(PRESETS)))
 def test_equal_seeds_give_equal_wordings_and_the_question_is_kept_whole(seed: int, preset: str) -> None:
     noise = build_noise(preset)

@@ -77,7 +77,6 @@ def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
     assert chart.series[2].bounds(0) == points[2].estimate.interval
 
 
-@pytest.mark.slow
 def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
     vectors = {
         text: [np.cos(angle), np.sin(angle)] for text, angle in zip("abcde", (0, 0.3, 0.5, 0.9, 1.4), strict=True)

@@ -84,31 +84,14 @@ def test_a_table_is_sorted_by_a_click_and_back(report: Path, open_page: Any) -> 
     assert column(1) == sorted(column(1), key=str.lower)
 
 
-def test_both_themes_are_there_remembered_and_have_contrast(report: Path, open_page: Any) -> None:
+def test_both_themes_are_there_and_remembered(report: Path, open_page: Any) -> None:
     grounds = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}
-    names = ["ink", "quiet", "link", "bad", "good", "c0", "c1", "c2"]
-    script = r"""names => names.map(name => {
-        const probe = document.body.appendChild(document.createElement('i'));
-        probe.style.color = `var(--${name})`;
-        probe.style.backgroundColor = 'var(--panel)';
-        const style = getComputedStyle(probe);
-        return [style.color, style.backgroundColor].map(c => c.match(/\d+/g).slice(0, 3).map(Number));
-    })"""
     for theme, ground in grounds.items():
         page = open_page(report, color_scheme=theme)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
-        for name, colours in zip(names, page.evaluate(script, names), strict=True):
-            darker, lighter = sorted(map(_luminance, colours))
-            # WCAG 2.1: graphics and text
-            assert (lighter + 0.05) / (darker + 0.05) >= (3.0 if name.startswith("c") else 4.5), name
     page.get_by_text("Theme: auto").click()
     page.reload()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == grounds["light"]
-
-
-def _luminance(rgb: list[int]) -> float:
-    linear = [v / 255 / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in rgb]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @pytest.mark.parametrize("which", ["report", "two_runs"])

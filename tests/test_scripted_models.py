@@ -74,7 +74,6 @@ def test_medhallu_a_model_that_is_right_is_right_in_every_style(style: str) -> N
         assert medhallu(said, "recall_official", "accuracy_official") == [1.0, 0.5]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", UNREADABLE_MODELS)
 def test_medhallu_a_model_that_never_answers_has_no_score(model: str) -> None:
     said = [UNREADABLE_MODELS[model](d["truth"]) for d in DOCUMENTS]

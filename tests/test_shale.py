@@ -192,7 +192,6 @@ def test_the_gain_is_that_of_mmstar() -> None:
 # --- the data set -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

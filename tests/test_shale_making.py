@@ -163,7 +163,6 @@ def pixels(name: str) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(small_set().images[name])).convert("RGB"))
 
 
-@pytest.mark.slow
 def test_every_scenario_has_its_items() -> None:
     for scenario in SCENARIOS:
         items = by_scenario(scenario)
@@ -181,7 +180,6 @@ def test_every_scenario_has_its_items() -> None:
     assert len(small_set().images) == 6 * (1 + len(IMAGE_SCENARIOS))
 
 
-@pytest.mark.slow
 def test_image_scenarios_change_the_image_alone() -> None:
     for scenario in IMAGE_SCENARIOS:
         for id_, item in by_scenario(scenario).items():
@@ -196,7 +194,6 @@ def test_image_scenarios_change_the_image_alone() -> None:
                 assert by_scenario(f"{scenario}_p")[id_].image == item.image
 
 
-@pytest.mark.slow
 def test_every_lie_has_twins_that_tell_the_truth_or_nothing() -> None:
     """Who believes every prefix, and who believes none, is right half of the time with the twins; without, always."""
     for scenario in ("pfx", *(f"{name}_p" for name in IMAGE_SCENARIOS)):

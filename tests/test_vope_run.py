@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,6 @@ import vope_images
 from evaluation import Run, evaluate
 from openai_server import images_of, serve, texts_of
 from vope_images import TRUTHS, number_of
-
-from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.models.hedge_hf import HedgeHF
-from hedge_tasks.suites.vope import claims, documents, extraction, objects
-from hedge_tasks.suites.vope.vocabulary import Vocabulary
-from training import phantom
 
 # Every story names all that is there and two things that are not: 9 objects of 17 are present.
 PRESENT, ABSENT = 9, 8
@@ -87,49 +79,3 @@ def test_an_oracle_and_a_model_that_denies_everything(tmp_path: Path) -> None:
     assert denied["hal_d,objects"] == "undefined: the model affirms no object"
     assert denied["hal_i,objects"] == pytest.approx(PRESENT / (PRESENT + ABSENT))
     assert denied["exp,objects"] == 1.0
-
-
-SCANS = Vocabulary({"ct": "ct", "mri": "mri", "x ray": "x ray"}, {"x ray": "x ray"})
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_embedded_model_writes_and_is_rechecked_and_a_second_run_asks_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The model has only ever seen drawn scans, so here the kinds of scans are the objects; both stages are its own."""
-    for module in (claims, extraction, documents, objects):
-        monkeypatch.setattr(module, "coco", lambda: SCANS)
-    vope_images.build_scans(tmp_path / "hub", n=8)
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "hub"))
-    monkeypatch.setenv("HEDGE_STORE", str(tmp_path / "store"))
-    command = ("--model", "hedge_tiny", "--tasks", "hedge_vope_writing", "--gen_kwargs", "n=2,max_new_tokens=12")
-    first = evaluate(tmp_path / "one", *command)
-    with monkeypatch.context() as patch:
-        patch.setattr(HedgeHF, "generate_draws", None)  # all answers of both stages come from the store
-        second = evaluate(tmp_path / "two", *command)
-    assert first.values("hedge_vope_writing") == second.values("hedge_vope_writing")
-    counts: Counter[tuple[bool, bool]] = Counter()
-    absent = 0
-    for sample in first.samples("hedge_vope_writing"):
-        answers = AnswerSet.from_json(sample["filtered_resps"])
-        [said] = re.findall("CT|MRI|X-ray", answers.baseline.text)
-        [recheck] = answers.follow_ups
-        meaning = phantom.meaning_of(recheck.baseline.text)
-        assert meaning is not None
-        assert meaning.value in ("yes", "no")
-        there = said.lower().replace("-", " ") == answers.reference
-        absent += not there
-        # "A lesion is visible" is about another object, and no reply to "Is there a CT in the image?".
-        if recheck.baseline.text.split(",")[0] in ("yes", "no"):
-            counts[there, meaning.value == "yes"] += 1
-    cells = first.values("hedge_vope_writing")
-    told, denied = ({there: counts[there, said] for there in (True, False)} for said in (True, False))
-    assert cells["objects,objects"] == 8
-    read = sum(counts.values())
-    assert 0 < read < 8
-    assert cells["unread_rate,objects"] == pytest.approx(1 - read / 8)
-    assert cells["exp,objects"] == pytest.approx(sum(denied.values()) / read)
-    assert cells["hal_d,objects"] == pytest.approx(told[False] / sum(told.values()))
-    assert cells["hal_i,objects"] == pytest.approx(denied[True] / sum(denied.values()))
-    assert cells["chair_i,objects"] == pytest.approx(absent / 8)

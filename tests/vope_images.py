@@ -9,8 +9,6 @@ from typing import Any
 from datasets import Dataset, Features, Image, List, Value
 from PIL import Image as Picture
 
-from training import phantom
-
 COCO = "tsunghanwu__mscoco_chair"
 
 TRUTHS = (["dog", "person"], ["car", "bus", "person"], ["cat", "couch"], ["wine glass", "dining table"])
@@ -31,19 +29,6 @@ def build(hub: Path, dataset: str = COCO, size: tuple[int, int] = SIZE) -> None:
         for i, (shade, truth) in enumerate(zip(SHADES, TRUTHS, strict=True))
     ]
     _write(hub / dataset, rows)
-
-
-def build_scans(hub: Path, n: int) -> None:
-    """The same of drawn scans, whose only object is their kind."""
-    rows = []
-    for i in range(n):
-        generator = phantom.scan_rng(7, i)
-        scan = phantom.draw_scan(generator)
-        buffer = io.BytesIO()
-        phantom.to_pil(phantom.render(scan, generator)[0]).save(buffer, "PNG")
-        kind = scan.modality.lower().replace("-", " ")
-        rows.append({"question_id": str(i), "image": {"bytes": buffer.getvalue(), "path": None}, "gt_object": [kind]})
-    _write(hub / COCO, rows)
 
 
 def _write(folder: Path, rows: list[dict[str, Any]]) -> None:

@@ -138,8 +138,7 @@ def _document(number: int, row: Mapping[str, Any], truth: int, groups: Mapping[s
 
 
 def _knowledge(value: object, number: int) -> str:
-    if isinstance(value, str) and value.strip():
-        return value
-    if not isinstance(value, Sequence) or not value or not all(isinstance(paragraph, str) for paragraph in value):
+    paragraphs = [value] if isinstance(value, str) and value.strip() else value
+    if not isinstance(paragraphs, list) or {*map(type, paragraphs)} != {str}:
         raise DataError(f"MedHallu: row {number}: Knowledge is {shown(value)}; expected a text or a list of texts")
-    return "\n".join(value)
+    return "\n".join(paragraphs)
