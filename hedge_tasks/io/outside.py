@@ -85,8 +85,7 @@ def number(value: object, where: str) -> float:
     with suppress(OverflowError):
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
-    finite = "finite " if isinstance(value, float) else ""
-    raise DataError(f"{where}: expected a {finite}number, got {shown(value)}")
+    raise DataError(f"{where}: expected a {'finite ' * isinstance(value, float)}number, got {shown(value)}")
 
 
 def log_probability(value: object, where: str) -> float:
