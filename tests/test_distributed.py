@@ -14,7 +14,7 @@ import pytest
 from evaluation import Run, same_values
 from once import python
 
-from hedge_tasks.io.keyed_log import log_files, read_lines
+from hedge_tasks.io.keyed_log import files_of, read_lines
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import AnswerSet
 from hedge_tasks.sampling.store import KIND
@@ -135,7 +135,7 @@ def rescored(source: Path, clustering: list[str], capsys: pytest.CaptureFixture[
 
 def draws_of(store: Path) -> Counter[str]:
     """How often each draw is in a store."""
-    records = [line.record for line in read_lines(log_files(store, KIND))]
+    records = [line.record for line in read_lines(files_of(store, KIND))]
     assert all(records)
     return Counter(record["key"] for record in records if record and "key" in record)
 

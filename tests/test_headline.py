@@ -178,8 +178,8 @@ def test_with_an_audit_every_number_is_the_experts(tmp_path: Path) -> None:
     judge = headline(run)
     assert judge.rate is not None
     assert finding.rate.value == pytest.approx(1 - (judge.rate.value or 0))
-    assert finding.estimates["se", "exact"].value == pytest.approx(
-        1 - (judge.estimates["se", "exact"].value or 0), abs=0.02
+    assert finding.estimates["se", "exact"].number.value == pytest.approx(
+        1 - (judge.estimates["se", "exact"].number.value or 0), abs=0.02
     )
     assert finding.lead is not None
     assert finding.lead.detector != "msp"

@@ -334,7 +334,7 @@ def test_conversations_are_answered_in_their_order() -> None:
     [
         ({"num_concurent": 4}, "unknown model argument 'num_concurent', did you mean 'num_concurrent'"),
         ({"model": ""}, "the model argument 'model' is missing"),
-        ({"num_concurrent": 0}, "num_concurrent: expected an integer of at least 1, got 0"),
+        ({"num_concurrent": 0}, "num_concurrent: expected a number of at least 1, got 0"),
         ({"timeout": 0}, "timeout: expected a number above 0, got 0"),
         ({"base_url": "localhost:8000/v1"}, "base_url: expected something like http://localhost:8000/v1, got"),
         ({"base_url": "http://host:port/v1"}, "base_url: expected something like"),

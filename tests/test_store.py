@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,8 +20,7 @@ def record(i: int, text: str = "yes") -> FinishedDraw:
 
 
 def test_key_depends_on_values_not_on_their_order() -> None:
-    assert draw_key({"a": 1, "b": 2}) == draw_key({"b": 2, "a": 1})
-    assert draw_key({"a": 1, "b": 2}) != draw_key({"a": 2, "b": 1})
+    assert draw_key({"a": 1, "b": 2}) == draw_key({"b": 2, "a": 1}) != draw_key({"a": 2, "b": 1})
 
 
 def test_answers_survive_the_process(tmp_path: Path) -> None:
@@ -31,26 +29,6 @@ def test_answers_survive_the_process(tmp_path: Path) -> None:
     again = AnswerStore(tmp_path)
     assert again.get(record(1).key) == Answer("ja\n\u2028é\x1b", -0.25, 2)
     assert (len(again), len(again.dropped)) == (2, 0)
-
-
-def test_two_writers_do_not_touch_each_other(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path) as one, AnswerStore(tmp_path) as other:
-        for i in range(10):
-            one.put([record(2 * i)])
-            other.put([record(2 * i + 1)])
-    assert len(AnswerStore(tmp_path)) == 20
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-@pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_a_torn_end_costs_the_last_record_only(tmp_path: Path, cut: int) -> None:
-    with AnswerStore(tmp_path) as store:
-        store.put([record(1), record(2), record(3)])
-    [file] = tmp_path.iterdir()
-    file.write_bytes(file.read_bytes()[:-cut])
-    store = AnswerStore(tmp_path)
-    # Losing no more than the line break loses nothing.
-    assert (len(store), len(store.dropped)) == ((3, 0) if cut == 1 else (2, 1))
 
 
 def test_a_changed_byte_never_becomes_an_answer(tmp_path: Path) -> None:
@@ -81,28 +59,3 @@ def test_a_full_disk_is_a_clear_error(when: str, tmp_path: Path, monkeypatch: py
     with pytest.raises(HedgeError, match=r"cannot write answers to .*No space left on device.*kept"), store:
         store.put([record(2)])
     assert AnswerStore(tmp_path).get(record(1).key) is not None
-
-
-def test_a_write_cut_short_costs_that_record_only(tmp_path: Path) -> None:
-    store = AnswerStore(tmp_path)
-    store.put([record(1)])
-    whole = store._file  # type: ignore[union-attr]
-    store._file = HalfFile(whole)  # type: ignore[union-attr, assignment]
-    with pytest.raises(HedgeError, match="cannot write answers"):
-        store.put([record(2)])
-    store.put([record(3)])
-    store.close()
-    assert set(AnswerStore(tmp_path)) == {record(1).key, record(3).key}
-
-
-class HalfFile:
-    """Takes half of what it is given, as a disk does that fills up."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def write(self, data: bytes) -> int:
-        return int(self._file.write(data[: len(data) // 2]))
-
-    def close(self) -> None:
-        self._file.close()

@@ -17,7 +17,6 @@ from typing import Protocol
 
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.clustering.relations import Classifier, Pair, Relation, Relations, Rule
-from hedge_tasks.data.union_find import UnionFind
 
 # How many pairs are asked before it is known that they matter. Asking early saves rounds, that is, fills the batches
 # when there are few answer sets; asking late saves forward passes.
@@ -55,7 +54,7 @@ class ComponentLinker:
 
     def __init__(self, texts: Sequence[str], rule: Rule, order: Iterable[Edge]) -> None:
         self._texts, self._rule = texts, rule
-        self._sets = UnionFind(len(texts))
+        self._labels = list(range(len(texts)))
         # One number a pair: an object each would be most of the memory.
         self._open = _packed(order, len(texts))
         self._refused = 0
@@ -65,31 +64,31 @@ class ComponentLinker:
         for i, j in _unpacked(self._open, len(self._texts)):
             verdict = self._verdict(relations, i, j)
             if verdict:
-                self._sets.union(i, j)
+                self._labels = _joined(self._labels, i, j)
             elif verdict is None:
                 undecided.append((i, j))
             else:
                 self._refused += 1
-        undecided = [(i, j) for i, j in undecided if self._sets.find(i) != self._sets.find(j)]
+        undecided = [(i, j) for i, j in undecided if self._labels[i] != self._labels[j]]
         self._open = _packed(undecided, len(self._texts))
         return self._pairs_of_round(relations, undecided)
 
     def labels(self) -> list[int]:
-        return [self._sets.find(i) for i in range(len(self._texts))]
+        return self._labels
 
     def _pairs_of_round(self, relations: Relations, undecided: Iterable[Edge]) -> list[Pair]:
         forest: list[Edge] = []
         rest: list[Edge] = []
-        possible_sets = self._sets.copy()
+        possible = self._labels
         for i, j in undecided:
-            (forest if possible_sets.union(i, j) else rest).append((i, j))
+            (forest if possible[i] != possible[j] else rest).append((i, j))
+            possible = _joined(possible, i, j)
         # From the end: what is least similar will hardly ever be connected by other pairs, and has to be asked anyway.
         early = rest[len(rest) - min(len(rest), self._refused // _DECIDED_PER_EARLY_PAIR) :]
         return [_missing(relations, self._texts[i], self._texts[j])[0] for i, j in forest + early]
 
     def _verdict(self, relations: Relations, i: int, j: int) -> bool | None:
-        a, b = self._texts[i], self._texts[j]
-        return self._rule.verdict(*_both_ways(relations, a, b))
+        return self._rule.verdict(*_both_ways(relations, self._texts[i], self._texts[j]))
 
 
 class VetoLinker:
@@ -118,15 +117,13 @@ class VetoLinker:
     def next_pairs(self, relations: Relations) -> list[Pair]:
         self._advance(relations)
         pairs: list[Pair] = []
-        possible_sets = UnionFind(len(self._texts))
-        for i, label in enumerate(self._label):
-            possible_sets.union(i, label)
+        possible = self._label
         look_ahead = _LOOK_AHEAD + self._next // _DECIDED_PER_EARLY_PAIR
         for i, j in _unpacked(self._order[self._next :], len(self._texts)):
             if len(pairs) >= look_ahead:
                 break
-            if possible_sets.find(i) != possible_sets.find(j) and (missing := self._undecided(relations, i, j)):
-                possible_sets.union(i, j)
+            if possible[i] != possible[j] and (missing := self._undecided(relations, i, j)):
+                possible = _joined(possible, i, j)
                 pairs += missing
         return pairs
 
@@ -165,8 +162,7 @@ class VetoLinker:
         self._members[source] = []
 
     def _equivalent(self, relations: Relations, i: int, j: int) -> bool | None:
-        a, b = self._texts[i], self._texts[j]
-        return self._rule.verdict(*_both_ways(relations, a, b))
+        return self._rule.verdict(*_both_ways(relations, self._texts[i], self._texts[j]))
 
     def _vetoed(self, relations: Relations, i: int, j: int) -> bool:
         return any(Relation.CONTRADICTION in _both_ways(relations, a, b) for a, b in self._across(i, j))
@@ -175,6 +171,12 @@ class VetoLinker:
         for x in self._members[self._label[i]]:
             for y in self._members[self._label[j]]:
                 yield self._texts[x], self._texts[y]
+
+
+def _joined(labels: list[int], i: int, j: int) -> list[int]:
+    """Labels in which the clusters of two texts are one; the smaller label is that of both."""
+    low, high = sorted((labels[i], labels[j]))
+    return [low if label == high else label for label in labels]
 
 
 def settle(linkers: Sequence[Linker], classify: Classifier, prior: Iterable[Relations]) -> None:

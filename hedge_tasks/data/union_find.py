@@ -29,9 +29,3 @@ class UnionFind:
         a, b = sorted((self.find(a), self.find(b)))
         self._parent[b] = a
         return a != b
-
-    def copy(self) -> UnionFind:
-        """Return the same sets, that can be merged without a change of these."""
-        duplicate = UnionFind(0)
-        duplicate._parent = list(self._parent)
-        return duplicate

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import ssl
 import time
-from email.message import Message
 from functools import lru_cache
-from typing import IO
+from typing import Any
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from hedge_tasks.errors import DataError
@@ -17,8 +16,6 @@ LARGEST = 64 << 20
 
 _TIMEOUT_S = 60.0
 """For a whole file, whatever trickles in meanwhile."""
-
-_PIECE = 1 << 16
 
 
 def same_origin(address: str, elsewhere: str) -> bool:
@@ -41,12 +38,10 @@ def certificates() -> ssl.SSLContext:
 
 
 class _AtItsHost(HTTPRedirectHandler):
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
-    ) -> Request | None:
-        if not same_origin(req.full_url, newurl):
-            raise DataError(f"it redirects to another host ({newurl[:200]}); name that address itself if it is meant")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+    def redirect_request(self, req: Request, *answer: Any) -> Request | None:
+        if not same_origin(req.full_url, answer[-1]):
+            raise DataError(f"it redirects to another host ({answer[-1][:200]}); name that one if it is meant")
+        return super().redirect_request(req, *answer)
 
 
 def download(address: str) -> bytes:
@@ -61,7 +56,7 @@ def download(address: str) -> bytes:
     opener, end = build_opener(_AtItsHost, HTTPSHandler(context=certificates())), time.monotonic() + _TIMEOUT_S
     content = bytearray()
     with opener.open(address, timeout=_TIMEOUT_S) as response:
-        while piece := response.read1(_PIECE):
+        while piece := response.read1(1 << 16):
             content += piece
             if len(content) > LARGEST:
                 raise DataError(f"more than {LARGEST >> 20} MiB")

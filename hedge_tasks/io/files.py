@@ -22,7 +22,7 @@ _PART = re.compile(r"\.[0-9a-f]{32}\.part")
 _ABANDONED_S = 86_400
 """Age at which an unfinished file counts as left behind."""
 
-_NO_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EACCES})
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EACCES}
 """Answers of file systems (SMB, FUSE) that cannot make what was written durable; what was written is there."""
 
 

@@ -19,9 +19,6 @@ from hedge_tasks.io.outside import parse_json, read_raw_lines
 Row = tuple[str, Mapping[str, Any]]
 """Place (`file:line`) and fields."""
 
-CHECKSUM = "crc32"
-"""Last field of a sealed line."""
-
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n?\Z')
 
 
@@ -60,7 +57,7 @@ def canonical(value: Any) -> bytes:
 def seal(record: Mapping[str, Any]) -> bytes:
     """A record as a line with its checksum, line end included. The record has at least one field."""
     body = json.dumps(record).encode()[:-1]
-    return b'%s, "%s": "%08x"}\n' % (body, CHECKSUM.encode(), zlib.crc32(body))
+    return b'%s, "crc32": "%08x"}\n' % (body, zlib.crc32(body))
 
 
 def unseal(line: bytes) -> Mapping[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
-_FENCE = "```"
+_FENCED = re.compile(r"```(?:json)?(.+)```", re.DOTALL)
 _MOST_OBJECTS = 200
 
 
@@ -24,9 +25,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)
 
 def whole_object(text: str) -> dict[str, Any] | None:
     """The object that the reply consists of, be it fenced, in a list of one, or a string of JSON."""
-    if text.startswith(_FENCE) and text.endswith(_FENCE) and len(text) > 2 * len(_FENCE):
-        text = text[len(_FENCE) : -len(_FENCE)].removeprefix("json")
-    value: Any = text.strip()
+    fenced = _FENCED.fullmatch(text)
+    value: Any = (fenced[1] if fenced else text).strip()
     for _ in range(3):
         if isinstance(value, str):
             try:
@@ -50,10 +50,10 @@ def objects_in(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
         try:
             value, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            between.append(text[at : start + 1])
-            at = start + 1
-            continue
-        between.append(text[at:start])
-        objects.append((text[start:end], value))
+            end = start + 1
+            between.append(text[at:end])
+        else:
+            between.append(text[at:start])
+            objects.append((text[start:end], value))
         at = end
     return objects, " ".join([*between, text[at:]])

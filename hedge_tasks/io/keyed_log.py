@@ -15,11 +15,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Generic, Self, TypeVar
+from typing import IO, Any, Self, TypeVar
 
 from loguru import logger
 
@@ -53,7 +53,7 @@ class Line:
     problem: str | None = None
 
 
-class KeyedLog(Generic[T]):
+class KeyedLog(Mapping[str, T]):
     """The values in a folder, by key. Threads may share it, and other processes may write to the same folder.
 
     Damaged lines, and lines that are no such values, are left out with one warning: what they held is made again. Of
@@ -93,7 +93,7 @@ class KeyedLog(Generic[T]):
         self._kind, self._contents, self._read, self._gives_way = kind, contents, read, gives_way
         self._values: dict[str, T] = {}
         self._lock = threading.Lock()
-        self._file: IO[bytes] | _Upload | None = None
+        self._file: IO[bytes] | None = None
         self._synced = -math.inf
         self._take_all(self._all_lines)
 
@@ -102,9 +102,6 @@ class KeyedLog(Generic[T]):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._values
 
     def __len__(self) -> int:
         return len(self._values)
@@ -116,12 +113,9 @@ class KeyedLog(Generic[T]):
         """The keys."""
         return iter(self._values)
 
-    def get(self, key: str) -> T | None:
-        return self._values.get(key)
-
     def files(self) -> list[Place]:
         """The files of all writers, oldest first: their names begin with the time."""
-        return [] if self.folder is None else log_files(self.folder, self._kind)
+        return [] if self.folder is None else files_of(self.folder, self._kind)
 
     def _all_lines(self) -> Iterator[Line]:
         return read_lines(self.files())
@@ -153,7 +147,7 @@ class KeyedLog(Generic[T]):
                 raise DataError(str(line.problem))
             self._take(line, line.record)
         except DataError as error:
-            self.dropped.append(Line(line.file, line.number, None, str(error)))
+            self.dropped.append(replace(line, record=None, problem=str(error)))
 
     def _warn_of(self, dropped: Sequence[Line]) -> None:
         if dropped:
@@ -201,7 +195,7 @@ class KeyedLog(Generic[T]):
             raise DataError(f"a record of {self._contents} without a key")
         value = self._read(record)
         if self._set(key, value) != value:
-            self.conflicts.append(Line(line.file, line.number, record, f"another value of {key}"))
+            self.conflicts.append(replace(line, problem=f"another value of {key}"))
 
     def _set(self, key: str, value: T) -> T:
         """The value that stands under a key now."""
@@ -217,11 +211,8 @@ class KeyedLog(Generic[T]):
             return
         try:
             if self._file is None:
-                stem = new_stem(self._kind)
-                self._file, self.written = _create(self.folder, stem, self._header()), 0
-                self.stems.append(stem)
-                if not isinstance(self._file, _Upload):
-                    lines = self._header() + lines
+                self.stems.append(_new_stem(self._kind))
+                self._file, self.written = _create(self.folder, self.stems[-1]), 0
             self.written += len(lines)
             if self._file.write(lines) != len(lines):  # an unbuffered file may take less than it is given
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -235,11 +226,7 @@ class KeyedLog(Generic[T]):
                 file.close()
             raise self._failure(error) from error
 
-    def _header(self) -> bytes:
-        """The first line of a new file; by default there is none."""
-        return b""
-
-    def _sync(self, file: IO[bytes] | _Upload) -> None:
+    def _sync(self, file: IO[bytes]) -> None:
         if isinstance(file, _Upload):
             file.upload()
         else:
@@ -250,36 +237,28 @@ class KeyedLog(Generic[T]):
         return HedgeError(f"cannot write {self._contents} to {self.folder}: {error}. Stored {self._contents} are kept.")
 
 
-class _Upload:
-    """A series of files on object storage, each with the header, written like one file."""
+class _Upload(BytesIO):
+    """A series of files on object storage, written like one file."""
 
-    def __init__(self, folder: Remote, stem: str, header: bytes) -> None:
-        self._folder, self._stem, self._header = folder, stem, header
-        self._number, self._content, self._uploaded = 1, bytearray(header), 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        return None
-
-    def write(self, lines: bytes) -> int:
-        self._content += lines
-        return len(lines)
+    def __init__(self, folder: Remote, stem: str) -> None:
+        super().__init__()
+        self._folder, self._stem = folder, stem
+        self._number, self._uploaded = 1, 0
 
     def upload(self) -> None:
         """Write what is new. Raises OSError."""
-        if len(self._content) == self._uploaded:
+        if self.tell() == self._uploaded:
             return
-        (self._folder / f"{self._stem}-{self._number:05}.jsonl").write(bytes(self._content))
-        self._uploaded = len(self._content)
+        (self._folder / f"{self._stem}-{self._number:05}.jsonl").write(self.getvalue())
+        self._uploaded = self.tell()
         if self._uploaded >= LARGEST_OBJECT:
             self._number += 1
-            self._content, self._uploaded = bytearray(self._header), len(self._header)
+            self._uploaded = self.seek(0)
+            self.truncate()
 
 
-def files_of(folder: Place, kind: str, suffix: str) -> list[Place]:
-    """The files of a kind in a folder, oldest first.
+def files_of(folder: Place, kind: str, suffix: str = ".jsonl") -> list[Place]:
+    """The files of a kind in a folder, by default those of a log, oldest first.
 
     Raises:
         DataError: The folder cannot be reached.
@@ -290,11 +269,6 @@ def files_of(folder: Place, kind: str, suffix: str) -> list[Place]:
         return list[Place](folder.listed(f"{kind}-", suffix))
     except OSError as error:
         raise DataError(f"cannot read {folder}: {error}") from error
-
-
-def log_files(folder: Place, kind: str) -> list[Place]:
-    """The files of a log, oldest first."""
-    return files_of(folder, kind, ".jsonl")
 
 
 def read_lines(files: Iterable[Place]) -> Iterator[Line]:
@@ -323,31 +297,16 @@ def _line(file: Place, number: int, line: bytes) -> Line:
         return Line(file, number, None, f"{error}{torn}")
 
 
-def new_stem(kind: str) -> str:
+def _new_stem(kind: str) -> str:
     """The name of a new file of this process, without its ending; younger ones come later in the alphabet."""
     created = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%f")
     return f"{kind}-{created}-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
-def _create(folder: Place, stem: str, header: bytes) -> IO[bytes] | _Upload:
-    """Open a new file, and lock it where that can be done, so that other processes see that it is being written."""
+def _create(folder: Place, stem: str) -> IO[bytes]:
     if not isinstance(folder, Path):
-        return _Upload(folder, stem, header)
+        return _Upload(folder, stem)
     folder.mkdir(parents=True, exist_ok=True)
     file = (folder / f"{stem}.jsonl").open("xb", buffering=0)
-    lock(file)
     sync_folder(folder)
     return file
-
-
-def lock(file: IO[bytes]) -> bool | None:
-    """Lock a file until it is closed or the process dies; False where it is locked, None where that is not known."""
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
-        return None
-    return True

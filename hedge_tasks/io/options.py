@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from annotated_types import Ge
+from pydantic import Field, FiniteFloat, Strict, StrictBool, StringConstraints
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.io.records import Above0, AtLeast0, Share
+from hedge_tasks.io.records import Above0, AtLeast0, Share, checked
 
-_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+# A model may be called 7, and a command line makes a number of it.
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), Field(coerce_numbers_to_str=True)]
+
+_checked: Callable[..., Any] = partial(checked, error=ConfigError)
 
 
 def text(key: str, value: object) -> str:
     """Return a text without surrounding blanks. Raises ConfigError for what is no text, or blank."""
-    # A model may be called 7, and a command line makes a number of it.
-    value = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f"{key}: expected a text, got {value!r}")
-    return value.strip()
+    return _checked(_Text, value, key)
 
 
 def scalar(text: str) -> bool | int | float | str | None:
@@ -29,10 +31,8 @@ def scalar(text: str) -> bool | int | float | str | None:
     if text.lower() in words:
         return words[text.lower()]
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
@@ -70,16 +70,12 @@ def pairs(
     for part in filter(None, (part.strip() for part in settings.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not name:
-            raise ConfigError(f"{key}: expected {form}, got {_quotable(part)!r} in it")
+            quoted = part if len(part) <= 12 else f"{part[:4]}…"
+            raise ConfigError(f"{key}: expected {form}, got {quoted!r} in it")
         if name in values:
             raise ConfigError(f"{key}: {name!r} is given twice")
         values[name] = (read or scalar)(value)
     return values
-
-
-def _quotable(part: str) -> str:
-    """Quote a piece that could not be read for an error, cut short: a slip of the pen may have put a key there."""
-    return part if len(part) <= 12 else part[:4] + "…"
 
 
 def optional_text(key: str, value: object) -> str | None:
@@ -89,48 +85,40 @@ def optional_text(key: str, value: object) -> str | None:
 
 def count(key: str, value: object, *, at_least: int = 0) -> int:
     """Return an integer of at least `at_least`. Raises ConfigError for anything else."""
-    return _checked(key, value, Annotated[int, Field(ge=at_least)], f"an integer of at least {at_least}")
+    return _checked(Annotated[int, Strict(), Ge(at_least)], value, key)
 
 
 def flag(key: str, value: object) -> bool:
     """Return a truth value. Raises ConfigError for anything else."""
-    return _checked(key, value, bool, "true or false")
+    return _checked(StrictBool, value, key)
 
 
 def number(key: str, value: object, *, zero: bool = True) -> float:
     """Return a finite number above 0, or 0 where `zero` allows it. Raises ConfigError for anything else."""
-    return _checked(key, value, AtLeast0 if zero else Above0, f"a number {'of at least' if zero else 'above'} 0")
+    return _checked(AtLeast0 if zero else Above0, value, key)
 
 
 def share(key: str, value: object) -> float:
     """Return a number from 0 to 1. Raises ConfigError for anything else."""
-    return _checked(key, value, Share, "a number from 0 to 1")
+    return _checked(Share, value, key)
 
 
 def finite(key: str, value: object) -> float:
     """Return any number that is not infinite, also a negative one. Raises ConfigError for anything else."""
-    return _checked(key, value, float, "a number")
-
-
-def _checked(key: str, value: object, kind: Any, expected: str) -> Any:
-    try:
-        return TypeAdapter(kind, config=_STRICT).validate_python(value)
-    except ValidationError:
-        raise ConfigError(f"{key}: expected {expected}, got {value!r}") from None
+    return _checked(Annotated[FiniteFloat, Strict()], value, key)
 
 
 def address(key: str, value: object) -> str:
     """Return the base address of a server, without the path of a single call. Raises ConfigError for anything else."""
     url = text(key, value).rstrip("/").removesuffix("/chat/completions")
-    if "@" in url or "?" in url or "#" in url:  # not quoted: it may hold a password
+    if set("@?#") & set(url):  # not quoted: it may hold a password
         raise ConfigError(f"{key}: leave out user, password and query; a key belongs into the environment")
     if url.endswith("/completions"):
         raise ConfigError(f"{key}: leave out the end of {url!r}, from /completions on")
-    try:
+    sound = False
+    with suppress(ValueError):
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound or any(character.isspace() for character in url):
+    if not sound or len(url.split()) > 1:
         raise ConfigError(f"{key}: expected something like http://localhost:8000/v1, got {url!r}")
     return url

@@ -21,7 +21,10 @@ import math
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -69,7 +72,7 @@ def shown(value: object) -> str:
     """A value from outside as an error may quote it: short, whatever it is."""
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
         return f"an integer of more than {MOST_DIGITS} digits"
-    text = repr(value) if isinstance(value, (str, int, float, type(None))) else f"{type(value).__name__}"
+    text = repr(value) if isinstance(value, (str, int, float, type(None))) else type(value).__name__
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
@@ -79,15 +82,10 @@ def number(value: object, where: str) -> float:
     Raises:
         DataError: it is none, or too large for a float; names the place.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DataError(f"{where}: expected a number, got {shown(value)}")
-    try:
-        result = float(value)
-    except OverflowError:
-        result = math.inf
-    if not math.isfinite(result):
-        raise DataError(f"{where}: expected a finite number, got {shown(value)}")
-    return result
+    with suppress(OverflowError):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    raise DataError(f"{where}: expected a {'finite ' * isinstance(value, float)}number, got {shown(value)}")
 
 
 def log_probability(value: object, where: str) -> float:
@@ -117,26 +115,27 @@ def parse_json(text: str | bytes, where: str, *, constants: bool = True) -> Any:
     decoder = _DECODER if constants else _STRICT_DECODER
     try:
         value = decoder.decode(text)
+        # Brackets in texts count here, too: it only decides whether a closer look is needed.
+        if text.count("[") + text.count("{") > DEEPEST and _deeper(value):
+            raise RecursionError
     except RecursionError:
-        raise _too_deep(where) from None
+        raise DataError(f"{where}: not valid JSON (nested deeper than {DEEPEST} levels)") from None
     except ValueError as error:
         raise DataError(f"{where}: not valid JSON ({error})") from None
-    # Brackets in texts count here, too: it only decides whether a closer look is needed.
-    if text.count("[") + text.count("{") > DEEPEST and isinstance(value, (dict, list)) and _deeper(value):
-        raise _too_deep(where)
     return cleaned(value) if _MAYBE_UNSOUND.search(text) else value
 
 
-def decode(data: bytes, where: str) -> str:
-    """The text of a file, which is UTF-8.
+def decode(data: bytes, where: str, encoding: str = "UTF-8-sig") -> str:
+    """The text of a file, which is UTF-8 where nothing else is known.
 
     Raises:
         DataError: it is not.
     """
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise DataError(f"{where}: not UTF-8 ({error.reason} at byte {error.start})") from None
+        name = encoding.removesuffix("-sig")
+        raise DataError(f"{where}: not {name} ({error.reason} at byte {error.start})") from None
 
 
 def read_text(path: Path, *, largest: int = LARGEST_TEXT) -> str:
@@ -158,10 +157,7 @@ def table_text(data: bytes, name: str) -> tuple[str, str | None]:
         DataError: it is in neither encoding.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        try:
-            return clean(data.decode("utf-16")), "UTF-16"
-        except UnicodeDecodeError as error:
-            raise DataError(f"{name}: not UTF-16 ({error.reason} at byte {error.start})") from None
+        return clean(decode(data, name, "UTF-16")), "UTF-16"
     try:
         return clean(decode(data, name)), None
     except DataError as error:
@@ -246,9 +242,8 @@ def read_raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def raw_lines(file: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """As `read_raw_lines`, from an open file such as the standard input."""
-    size, line_number = 0, 0
-    while line := file.readline(LONGEST_LINE + 1):
-        line_number += 1
+    size = 0
+    for line_number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
         size += len(line)
         if len(line) > LONGEST_LINE:
             raise DataError(f"{name}:{line_number}: a line of more than {_size(LONGEST_LINE)}")
@@ -278,16 +273,13 @@ def _no_constant(name: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {shown(clean(twice))} is given twice")
     return members
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float)
-_STRICT_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_no_constant
-)
+_decoder = partial(json.JSONDecoder, object_pairs_hook=_object, parse_int=_integer, parse_float=_float)
+_DECODER, _STRICT_DECODER = _decoder(), _decoder(parse_constant=_no_constant)
 
 
 def _deeper(value: Any) -> bool:
@@ -311,10 +303,6 @@ def cleaned(value: Any) -> Any:
         # Two keys may become one by that; the later one counts then, as in any JSON reader.
         return {clean(key): cleaned(item) for key, item in value.items()}
     return value
-
-
-def _too_deep(where: str) -> DataError:
-    return DataError(f"{where}: not valid JSON (nested deeper than {DEEPEST} levels)")
 
 
 def _size(n_bytes: int) -> str:

@@ -111,11 +111,9 @@ def place(text: str, setting: str) -> Place:
 
     try:
         fsspec.get_filesystem_class(protocol)
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
         raise ConfigError(f"{setting}={text}: {error}") from error
-    except ValueError as error:
-        raise ConfigError(f"{setting}={text}: fsspec knows no protocol {protocol!r}") from error
-    return Remote(text.replace(":/", "://", 1).replace(":///", "://", 1).rstrip("/"))
+    return Remote(re.sub(":/+", "://", text, count=1).rstrip("/"))
 
 
 @cache
@@ -129,18 +127,10 @@ def check_writable(folder: Remote, setting: str) -> None:
     try:
         trial.write(b"hedge_tasks\n")
     except OSError as error:
-        raise ConfigError(f"{setting}={folder}: cannot be written: {_reason(error)}") from error
+        # Some servers, such as Ceph's, send a code and no words: what fsspec makes of it is empty.
+        raise ConfigError(f"{setting}={folder}: cannot be written: {error.__cause__ or error}") from error
     with suppress(OSError):  # who may write need not be allowed to remove
         trial.remove()
-
-
-def _reason(error: OSError) -> str:
-    """The reason of an error; some servers, such as Ceph's, send its code and no words."""
-    if str(error) not in {"", "None"}:
-        return str(error)
-    response = getattr(error.__cause__, "response", None)
-    code = response.get("Error", {}).get("Code") if isinstance(response, dict) else None
-    return str(code or ("there is no such bucket" if isinstance(error, FileNotFoundError) else type(error).__name__))
 
 
 def local(text: str, setting: str) -> Path:

@@ -51,21 +51,19 @@ T = TypeVar("T")
 Items = Annotated[tuple[T, ...], Strict(False), Field(max_length=MOST_ITEMS)]
 """A list, as a tuple."""
 
-Pair = Annotated[tuple[T, T], Strict(False)]
-
 Objects = Annotated[dict[str, T], Field(max_length=MOST_ITEMS)]
 """An object with any keys."""
 
 Text = Annotated[str, Strict()]
 CleanText = Annotated[str, Strict(), AfterValidator(clean)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Strict(), Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Label = Annotated[int, Strict(), Field(ge=0, le=1)]
 """1 = hallucinated, 0 = supported. (`Literal[0, 1]` would take true and 1.0, too.)"""
 
 AtLeastOne = Annotated[int, Field(ge=1)]
-AtLeast0 = Annotated[float, Field(ge=0)]
-Above0 = Annotated[float, Field(gt=0)]
+AtLeast0 = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
+Above0 = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -143,8 +141,8 @@ def _fault(value: Any, error: ValidationError) -> str:
     placed = [(_place(value, e), e) for e in error.errors(include_url=False)[:_MOST_ALTERNATIVES]]
     # Of a union there is one error for each of its types: what is wrong deeper inside says more.
     inside = tuple(f"{placed[0][0] or chr(0)}{mark}" for mark in ".[")
-    own = [entry for entry in placed if entry[1]["type"] == "value_error" and entry[0] == placed[0][0]]
-    path, first = next((entry for entry in placed if entry[0].startswith(inside)), [*own, placed[0]][0])
+    own = (placed[0][0], "value_error")
+    path, first = max(placed, key=lambda entry: (entry[0].startswith(inside), (entry[0], entry[1]["type"]) == own))
     if first["type"] == "missing":
         return f"{path}: missing"
     if first["type"] == "value_error":
@@ -163,12 +161,10 @@ def _place(value: Any, error: Mapping[str, Any]) -> str:
         except (LookupError, TypeError):
             if error["type"] != "missing" or i < n:
                 continue
-        path += f"[{part}]" if isinstance(part, int) else f".{_short(part)}" if path else _short(part)
+        # A key may be anything: it is cut, and what cannot be printed is escaped.
+        name = f"[{part}]" if isinstance(part, int) else shown(part)[1:-1]
+        path += name if isinstance(part, int) or not path else f".{name}"
     return path
-
-
-def _short(key: str) -> str:
-    return "".join(c if c.isprintable() else "\ufffd" for c in key[:60])
 
 
 def _with_place(where: str, text: str) -> str:
@@ -185,18 +181,18 @@ def _expected(message: str) -> str:
     return text
 
 
-def checked(kind: type[T], value: object, where: str = "") -> T:
+def checked(kind: type[T], value: object, where: str = "", *, error: type[HedgeError] = DataError) -> T:
     """Check and build a value of a type that is no `Record`, such as a dataclass of which there are very many.
 
     Its leaves say themselves that they are strict (`Text` and the like): other keys than its fields are passed over.
 
     Raises:
-        DataError: as `Record.read`.
+        HedgeError: `error`, as `Record.read`.
     """
     try:
         result: T = _adapter(typing.cast(Any, kind)).validate_python(value)
-    except ValidationError as error:
-        raise DataError(_with_place(where, _fault(value, error))) from None
+    except ValidationError as wrong:
+        raise error(_with_place(where, _fault(value, wrong))) from None
     return result
 
 

@@ -60,9 +60,7 @@ def file_at(address: str) -> Path:
     Raises:
         DataError: the address is malformed, or the package has no such file.
     """
-    if not address.startswith(PACKAGE_SCHEME):
-        return Path(address).expanduser()
-    path = inside_package(address)
+    path = inside_package(address) if address.startswith(PACKAGE_SCHEME) else Path(address).expanduser()
     if path is None:
         raise DataError(f"{address}: no such file in an installed package")
     return path
@@ -71,12 +69,9 @@ def file_at(address: str) -> Path:
 def why_hub_unreachable() -> str | None:
     """Why the Hugging Face hub cannot be reached, None if it can. One request, a few seconds at most."""
     import huggingface_hub
-    from huggingface_hub.errors import OfflineModeIsEnabled
 
     try:
         huggingface_hub.get_session().head(huggingface_hub.constants.ENDPOINT, timeout=HUB_TIMEOUT_S)
-    except OfflineModeIsEnabled:
-        return "offline mode is on (HF_HUB_OFFLINE)"
     except Exception as error:  # of the library that the hub's client uses, which depends on its version
         return str(error)
     return None

@@ -19,14 +19,13 @@ from loguru import logger
 
 from hedge_tasks import __version__
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, name_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.entry import Entry, questions_digest, read_entry
 from hedge_tasks.leaderboard.replay import Replay, read_replay
 from hedge_tasks.leaderboard.repository import ENTRIES, REPLAYS, merged_in
 from hedge_tasks.lmms.measured import TaskDocuments
-from hedge_tasks.measures.headline import headline
+from hedge_tasks.measures.headline import Lead, headline
 from hedge_tasks.measures.measure import Measure, Rate
 from hedge_tasks.measures.run_measures import (
     Document,
@@ -235,7 +234,7 @@ def measured_run(run: Run) -> Measured:
     scorers = scorers_or_exact(run)
     scores = {name: scorer.score(run.answer_sets) for name, scorer in scorers.items()}
     finding = headline(run, scores, scorers=scorers)
-    numbers = [*_suite_numbers(run), *_shares(run.answer_sets), *_detectors(finding.estimates, scores)]
+    numbers = [*_suite_numbers(run), *_shares(run.answer_sets), *_detectors(finding.estimates.values())]
     trust = finding.trust
     return Measured(
         finding.sentences,
@@ -270,13 +269,10 @@ def _share(kind: Kind, rate: Rate, records: Sequence[Mapping[str, Any]]) -> Show
     return ShownNumber(kind, rate.name, "", rate.title, rate.higher_is_better, number, records)
 
 
-def _detectors(
-    estimates: Mapping[tuple[str, str], Number], scores: Mapping[str, Sequence[Scores]]
-) -> Iterator[ShownNumber]:
-    for (detector, clustering), number in estimates.items():
-        records = [dict(d.record) for d in scored_documents(scores[clustering], detector_auroc(detector))]
-        title = f"{name_of(detector)} ({clustering})"
-        yield ShownNumber("auroc", detector, clustering, title, True, number, records)
+def _detectors(leads: Iterable[Lead]) -> Iterator[ShownNumber]:
+    for lead in leads:
+        records = [dict(d.record) for d in scored_documents(lead.scores, detector_auroc(lead.detector))]
+        yield ShownNumber("auroc", lead.detector, lead.clustering, lead.name, True, lead.number, records)
 
 
 def compared(a: Measured, b: Measured, key: tuple[str, str, str]) -> Comparison | None:

@@ -55,8 +55,8 @@ class Findings:
 
 def _written(finding: Headline) -> dict[str, Any]:
     numbers = [
-        {"clustering": clustering, "detector": detector, **number.to_dict()}
-        for (detector, clustering), number in finding.estimates.items()
+        {"clustering": lead.clustering, "detector": lead.detector, **lead.number.to_dict()}
+        for lead in finding.estimates.values()
     ]
     return {**finding.to_dict(), "roc_auc": numbers}
 

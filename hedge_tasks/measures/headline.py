@@ -95,7 +95,7 @@ class Headline:
         gain: ROC-AUC of `sampling` less that of `free`, and its p-value adjusted over the family.
         n_family: comparisons in the family.
         suite: the leading number of the evaluation's own, with its title; nothing for a task of none.
-        estimates: ROC-AUC of all main detectors, by detector and clustering; undefined ones have a reason.
+        estimates: all main detectors, by detector and clustering; an undefined ROC-AUC has a reason.
     """
 
     run: Run
@@ -112,7 +112,7 @@ class Headline:
     gain: tuple[Comparison, float | None] | None = None
     n_family: int = 0
     suite: tuple[tuple[str, Number], ...] = ()
-    estimates: Mapping[tuple[str, str], Number] = field(default_factory=dict)
+    estimates: Mapping[tuple[str, str], Lead] = field(default_factory=dict)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -289,7 +289,7 @@ def headline(
         bounds=coverage.bounds(sum(a.label or 0 for a in run.answer_sets)) if partial else None,
         why_none="; ".join(sorted({str(lead.number.reason) for lead in leads})[:2]),
         suite=tuple((m.title, n) for m, n in numbers_of_run(run) if m.leads and n.defined)[:1],
-        estimates={(lead.detector, lead.clustering): lead.number for lead in leads if lead.clustering},
+        estimates={(lead.detector, lead.clustering): lead for lead in leads if lead.clustering},
         **fields,
     )
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import name_of
-from hedge_tasks.errors import DataError
-from hedge_tasks.llm.loading import ModelUnavailableError
+from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.sweep import sweep, usual_sizes
 from hedge_tasks.numbers import WHOLE, Cell, Column, Table
 from hedge_tasks.report.agreement import agreements, labels_by_judge
@@ -147,7 +146,7 @@ def _charts(analysis: Analysis) -> Iterator[Chart]:
     if sizes := usual_sizes(analysis.n):
         try:
             yield sweep_chart([*sweep(run.answer_sets, analysis.scorers[name], sizes, detectors, whole=scores)])
-        except ModelUnavailableError as error:
+        except HedgeError as error:
             # What was kept with the run does for its clustering; of fewer answers a model may have to say more.
             yield Chart("n", "ROC-AUC against the number of answers", "", "", note=str(error))
 

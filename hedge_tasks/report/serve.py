@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.llm.addresses import is_loopback
 from hedge_tasks.runs.run_files import run_paths
 
 HOST = "127.0.0.1"
@@ -80,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
             host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
         except ValueError:
             host = ""
-        if not is_loopback(host) or self.path != "/":
+        if host not in {HOST, "localhost"} or self.path != "/":
             return self._send(HTTPStatus.NOT_FOUND, "There is no such page.", "text/plain")
         try:
             self._send(HTTPStatus.OK, self.server.page(), "text/html")

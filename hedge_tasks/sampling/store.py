@@ -30,7 +30,7 @@ from pydantic import Field
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.io.keyed_log import KeyedLog, Line, files_of, log_files, read_lines
+from hedge_tasks.io.keyed_log import KeyedLog, Line, files_of, read_lines
 from hedge_tasks.io.places import Place
 from hedge_tasks.io.records import Items, Objects, OpenRecord, Record
 from hedge_tasks.sampling.definition import Definition
@@ -280,7 +280,7 @@ class AnswerStore(KeyedLog[Answer]):
 
 def _make_segment(folder: Place, stem: str) -> None:
     """Make a segment of a log that nobody writes to any more; one with damaged lines stays, for people to look at."""
-    logs = [log for log in log_files(folder, KIND) if log.name.startswith(stem)]
+    logs = [log for log in files_of(folder, KIND) if log.name.startswith(stem)]
     lines = list(read_lines(logs))
     if any(line.record is None for line in lines):
         return

@@ -18,7 +18,7 @@ from test_segments import DEFINITION, dice_answers, document, draws, held, sampl
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import keyed_log, places
-from hedge_tasks.io.keyed_log import log_files
+from hedge_tasks.io.keyed_log import files_of
 from hedge_tasks.io.places import Remote
 from hedge_tasks.lmms.identity import store_folder
 from hedge_tasks.sampling.store import KIND, AnswerStore, _make_segment
@@ -81,7 +81,7 @@ def test_the_store_on_s3_holds_the_same(server: Server, tmp_path: Path) -> None:
     here, there = held(tmp_path), held(remote)
     assert {**there, "problems": 0} == {**here, "problems": 0}
     assert len(there["problems"]) == len(here["problems"])
-    for stem in sorted({log.name.rpartition("-")[0] for log in log_files(remote, KIND)}):
+    for stem in sorted({log.name.rpartition("-")[0] for log in files_of(remote, KIND)}):
         _make_segment(remote, stem)
     assert {file.name.rpartition(".")[2] for file in remote.listed("", "")} == {"parquet"}
     assert {**held(remote), "problems": 0} == {**there, "problems": 0}

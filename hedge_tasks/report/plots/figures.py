@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -116,12 +116,11 @@ def threshold_chart(run: Run, scorer: Scorer, steps: int = 41) -> Chart:
         ConfigError: the clustering has no threshold.
         DataError: a document cannot be scored at a threshold.
     """
-    from hedge_tasks.clustering.embedding import EmbeddingClustering
     from hedge_tasks.detectors.thresholds.profile import profile_documents
     from hedge_tasks.errors import ConfigError, DataError
 
-    backend = scorer.backend
-    if not isinstance(backend, EmbeddingClustering):
+    backend: Any = scorer.backend
+    if not hasattr(backend, "dendrograms"):
         raise ConfigError(f"{scorer.name}: only embedding clustering has a threshold")
     sets = [a for a in run.answer_sets if a.clean and a.label is not None and not a.held_out]
     thresholds = np.linspace(0.5, 1.0, steps)
@@ -162,19 +161,15 @@ def categories_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
 
 def relevance_chart(run: Run) -> Chart:
     """Numbers of absent objects by relevance score: hallucinated ones (VOPE Figure 7) and imagined ones (Figure 8)."""
-    from hedge_tasks.suites.vope.judge import FALSE_DESCRIPTION, TRUE_IMAGINATION
-    from hedge_tasks.suites.vope.relevance import SCORES
-
-    objects = [entry for verdict in run.verdicts.values() for entry in verdict.get("objects") or []]
+    objects = (entry for verdict in run.verdicts.values() for entry in verdict.get("objects") or [])
     counts = Counter((entry["kind"], entry["relevance"][0]) for entry in objects if entry.get("relevance"))
-    kinds = {"hallucinated": FALSE_DESCRIPTION, "imagined": TRUE_IMAGINATION}
-    series = [
-        Series(name, (0.0, 1.0, 2.0), tuple(float(counts[kind, score]) for score in SCORES), kind="bars")
-        for name, kind in kinds.items()
-    ]
-    rated = tuple(bars for bars in series if any(bars.y))
+    scores = range(1, 4)
+    rated = tuple(
+        Series(kind.replace("_", " "), (0.0, 1.0, 2.0), tuple(counts[kind, score] for score in scores), kind="bars")
+        for kind in sorted({kind for kind, _ in counts})
+    )
     title, labels = "Relevance of objects that are not in the image", ("relevance", "number of objects")
-    chart = Chart("relevance", title, *labels, rated, categories=tuple(f"score {score}" for score in SCORES))
+    chart = Chart("relevance", title, *labels, rated, categories=tuple(f"score {score}" for score in scores))
     return _or_note(chart, "no object was rated (a judge with the prompt vope_relevance rates them)")
 
 
