@@ -300,7 +300,6 @@ def said(texts: str, mean: float = -1.0) -> tuple[Answer, ...]:
 COINCIDENCES: dict[str, tuple[float, Callable[[bool], tuple[tuple[Answer, ...], tuple[Answer, ...]]]]] = {
     "each clean answer drawn anew": (0.8, lambda odd: (said("bbcc" if odd else "bbbc"), ())),
     "noisy answers are draws of their own": (2 / 3, lambda odd: (said("bc"), said("cbd" if odd else "bb"))),
-    "clean answers are on the clean picture": (2 / 3, lambda odd: (said("ba", -1.2), said("a", -1.1 if odd else -1.2))),
     "baseline answers are not drawn at random": (0.25, lambda odd: (said("ba", -0.9 if odd else -1.0), ())),
 }
 

@@ -268,7 +268,7 @@ def test_what_is_asked_of_an_engine_is_each_claim_and_every_draw() -> None:
     assert [query.draws for query in queries.elsewhere][:2] == [("of 2",)] * 2
     assert queries.elsewhere[2].draws in (("of 0",), ("of 1",))
     assert inquiry([ANSWERS], words).elsewhere[0].draws == ()
-    assert inquiry(others, words, elsewhere=False).elsewhere == ()
+    assert not inquiry(others, words, elsewhere=False).elsewhere
     with pytest.raises(DataError, match="no references that a judge"):
         check_references([False, False])
     check_references([False, True])

@@ -34,16 +34,16 @@ class Inquiry:
     Attributes:
         answer_sets: in their order.
         decomposed: the claims of each.
-        settings: of the decomposition, and what else is asked for.
+        settings: of the decomposition.
         own: claims and draws of each answer, clean ones first.
-        elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
+        elsewhere: claims and another image's draws, for a blind baseline; empty where not wanted.
     """
 
-    answer_sets: tuple[AnswerSet, ...]
-    decomposed: tuple[Decomposed, ...]
+    answer_sets: Sequence[AnswerSet]
+    decomposed: Sequence[Decomposed]
     settings: Mapping[str, Any]
-    own: tuple[SupportQuery, ...]
-    elsewhere: tuple[SupportQuery, ...] = ()
+    own: Sequence[SupportQuery]
+    elsewhere: Sequence[SupportQuery]
 
     def source(self, engine: Entailment) -> SupportSource:
         """Return what would compute the support, with its price."""
@@ -60,14 +60,12 @@ class Inquiry:
     def ask(self, engine: Entailment) -> Support:
         """Ask an engine for the support of the claims of each answer; nothing is asked twice."""
         replies, n = list(engine.support([*self.own, *self.elsewhere])), len(self.own)
+        sides = zip(self.answer_sets, self.decomposed, replies[:n], replies[n:] or [None] * n, strict=True)
         supported = {
-            answers.id: Supported(
-                decomposed=decomposed,
-                clean=replies[i][:, : len(answers.clean)],
-                noisy=replies[i][:, len(answers.clean) :],
-                elsewhere=replies[n + i] if self.elsewhere else None,
+            a.id: Supported(
+                decomposed=parts, clean=own[:, : len(a.clean)], noisy=own[:, len(a.clean) :], elsewhere=blind
             )
-            for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True))
+            for a, parts, own, blind in sides
         }
         return Support(source=self.source(engine), answers=supported)
 
@@ -84,7 +82,7 @@ def inquiry(
 
     Args:
         among: all answers of the run, where these are those of one process.
-        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        elsewhere: also about another image's draws: the price of all clean draws once more.
         decomposed: the claims of the answers, where they are known.
 
     Raises:
@@ -94,19 +92,15 @@ def inquiry(
     texts = [tuple(claim.text for claim in answer.claims) for answer in decomposed]
     if among is None and not any(texts):
         raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(texts)} answers")
-    draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
-    blind = _elsewhere(answer_sets, answer_sets if among is None else among, texts) if elsewhere else ()
-    settings = {**decomposition.settings(), "elsewhere": elsewhere}
-    own = tuple(map(SupportQuery, texts, draws))
-    return Inquiry(tuple(answer_sets), tuple(decomposed), settings, own, blind)
-
-
-def _elsewhere(
-    answer_sets: Sequence[AnswerSet], everything: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]]
-) -> tuple[SupportQuery, ...]:
-    others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
-    clean = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
-    return tuple(SupportQuery(own, tuple(a.text for a in draws)) for own, draws in zip(texts, clean, strict=True))
+    among = answer_sets if among is None else among
+    others = dict(zip((a.id for a in among), other_image(groups_of(among)), strict=True))
+    draws = [(*a.clean, *a.noisy) for a in answer_sets]
+    blind = [() if (i := others[a.id]) is None else among[i].clean for a in answer_sets] if elsewhere else []
+    queries = (
+        [SupportQuery(claims, tuple(a.text for a in side)) for claims, side in zip(texts, sides, strict=False)]
+        for sides in (draws, blind)
+    )
+    return Inquiry(answer_sets, decomposed, decomposition.settings(), *queries)
 
 
 def groups_of(answer_sets: Sequence[AnswerSet]) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.io.json_lines import canonical
 from hedge_tasks.io.outside import clean
 
 _DIGITS = 12
@@ -95,8 +96,7 @@ def _rules(parts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _hash(content: Any) -> str:
-    text = json.dumps(_plain(content), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(canonical(_plain(content))).hexdigest()[:_DIGITS]
 
 
 def _plain(value: Any) -> Any:

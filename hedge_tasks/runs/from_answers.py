@@ -45,15 +45,14 @@ def run_from_answers(
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """
     cases = [case_of(a) for a in answer_sets]
-    unlabelled = [] if given_by else [case for case, a in zip(cases, answer_sets, strict=True) if a.label is None]
-    open_cases = [case for case in unlabelled if case.reference]
-    chosen: Judge | None = configured_judge(judge) if open_cases else None
-    judged = dict(zip([c.id for c in open_cases], chosen.judge(open_cases), strict=True)) if chosen else {}
+    asked = [case for case, a in zip(cases, answer_sets, strict=True) if a.label is None and case.reference]
+    chosen: Judge | None = configured_judge(judge) if asked and not given_by else None
+    judged = dict(zip([case.id for case in asked], chosen.judge(asked), strict=True)) if chosen else {}
     verdicts = [
         judged.get(case.id) or _given_verdict(case, a.label, given_by)
         for case, a in zip(cases, answer_sets, strict=True)
     ]
-    n, n_noisy = (max((len(getattr(a, condition)) for a in answer_sets), default=0) for condition in ("clean", "noisy"))
+    n, n_noisy = (max((len(getattr(a, name)) for a in answer_sets), default=0) for name in ("clean", "noisy"))
     documents = chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}
     sampling = {"n": n, "n_noisy": n_noisy, "imported": True}
     return imported_run(task, model, answer_sets, verdicts, documents, sampling, source, closed=closed)

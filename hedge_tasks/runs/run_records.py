@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, WrapValidator
 
 from hedge_tasks.io.records import Count, Items, Objects, OpenRecord, Record, Share
 from hedge_tasks.runs.support import Supported, SupportSource
 
 # A data set's numbers may be NaN: pandas writes that where there is none.
 Single = bool | int | Annotated[float, Field(allow_inf_nan=True)] | str
+
+
+_AsWritten = WrapValidator(lambda value, check: check(value) and value)
+"""Of what is checked, and read as the file has it: a record of it would have the declared keys alone."""
 
 
 class _Filter(OpenRecord):
@@ -119,7 +123,7 @@ class RunHeader(OpenRecord):
     task: str
     model: str
     created: str
-    settings: RunSettings
+    settings: Annotated[RunSettings, _AsWritten]
     documents: Count | None = None
     evidence: Items[EvidenceSource] = ()
     support: SupportSource | None = None
@@ -128,7 +132,7 @@ class RunHeader(OpenRecord):
 class RunRow(OpenRecord):
     """Content of a document's line besides its answers."""
 
-    verdict: RecordedVerdict | None = None
+    verdict: Annotated[RecordedVerdict | None, _AsWritten] = None
     columns: Objects[Single | Items[Single | None] | None] | None = None
     evidence: RecordedEvidence | None = None
     support: Supported | None = None

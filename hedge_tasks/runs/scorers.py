@@ -27,8 +27,7 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
     filters = run.settings.get("filters")
     if not filters:
         raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
-    if run.path is not None and not run.trusted:
-        check_models(filters, str(run.path))
+    _check_trust(run, filters)
     scorers = {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
     return {name: with_kept_outputs(scorer, run) for name, scorer in scorers.items()}
 
@@ -92,10 +91,14 @@ def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[st
     if options := model_option(backend):
         return options
     for settings in (run.settings.get("filters") or {}).values():
-        model, revision = settings.get("model"), settings.get("revision")
-        if settings.get("backend") != backend or not isinstance(model, str) or model.startswith("custom:"):
-            continue  # a process's own objects are no use elsewhere
-        if run.path is not None and not run.trusted:
-            check_models({backend: {"model": model, "revision": revision}}, str(run.path))
-        return {"model": model, "revision": revision} if revision is not None else {"model": model}
+        chosen = {key: value for key in ("model", "revision") if (value := settings.get(key)) is not None}
+        # A process's own objects are no use elsewhere.
+        if settings.get("backend") == backend and not str(chosen.get("model", "custom:")).startswith("custom:"):
+            _check_trust(run, {backend: chosen})
+            return chosen
     return {}
+
+
+def _check_trust(run: Run, filters: Mapping[str, Any]) -> None:
+    if run.path is not None and not run.trusted:
+        check_models(filters, str(run.path))

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -117,25 +118,19 @@ def is_trusted(model: str, revision: object) -> bool:
         return True
     if model in chosen_models().values():
         return revision is None
+    steps = (
+        step
+        for config in installed_tasks()
+        for pipeline in config.get("filter_list") or ()
+        for step in pipeline.get("filter") or ()
+    )
     # Tasks last: to know theirs takes reading all of them.
-    return (model, revision) in set(default_models()) or (model, revision) in _models(tuple(task_folders()))
+    return (model, revision) in chain(default_models(), chain.from_iterable(map(named_models, steps)))
 
 
 @cache
 def _installed(folders: tuple[Path, ...]) -> tuple[Mapping[str, Any], ...]:
     return tuple(read_task(file) for folder in folders for file in sorted(folder.rglob("*.yaml")))
-
-
-@cache
-def _models(folders: tuple[Path, ...]) -> frozenset[tuple[str, object]]:
-    """(model, revision) of the installed tasks' clusterings."""
-    return frozenset(
-        model
-        for config in _installed(folders)
-        for pipeline in config.get("filter_list") or ()
-        for step in pipeline.get("filter") or ()
-        for model in named_models(step)
-    )
 
 
 def default_models() -> Iterator[tuple[str, object]]:
