@@ -176,7 +176,7 @@ def test_scorers_are_those_that_a_run_records_and_trusts(tmp_path: Path) -> None
     assert model_options(run, "embed") == model_options(run, "nli", ("model",)) == model_options(RUN, "nli") == {}
     read = replace(run, path=tmp_path / "run-1.jsonl")
     assert model_options(replace(read, trusted=True), "nli") == model_options(run, "nli")
-    for refused in (lambda: model_options(read, "nli"), lambda: scorers_of(read), lambda: check_models(named, "x")):
+    for refused in (lambda: model_options(read, "nli"), lambda: scorers_of(read), lambda: check_models(read, named)):
         with pytest.raises(Untrusted, match=r"evil/model' at revision 'r'.*--trust-run"):
             refused()
     config = {
@@ -214,7 +214,7 @@ def test_support_is_of_so_many_claims_and_draws() -> None:
     assert not any([fits((2, 1, 3)), fits((3, 2, 3)), fits((2, 2, 2)), fits(noisy=(2, 2, 3))])
     at_border(lambda end: fits(end=int(end)), 16, "110")
     prices = [SupportPrice(answers=a, claims=2, draws=d, amount=3, unit="pairs") for a, d in ((1, 7), (0, 0), (4, 5))]
-    summed = prices[0].with_others(prices[1:])
+    summed = SupportPrice.of_all(prices)
     assert str(summed) == "6 claims of 5 answers x 5 draws: at most 9 pairs"
     source = SupportSource(settings={"decomposition": "x", "model": "m"}, engine="e", contradicts=True, price=summed)
     supported = Supported(decomposed=CLAIMED, clean=np.ones((2, 2, 3)), noisy=np.ones((2, 1, 3)))

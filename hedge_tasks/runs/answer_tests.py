@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.data.answers import Answer, AnswerSet, log_probability
+from hedge_tasks.data.answers import AnswerSet, log_probability
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.runs.health_tests import HealthTest, Sampled, share_test
@@ -151,30 +151,30 @@ def _beside(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
 
     what = f"{name} answers beside {'baseline' if name == 'clean' else 'clean'} ones"
     pairs = [
-        (getattr(s, name), (s.clean if name == "noisy" else ()) or (s.baseline,))
+        [[a.text for a in side] for side in (draws, (s.clean if name == "noisy" else ()) or (s.baseline,))]
         for s in answer_sets[:: -(-len(answer_sets) // _MOST_READ)]
-        if getattr(s, name)
+        if (draws := getattr(s, name))
     ]
     if len(pairs) < FEWEST_DOCUMENTS:
         return HealthTest(what, "not verifiable", f"only {len(pairs)} documents tell")
     for kind, texts in _odd_texts(pairs):
-        shares = np.array([[sum(a.text in texts for a in own) / len(own) for own in pair] for pair in pairs])
-        more, less = ((sign * (shares[:, 0] - shares[:, 1]) > 0).sum() for sign in (1, -1))
-        now, then = shares.mean(axis=0)
-        if now - then > SOME and binomtest(more, more + less, alternative="greater").pvalue < ALPHA:
-            text = f"{PERCENT(now)} of the {name} answers {kind}, of those before {PERCENT(then)}"
-            return HealthTest(what, "contradicted", text, bool(now - then > MANY))
+        shares = np.array([[sum(text in texts for text in side) / len(side) for side in pair] for pair in pairs])
+        own, others = shares.T
+        rise = own.mean() - others.mean()
+        more, less = (own > others).sum(), (own < others).sum()
+        if rise > SOME and binomtest(more, more + less, alternative="greater").pvalue < ALPHA:
+            text = f"{PERCENT(own.mean())} of the {name} answers {kind}, of those before {PERCENT(others.mean())}"
+            return HealthTest(what, "contradicted", text, bool(rise > MANY))
     return HealthTest(what, "not contradicted")
 
 
-def _odd_texts(pairs: Sequence[tuple[Sequence[Answer], Sequence[Answer]]]) -> Iterator[tuple[str, set[str]]]:
+def _odd_texts(pairs: Sequence[Sequence[Sequence[str]]]) -> Iterator[tuple[str, set[str]]]:
     """Yield what may be odd about draws, beside those before, and the texts that are so."""
-    before_texts = {a.text for _, before in pairs for a in before}
-    texts = {a.text for draws, _ in pairs for a in draws}
-    yield "are refused or empty", {text for text in texts | before_texts if unanswered(text) is not None}
+    now, before = ({text for pair in pairs for text in pair[i]} for i in (0, 1))
+    yield "are refused or empty", {text for text in now | before if unanswered(text) is not None}
     # A model that prefers "yes" may say "no" whenever it is drawn again: one answer before is too few to tell.
-    documents = Counter(text for draws, _ in pairs for text in {a.text for a in draws} - before_texts)
-    if documents and any(len(before) > 1 for _, before in pairs):
+    documents = Counter(text for draws, _ in pairs for text in {*draws} - before)
+    if documents and any(len(others) > 1 for _, others in pairs):
         yield "are one and the same text, whatever the document", {documents.most_common(1)[0][0]}
 
 
@@ -184,12 +184,12 @@ def _copies(answer_sets: Sequence[AnswerSet]) -> HealthTest:
     Of a model that does not see the picture both are draws of one distribution: pooled and dealt out at random, halves
     with different answers are equal as sets in at most two of three cases, and of a model that sees it more seldom.
     """
-    halves = [
-        [Counter(a.text for a, _ in zip(draws, others, strict=False)) for draws, others in sides]
-        for s in answer_sets
-        for sides in [((s.clean, s.noisy), (s.noisy, s.clean))]
-    ]
-    equal = [clean == noisy for clean, noisy in halves if len(clean | noisy) > 1]
+    equal = []
+    for s in answer_sets:
+        m = min(len(s.clean), len(s.noisy))
+        clean, noisy = (Counter(a.text for a in draws[:m]) for draws in (s.clean, s.noisy))
+        if len(clean | noisy) > 1:
+            equal.append(clean == noisy)
     text = "the noisy answers are the clean ones again"
     return _coincidence("noisy answers are draws of their own", equal, _EQUAL, text)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, zip_longest
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
@@ -60,7 +60,7 @@ class Inquiry:
     def ask(self, engine: Entailment) -> Support:
         """Ask an engine for the support of the claims of each answer; nothing is asked twice."""
         replies, n = list(engine.support([*self.own, *self.elsewhere])), len(self.own)
-        sides = zip(self.answer_sets, self.decomposed, replies[:n], replies[n:] or [None] * n, strict=True)
+        sides = zip_longest(self.answer_sets, self.decomposed, replies[:n], replies[n:])
         supported = {
             a.id: Supported(
                 decomposed=parts, clean=own[:, : len(a.clean)], noisy=own[:, len(a.clean) :], elsewhere=blind
@@ -132,11 +132,6 @@ class ScoredAnswer:
         """Return the label of each claim as it counts; see `hedge_tasks.claims.labels.label_of`."""
         return [label_of(span, silent=silent, errors=errors) for span in self.labels]
 
-    @property
-    def known(self) -> npt.NDArray[np.bool_]:
-        """Of which claims the support is known."""
-        return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
-
 
 @dataclass(frozen=True)
 class ScoredClaims:
@@ -190,13 +185,13 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
     """
     units, n_silent, n_unknown = [], 0, 0
     for answer, group in zip(scored.answers, groups_of([answer.answers for answer in scored.answers]), strict=True):
-        scores = {name: [None if v != v else v for v in values.tolist()] for name, values in answer.scores.items()}
         n_silent += sum(span is not None and span.silent for span in answer.labels)
         labels = answer.counted_labels(silent=silent, errors=errors)
-        for k, (claim, label, known) in enumerate(zip(answer.claims, labels, answer.known, strict=True)):
-            n_unknown += label is not None and not known
-            numbers = {name: values[k] for name, values in scores.items()}
-            counted = label if known else None
+        unknown = np.asarray(np.isnan(answer.evidence.clean).any(axis=(1, 2)))
+        n_unknown += sum(label is not None for label in compress(labels, unknown))
+        for k, claim in enumerate(answer.claims):
+            numbers = {name: None if np.isnan(v[k]) else float(v[k]) for name, v in answer.scores.items()}
+            counted = None if unknown[k] else labels[k]
             units.append(Unit(claim.id, counted, group, claim.answer, numbers, level="claim", text=claim.text))
     return ClaimUnits(tuple(units), n_silent, n_unknown)
 
@@ -225,7 +220,9 @@ def score_claims(
     scored = []
     for answers, evidence in zip(run.answer_sets, claim_evidence(run.answer_sets, support), strict=True):
         labels = join(evidence.claims, of_run.get(answers.id, ()))
-        scored.append(ScoredAnswer(answers, evidence, labels, _scores(installed, evidence)))
+        scores = {d.name: d.claim_scores(evidence) for d in installed if evidence.claims}
+        known = {name: values for name, values in scores.items() if values is not None}
+        scored.append(ScoredAnswer(answers, evidence, labels, known))
     left_out = {d.name: _why_not(d, scored) for d in installed if not any(d.name in answer.scores for answer in scored)}
     return ScoredClaims(run.title, tuple(scored), support, left_out, source)
 
@@ -258,11 +255,6 @@ def claim_evidence(answer_sets: Sequence[AnswerSet], support: Support) -> list[C
         )
         for answers, answer, rarity_of_claims in zip(answer_sets, supported, rare, strict=True)
     ]
-
-
-def _scores(detectors: Sequence[Detector], evidence: ClaimEvidence) -> dict[str, FloatArray]:
-    scores = {detector.name: detector.claim_scores(evidence) for detector in detectors} if evidence.claims else {}
-    return {name: values for name, values in scores.items() if values is not None}
 
 
 def _why_not(detector: Detector, scored: Sequence[ScoredAnswer]) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging import Judge, judge_from
+from hedge_tasks.judging import judge_from
 from hedge_tasks.runs.relabel import case_of, with_verdicts
 from hedge_tasks.runs.run_files import Run, load_runs, run_paths
 from hedge_tasks.sampling import archive
@@ -85,8 +85,7 @@ class StoredBlock:
         }
         place = Path(str(contents.folder))
         run = Run(definition.task, definition.model or "", tuple(answer_sets), settings=settings, path=place)
-        cases = [case_of(a) for a in answer_sets]
-        return with_verdicts(run, cases, judge.judge(cases)), len(exported.incomplete)
+        return with_verdicts(run, judge.judge([case_of(a) for a in answer_sets])), len(exported.incomplete)
 
 
 def stored_blocks(folder: Path, definition: str | None, judge: str) -> list[StoredBlock]:
@@ -100,7 +99,5 @@ def stored_blocks(folder: Path, definition: str | None, judge: str) -> list[Stor
     return [StoredBlock(contents, homes, judge) for homes in contents.blocks()]
 
 
-@lru_cache(maxsize=1)
-def _judge(name: str) -> Judge:
-    """The judge of all blocks of this process."""
-    return judge_from(name)
+_judge = lru_cache(maxsize=1)(judge_from)
+"""The judge of all blocks of this process."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.data.answers import Answer
@@ -53,7 +53,6 @@ FEW_GROUPS = 20
 """With fewer effective groups than this no interval is to be relied on (Carter, Schnepel & Steigerwald 2017)."""
 
 _WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
-_LONGEST_METHOD = 80
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,9 @@ class Health:
     documents: int
     failed: int
     draws: int
-    readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    decoding: Mapping[str, Any] = field(default_factory=dict)
-    tests: tuple[HealthTest, ...] = ()
+    readings: Mapping[str, Mapping[str, int]]
+    decoding: Mapping[str, Any]
+    tests: tuple[HealthTest, ...]
 
     @property
     def findings(self) -> list[HealthTest]:
@@ -98,7 +97,8 @@ class Health:
         return [f"{t.name} ({t.text})" for t in self.tests if t.state == "not verifiable" and not t.setting]
 
     def to_dict(self) -> dict[str, Any]:
-        tests = [test.to_dict() for test in sorted(self.tests, key=lambda test: STATES.index(test.state))]
+        by_state = sorted(self.tests, key=lambda test: STATES.index(test.state))
+        tests = [{key: value for key, value in vars(test).items() if value} for test in by_state]
         return {**vars(self), "tests": tests, "unreliable": self.unreliable}
 
 
@@ -118,19 +118,19 @@ def health_of(run: Run) -> Health:
 def _draw_tests(run: Sampled) -> Iterator[HealthTest]:
     """How many draws, of all of them, are otherwise than they should be."""
 
-    def share(name: str, is_odd: Callable[[Answer], bool], text: str, bounds: tuple[float, float]) -> list[HealthTest]:
-        return [*share_test(name, sum(map(is_odd, run.answers)), len(run.answers), f"draws {text}", *bounds)]
+    def share(name: str, is_odd: Callable[[Answer], bool], text: str, some: float, many: float) -> Iterator[HealthTest]:
+        return share_test(name, sum(map(is_odd, run.answers)), len(run.answers), f"draws {text}", some, many)
 
     cut = "reached the token limit or never ended a thought (max_new_tokens)"
-    yield from share(CUT, lambda a: a.finish == "length" or without_thoughts(a.text)[1], cut, _SEVERAL)
-    yield from share(EMPTY, lambda a: not a.text.strip(), "are empty", _SEVERAL)
-    yield from share(FILTERED, lambda a: a.finish == "filtered", "were stopped by a content filter", _SEVERAL)
+    yield from share(CUT, lambda a: a.finish == "length" or without_thoughts(a.text)[1], cut, *_SEVERAL)
+    yield from share(EMPTY, lambda a: not a.text.strip(), "are empty", *_SEVERAL)
+    yield from share(FILTERED, lambda a: a.finish == "filtered", "were stopped by a content filter", *_SEVERAL)
     reasons = Counter(a.no_logprob or "no reason" for a in run.answers if a.mean_logprob is None)
     why = ", ".join(f"{reason}: {n}" for reason, n in sorted(reasons.items()))
     discrete = f"have no log-probability: their samples weigh the same (discrete entropy); {why}"
-    yield from share(LOGPROBS, lambda a: a.mean_logprob is None, discrete, _ANY)
+    yield from share(LOGPROBS, lambda a: a.mean_logprob is None, discrete, *_ANY)
     tokens = "have tokens of a chat template around them: without them the same answer counts as another one"
-    yield from share(TOKENS, lambda a: without_template_tokens(a.text) != a.text, tokens, _ANY)
+    yield from share(TOKENS, lambda a: without_template_tokens(a.text) != a.text, tokens, *_ANY)
 
 
 def _document_tests(run: Sampled) -> Iterator[HealthTest]:
@@ -184,8 +184,7 @@ def _label_tests(run: Sampled) -> Iterator[HealthTest]:
 def _group_tests(run: Sampled) -> Iterator[HealthTest]:
     """How independent the documents are: how many groups they are worth, and signs of groups that are missed."""
     alone = [f"document {i}" if a.group is None else f"group {a.group}" for i, a in enumerate(run.answer_sets)]
-    n, n_groups, effective = len(alone), len(set(alone)), effective_groups(alone)
-    if n_groups < n and effective < FEW_GROUPS:
+    if len(set(alone)) < len(alone) and (effective := effective_groups(alone)) < FEW_GROUPS:
         text = f"the documents are worth {Format(1)(effective)} groups of equal size: intervals are rough"
         yield HealthTest("number of groups", "contradicted", text)
     if text := missed_text((run.settings.get("documents") or {}).get("grouping") or {}) or "":
@@ -209,10 +208,10 @@ def mitigation_line(decoding: Mapping[str, Any]) -> str | None:
     method = decoding.get("method")
     if not isinstance(method, Mapping):
         return None
-    values = {key: f"{value:g}" if isinstance(value, float) else str(value) for key, value in method.items()}
+    values = {key: f"{value:g}" if isinstance(value, float) else value for key, value in method.items()}
     name = values.pop("name", "")
-    text = f"{name} ({', '.join(f'{key} {value}' for key, value in values.items())})".replace("_", " ")
-    return "".join(filter(str.isprintable, text))[:_LONGEST_METHOD]
+    settings = ", ".join(f"{key} {value}" for key, value in values.items())
+    return "".join(filter(str.isprintable, f"{name} ({settings})".replace("_", " ")))[:80]
 
 
 def decoding_line(health: Health) -> str | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Literal
 
 from hedge_tasks.data.answers import Served
 from hedge_tasks.numbers import PERCENT
@@ -17,8 +17,6 @@ State = Literal["verified", "not contradicted", "not verifiable", "contradicted"
 
 STATES: tuple[State, ...] = ("contradicted", "not verifiable", "not contradicted", "verified")
 """The gravest first."""
-
-_SERVED = [field.name for field in fields(Served)]
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,6 @@ class HealthTest:
     setting: bool = False
     implied: bool = False
     share: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if value}
 
 
 class Sampled:
@@ -72,7 +67,7 @@ class Sampled:
         self.distinct = [len({answer.text for answer in a.clean}) for a in run.answer_sets if len(a.clean) > 1]
         self.draws = verdict_on([a.clean for a in run.answer_sets], self.decoding)
         servers = [answer.served for answer in self.answers if answer.served is not None]
-        counts = {name: Counter(filter(None, map(attrgetter(name), servers))) for name in _SERVED}
+        counts = {f.name: Counter(filter(None, map(attrgetter(f.name), servers))) for f in fields(Served)}
         self.served = {name: count for name, count in counts.items() if count}
 
 

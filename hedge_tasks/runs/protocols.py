@@ -15,9 +15,6 @@ from hedge_tasks.errors import lookup
 VARIABLE = "HEDGE_PROTOCOL"
 """Environment variable that takes the place of the YAML's protocol."""
 
-CLUSTER = "hedge_score"
-"""Step of a filter that clusters and scores."""
-
 _OPTUNA = {"search": "optuna", "trials": 20, "low": 0.8, "high": 0.99, "target": "se", "per_class": 1}
 
 
@@ -58,7 +55,10 @@ class Protocol:
     def pipelines(self, filter_list: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """A task's `filter_list` with what this protocol adds to its clusterings."""
         return [
-            {**pipeline, "filter": [self.clustering(s) if s.get("function") == CLUSTER else dict(s) for s in steps]}
+            {
+                **pipeline,
+                "filter": [self.clustering(s) if s.get("function") == "hedge_score" else dict(s) for s in steps],
+            }
             for pipeline in filter_list
             for steps in [pipeline["filter"]]
         ]

@@ -25,7 +25,7 @@ from typing import Any
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.errors import DataError, check_names
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import parse_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
@@ -36,12 +36,10 @@ from hedge_tasks.runs.support import Support
 
 HEADER, END = "hedge_run", "hedge_run_end"
 EVIDENCE, SUPPORT = "evidence", "support"
-FORMAT = 2
 FOLDER = "hedge_runs"
 """Folder of run files in lmms-eval's output folder."""
 
 _NAME = re.compile(r"run-(\d{8,}|undated)-")
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def save_run(run: Run, folder: Path) -> Path:
         DataError: the folder cannot be written.
     """
     stamp = re.sub(r"\D", "", run.created)[:20] or "undated"
-    path = folder / f"run-{stamp}-{_UNSAFE.sub('_', run.task)[:80]}.jsonl"
+    path = folder / f"run-{stamp}-{re.sub('[^A-Za-z0-9_.-]+', '_', run.task)[:80]}.jsonl"
     while path.exists():
         path = path.with_stem(f"{path.stem}-2")
     try:
@@ -113,7 +111,7 @@ def save_run(run: Run, folder: Path) -> Path:
 
 def _lines_of(run: Run) -> Iterator[bytes]:
     identity = {"task": run.task, "model": run.model, "created": run.created, "settings": run.settings}
-    header: dict[str, Any] = {HEADER: FORMAT, **identity, "documents": len(run.answer_sets)}
+    header: dict[str, Any] = {HEADER: 2, **identity, "documents": len(run.answer_sets)}
     kept: dict[str, Mapping[str, Any]] = {"columns": run.columns}
     if run.evidence:
         header[EVIDENCE], kept[EVIDENCE] = run.evidence.sources, run.evidence.rows
@@ -148,14 +146,13 @@ def _encoded(fields: Mapping[str, Any]) -> bytes:
     return f"{clean(json.dumps(fields, ensure_ascii=False, default=Record.model_dump))}\n".encode()
 
 
-def keep_evidence(run: Run) -> Path | None:
-    """Write outputs of models since the run was read into its file; None where there are no new ones.
+def keep_evidence(run: Run) -> Path:
+    """Write outputs of models since the run was read into its file.
 
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
-    evidence = pack_outputs(run.outputs, run.answer_sets)
-    return None if evidence == run.evidence else write_again(replace(run, evidence=evidence))
+    return write_again(replace(run, evidence=pack_outputs(run.outputs, run.answer_sets)))
 
 
 def write_again(run: Run) -> Path:
@@ -202,12 +199,10 @@ def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> li
         DataError: there is no run, or a file is damaged.
         ConfigError: no run is of that task; names the nearest one.
     """
-    newest: dict[tuple[str, str], Run] = {}
-    for run in sorted(map(read_run, run_paths(path)), key=lambda run: run.created):
-        newest[run.task, run.model] = replace(run, trusted=trust)
-    tasks = {name for name, _ in newest}
-    if task is not None and task not in tasks:
-        raise unknown(f"task in {path}", task, tasks)
+    runs = sorted(map(read_run, run_paths(path)), key=lambda run: run.created)
+    newest = {(run.task, run.model): replace(run, trusted=trust) for run in runs}
+    if task is not None:
+        check_names(f"task in {path}", [task], {name for name, _ in newest})
     return [newest[key] for key in sorted(newest) if task in (None, key[0])]
 
 

@@ -27,23 +27,10 @@ class _Filter(OpenRecord):
 class _Documents(OpenRecord):
     id: str | None = None
     question: str | None = None
-    answer: str | None = None
     revision: str | None = None
-    group: str | None = None
-    context: str | None = None
-    description: str | None = None
     images: Items[str] | None = None
     grouping: Objects[int] | None = None
     judge: Objects[Any] | None = None
-
-
-class _CountedLabels(OpenRecord):
-    silent: Literal["unlabelled", "hallucinated"] | None = None
-    errors: Literal["all", "major", "minor"] | None = None
-
-
-class _Claims(OpenRecord):
-    labels: _CountedLabels | None = None
 
 
 class _Decoding(OpenRecord):
@@ -66,7 +53,7 @@ class RunSettings(OpenRecord):
 
     filters: Objects[_Filter] | None = None
     documents: _Documents | None = None
-    claims: _Claims | None = None
+    claims: Objects[Objects[Any]] | None = None
     metrics: Items[str] | None = None
     sampling: Objects[Any] | None = None
     prompt: Objects[Any] | None = None
@@ -80,7 +67,6 @@ class RecordedVerdict(OpenRecord):
     """The verdict on a baseline answer. Judges add what they like."""
 
     judge: str | None = None
-    version: str | None = None
     reason: str | None = None
     category: str | None = None
     description: str | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from hedge_tasks.numbers import Format, count_of, format_p, format_value
+from hedge_tasks.numbers import count_of, format_p, format_value
 from hedge_tasks.runs.health_tests import HealthTest, Sampled, State
 from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, TOGETHER, SettingTried
 from hedge_tasks.sampling.probe import UNLIKELY
@@ -28,7 +28,6 @@ _TOLD_BY_DRAWS = (TEMPERATURE, "top_p", "top_k", BASE)
 _GREEDY = (10, 0.98)
 """Documents, and the share of them whose clean answers are all the same, from which nobody sampled."""
 
-_MOST_NAMED = 4
 NO_TEST = "no test tells"
 
 Witness = tuple[State, str, bool]
@@ -62,14 +61,13 @@ def _with_draws(test: HealthTest, draws: DrawsVerdict) -> HealthTest:
 
 def draws_text(draws: DrawsVerdict) -> str:
     """Return in words what the draws say against their log-probabilities, or why they say nothing."""
-    parts = [draws.reason] if draws.reason else []
-    if draws.repeats is not None and draws.expected is not None:
-        again = f"a draw comes again {format_value(draws.repeats)} times, expected {format_value(draws.expected)}"
-        parts.append(again)
+    parts = [draws.reason or ""]
+    if draws.repeats is not None:
+        repeats, expected = format_value(draws.repeats), format_value(draws.expected or 0.0)
+        parts.append(f"a draw comes again {repeats} times, expected {expected}")
     if draws.p_value is not None:
-        t = "" if draws.t is None else f"t {format_value(draws.t, Format(digits=1, signed=True))}, "
-        parts.append(f"{t}p {format_p(draws.p_value)}, {draws.documents} documents")
-    return "; ".join(parts)
+        parts.append(f"p {format_p(draws.p_value)}, {draws.documents} documents")
+    return "; ".join(filter(None, parts))
 
 
 def _repeated(name: str, words: str, run: Sampled) -> Witness:
@@ -108,8 +106,7 @@ def _temperature(run: Sampled) -> Witness:
 def _narrowing(name: str, run: Sampled) -> Witness:
     state, text, _ = _repeated(name, f"with {name} {NARROWEST[name]:g}", run)
     sent = run.decoding.get("sent") or {}
-    value = sent.get(name)
-    explicit = value not in (None, -1, 0) and (name, value) != ("top_p", 1)
+    explicit = sent.get(name) not in (None, -1, 0) and (name, sent[name]) != ("top_p", 1)
     if name in (sent.get("refused") or ()):
         return "not verifiable", "the server refuses it, what it has in its place is not known", False
     if state == "contradicted":
@@ -131,7 +128,7 @@ def _one_model(run: Sampled) -> Witness:
         return "contradicted", f"answers as {', '.join(map(str, others))}, which was not asked for", False
     for name, values in run.served.items():  # the model first
         if len(values) > 1:
-            counted = ", ".join(f"{value} ({n} answers)" for value, n in values.most_common(_MOST_NAMED))
+            counted = ", ".join(f"{value} ({n} answers)" for value, n in values.most_common(4))
             text = f"answers come from more than one model behind one name: {name} {counted}"
             return "contradicted", text, name == "model"
     n = max((values.total() for values in run.served.values()), default=0)

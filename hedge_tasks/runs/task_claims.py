@@ -28,7 +28,7 @@ from hedge_tasks.runs.claim_labels import check_references, judged_spans
 from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
 from hedge_tasks.runs.processes import gather, is_first, together
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.support import Support
+from hedge_tasks.runs.support import Support, SupportPrice
 
 VARIABLE = "HEDGE_CLAIMS"
 """Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
@@ -100,8 +100,7 @@ class TaskClaims:
     def settings(self) -> dict[str, Any]:
         """Return what decides the numbers."""
         judge = None if self.judge is None else self.judge.settings()
-        asking = {**self.unit.settings(), **self.engine.settings()}
-        return {"asked": asking, "labels": {"judge": judge, **self.labels}}
+        return {"asked": self.unit.settings() | self.engine.settings(), "labels": {"judge": judge, **self.labels}}
 
     def judged(
         self, answer_sets: Sequence[AnswerSet], cases: Mapping[str, Case], labels: Any
@@ -135,8 +134,8 @@ class TaskClaims:
         """
         among, known = run.answer_sets, self._decomposed
         queries = together(lambda: inquiry(own, self.unit, among=among, decomposed=known))
-        first, *others = gather([together(lambda: queries.source(self.engine))])
-        source = first.replaced(price=first.price.with_others([s.price for s in others]))
+        sources = gather([together(lambda: queries.source(self.engine))])
+        source = sources[0].replaced(price=SupportPrice.of_all([s.price for s in sources]))
         if is_first():
             logger.info("{}: {}", run.task, source.price)
         supported = gather([*together(lambda: queries.ask(self.engine)).answers.items()])
