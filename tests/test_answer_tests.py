@@ -273,19 +273,14 @@ def test_likeness_is_that_of_all_pairs() -> None:
         assert within[i] == pytest.approx(pairs - apart)
 
 
-@pytest.mark.parametrize(
-    ("n", "state", "unreliable"),
-    [
-        (int(100 * SOME), "not contradicted", False),
-        (int(100 * SOME) + 1, "contradicted", False),
-        (int(100 * MANY), "contradicted", False),
-        (int(100 * MANY) + 1, "contradicted", True),
-    ],
-)
-def test_shares_are_judged_at_their_borders(n: int, state: str, unreliable: bool) -> None:
-    [check] = share_test("x", n, 100, "answers are odd", SOME, MANY, 20)
-    assert (check.state, check.unreliable) == (state, unreliable)
-    assert [test.state for test in share_test("x", 19, 19, "odd", SOME, MANY, 20)] == ["not verifiable"]
+def test_shares_are_judged_at_their_borders() -> None:
+    def check(n: float, total: float = 100) -> Any:
+        [test] = share_test("x", int(n), int(total), "answers are odd", SOME, MANY, 20)
+        return test
+
+    at_border(lambda n: check(n).state == "contradicted", 100 * SOME, "001")
+    at_border(lambda n: check(n).unreliable, 100 * MANY, "001")
+    at_border(lambda n: check(n, n).state != "not verifiable", 20, "011")
 
 
 def of_name(sets: Sets, name: str, **settings: Any) -> Any:

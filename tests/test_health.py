@@ -13,6 +13,7 @@ from finished_runs import finished_run, measure_health
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.health import (
     CUT,
     EMPTY,
@@ -43,8 +44,13 @@ def remarks(health: Health) -> list[str]:
     return [f.text for f in health.findings]
 
 
-def shares(health: Health) -> dict[str, float | None]:
-    return {test.name: test.share for test in health.tests}
+def test_few_labels_of_one_kind_are_said_with_the_runs_trust() -> None:
+    def told(n: float) -> bool:
+        sets = [asked(str(i), "a", "b", label=int(i < n)) for i in range(60)]
+        return f"Only {n:g} answers are labelled hallucinated" in headline(run_of(*sets), {}).trust.text
+
+    at_border(told, 20, "100")
+    assert told(0)
 
 
 def test_counts_by_hand() -> None:
@@ -58,7 +64,7 @@ def test_counts_by_hand() -> None:
     )
     assert (health.documents, health.draws, health.failed) == (4, 16, 0)
     counted = {SAME: 1 / 4, CUT: 2 / 16, EMPTY: 1 / 16, FILTERED: 1 / 16, LOGPROBS: 2 / 16}
-    assert shares(health).items() >= counted.items()
+    assert {test.name: test.share for test in health.tests}.items() >= counted.items()
 
 
 @pytest.mark.parametrize(("n", "told", "unreliable"), [(8, False, False), (9, True, False), (10, True, True)])
