@@ -278,8 +278,8 @@ def test_shares_are_judged_at_their_borders() -> None:
         [test] = share_test("x", int(n), int(total), "answers are odd", SOME, MANY, 20)
         return test
 
-    at_border(lambda n: check(n).state == "contradicted", 100 * SOME, "001")
-    at_border(lambda n: check(n).unreliable, 100 * MANY, "001")
+    at_border(lambda n: check(n).state == "contradicted", int(100 * SOME), "001")
+    at_border(lambda n: check(n).unreliable, int(100 * MANY), "001")
     at_border(lambda n: check(n, n).state != "not verifiable", 20, "011")
 
 
