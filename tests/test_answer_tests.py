@@ -273,19 +273,14 @@ def test_likeness_is_that_of_all_pairs() -> None:
         assert within[i] == pytest.approx(pairs - apart)
 
 
-@pytest.mark.parametrize(
-    ("n", "state", "unreliable"),
-    [
-        (int(100 * SOME), "not contradicted", False),
-        (int(100 * SOME) + 1, "contradicted", False),
-        (int(100 * MANY), "contradicted", False),
-        (int(100 * MANY) + 1, "contradicted", True),
-    ],
-)
-def test_shares_are_judged_at_their_borders(n: int, state: str, unreliable: bool) -> None:
-    [check] = share_test("x", n, 100, "answers are odd", SOME, MANY, 20)
-    assert (check.state, check.unreliable) == (state, unreliable)
-    assert [test.state for test in share_test("x", 19, 19, "odd", SOME, MANY, 20)] == ["not verifiable"]
+def test_shares_are_judged_at_their_borders() -> None:
+    def check(n: float, total: float = 100) -> Any:
+        [test] = share_test("x", int(n), int(total), "answers are odd", SOME, MANY, 20)
+        return test
+
+    at_border(lambda n: check(n).state == "contradicted", int(100 * SOME), "001")
+    at_border(lambda n: check(n).unreliable, int(100 * MANY), "001")
+    at_border(lambda n: check(n, n).state != "not verifiable", 20, "011")
 
 
 def of_name(sets: Sets, name: str, **settings: Any) -> Any:
@@ -300,7 +295,6 @@ def said(texts: str, mean: float = -1.0) -> tuple[Answer, ...]:
 COINCIDENCES: dict[str, tuple[float, Callable[[bool], tuple[tuple[Answer, ...], tuple[Answer, ...]]]]] = {
     "each clean answer drawn anew": (0.8, lambda odd: (said("bbcc" if odd else "bbbc"), ())),
     "noisy answers are draws of their own": (2 / 3, lambda odd: (said("bc"), said("cbd" if odd else "bb"))),
-    "clean answers are on the clean picture": (2 / 3, lambda odd: (said("ba", -1.2), said("a", -1.1 if odd else -1.2))),
     "baseline answers are not drawn at random": (0.25, lambda odd: (said("ba", -0.9 if odd else -1.0), ())),
 }
 

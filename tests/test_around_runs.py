@@ -176,7 +176,7 @@ def test_scorers_are_those_that_a_run_records_and_trusts(tmp_path: Path) -> None
     assert model_options(run, "embed") == model_options(run, "nli", ("model",)) == model_options(RUN, "nli") == {}
     read = replace(run, path=tmp_path / "run-1.jsonl")
     assert model_options(replace(read, trusted=True), "nli") == model_options(run, "nli")
-    for refused in (lambda: model_options(read, "nli"), lambda: scorers_of(read), lambda: check_models(named, "x")):
+    for refused in (lambda: model_options(read, "nli"), lambda: scorers_of(read), lambda: check_models(read, named)):
         with pytest.raises(Untrusted, match=r"evil/model' at revision 'r'.*--trust-run"):
             refused()
     config = {
@@ -214,7 +214,7 @@ def test_support_is_of_so_many_claims_and_draws() -> None:
     assert not any([fits((2, 1, 3)), fits((3, 2, 3)), fits((2, 2, 2)), fits(noisy=(2, 2, 3))])
     at_border(lambda end: fits(end=int(end)), 16, "110")
     prices = [SupportPrice(answers=a, claims=2, draws=d, amount=3, unit="pairs") for a, d in ((1, 7), (0, 0), (4, 5))]
-    summed = prices[0].with_others(prices[1:])
+    summed = SupportPrice.of_all(prices)
     assert str(summed) == "6 claims of 5 answers x 5 draws: at most 9 pairs"
     source = SupportSource(settings={"decomposition": "x", "model": "m"}, engine="e", contradicts=True, price=summed)
     supported = Supported(decomposed=CLAIMED, clean=np.ones((2, 2, 3)), noisy=np.ones((2, 1, 3)))
@@ -268,7 +268,7 @@ def test_what_is_asked_of_an_engine_is_each_claim_and_every_draw() -> None:
     assert [query.draws for query in queries.elsewhere][:2] == [("of 2",)] * 2
     assert queries.elsewhere[2].draws in (("of 0",), ("of 1",))
     assert inquiry([ANSWERS], words).elsewhere[0].draws == ()
-    assert inquiry(others, words, elsewhere=False).elsewhere == ()
+    assert not inquiry(others, words, elsewhere=False).elsewhere
     with pytest.raises(DataError, match="no references that a judge"):
         check_references([False, False])
     check_references([False, True])

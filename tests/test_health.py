@@ -13,6 +13,7 @@ from finished_runs import finished_run, measure_health
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.health import (
     CUT,
     EMPTY,
@@ -40,16 +41,16 @@ def asked(id_: str, *clean: Answer | str, label: int | None = 0) -> AnswerSet:
 
 
 def remarks(health: Health) -> list[str]:
-    """What is found besides how few labels of one kind these small runs have."""
-    return [f.text for f in health.findings if not f.text.startswith("only ")]
+    return [f.text for f in health.findings]
 
 
-@pytest.mark.parametrize(("n", "consequence"), [(0, "is undefined"), (4, "next to nothing"), (5, None)])
-def test_few_labels_of_one_kind_are_said(n: int, consequence: str | None) -> None:
-    sets = [asked(str(i), "a", "b", label=int(i < n)) for i in range(30)]
-    texts = [f.text for f in health_of(run_of(*sets)).findings if f.name == "both labels"]
-    assert [consequence in text for text in texts if consequence] == [True] * (consequence is not None)
-    assert not [text for text in texts if consequence is None]
+def test_few_labels_of_one_kind_are_said_with_the_runs_trust() -> None:
+    def told(n: float) -> bool:
+        sets = [asked(str(i), "a", "b", label=int(i < n)) for i in range(60)]
+        return f"Only {n:g} answers are labelled hallucinated" in headline(run_of(*sets), {}).trust.text
+
+    at_border(told, 20, "100")
+    assert told(0)
 
 
 def test_counts_by_hand() -> None:
@@ -63,7 +64,7 @@ def test_counts_by_hand() -> None:
     )
     assert (health.documents, health.draws, health.failed) == (4, 16, 0)
     counted = {SAME: 1 / 4, CUT: 2 / 16, EMPTY: 1 / 16, FILTERED: 1 / 16, LOGPROBS: 2 / 16}
-    assert health.shares.items() >= counted.items()
+    assert {test.name: test.share for test in health.tests}.items() >= counted.items()
 
 
 @pytest.mark.parametrize(("n", "told", "unreliable"), [(8, False, False), (9, True, False), (10, True, True)])
@@ -126,8 +127,11 @@ def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: A
     assert "red: The numbers of this run are unreliable. 100.0 % of the documents" in capsys.readouterr().out
     assert main(["health", str(bad), "--json"]) == 1
     [row] = json.loads(capsys.readouterr().out)
-    assert row["shares"][SAME] == 1.0
+    assert [test["share"] for test in row["tests"] if test["name"] == SAME] == [1.0]
     assert row["unreliable"]
+    assert main(["health", str(save_run(run_of(), tmp_path / "empty"))]) == 1
+    assert "Trust: red" in (told := capsys.readouterr().out)
+    assert "There are no documents: nothing was measured." in told
 
 
 def test_readings_are_counted_by_firmness_and_refusals_are_a_finding() -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import gcd
+from typing import Any
 
 import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.data.answers import Answer, AnswerSet, log_probability
+from hedge_tasks.data.answers import AnswerSet, log_probability
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.runs.health_tests import HealthTest, Sampled, share_test
@@ -65,9 +66,8 @@ def answer_tests(run: Sampled) -> Iterator[HealthTest]:
         yield _coincidence(f"each {name} answer drawn anew", doubled, _EVEN, f"every {name} answer is there twice")
     if len(drawn) == 2:
         yield _copies(answer_sets)
-        yield _sides(answer_sets)
     if drawn:
-        yield from _likeliest(answer_sets, run.setting("sampling").get("baseline_temperature"))
+        yield from _likeliest(answer_sets, (run.settings.get("sampling") or {}).get("baseline_temperature"))
         questions = [(normalise(s.question or ""), s) for s in answer_sets]
         echoes = [q in normalise(a.text) for q, s in questions if len(q.split()) >= _ECHO_WORDS for a in s.answers]
         name, text = "answers without their question", "answers repeat the question"
@@ -81,23 +81,27 @@ def _own_document(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
     others can anything be told.
     """
     what = f"{name} answers belong to their documents"
-    texts = [[text for a in getattr(s, name) if (text := normalise(a.text))] for s in answer_sets]
-    both = [(normalise(s.baseline.text), draws) for s, draws in zip(answer_sets, texts, strict=True) if len(draws) > 1]
-    usable = [(baseline, draws) for baseline, draws in both if baseline]
-    if len(usable) < FEWEST_DOCUMENTS:
-        return HealthTest(what, "not verifiable", f"only {len(usable)} documents have several answers with words")
+    usable = [
+        (baseline, draws)
+        for s in answer_sets
+        if (baseline := normalise(s.baseline.text))
+        and len(draws := [text for a in getattr(s, name) if (text := normalise(a.text))]) > 1
+    ]
+    n = len(usable)
+    if n < FEWEST_DOCUMENTS:
+        return HealthTest(what, "not verifiable", f"only {n} documents have several answers with words")
     to_baseline, to_each_other = likeness(usable)
     if _p_below(-to_each_other) >= ALPHA:
         return HealthTest(what, "not verifiable", "answers to one document are no more alike than to others")
-    every = np.arange(len(usable))
-    blocks = np.array_split(every, min(_BLOCKS, len(usable) // FEWEST_DOCUMENTS))
-    parts = [every, *(block for block in blocks if _p_below(-to_each_other[block]) < ALPHA)]
-    p, part = min((_p_below((to_baseline - _LIKE[name] * to_each_other)[part]), tuple(part)) for part in parts)
+    blocks = np.array_split(np.arange(n), min(_BLOCKS, n // FEWEST_DOCUMENTS))
+    parts = [np.arange(n), *(block for block in blocks if _p_below(-to_each_other[block]) < ALPHA)]
+    lead = to_baseline - _LIKE[name] * to_each_other
+    p, part = min(((_p_below(lead[part]), part) for part in parts), key=lambda tested: tested[0])
     if p >= ALPHA / len(parts):
         return HealthTest(what, "not contradicted")
-    share = WHOLE_PERCENT(max(to_baseline[[*part]].mean() / to_each_other[[*part]].mean(), 0.0))
+    share = WHOLE_PERCENT(max(to_baseline[part].mean() / to_each_other[part].mean(), 0.0))
     text = f"the {name} answers are not about their own documents: they are like each other, and no more like their own"
-    where = f"documents {part[0] + 1} to {part[-1] + 1} of {len(usable)}"
+    where = f"documents {part[0] + 1} to {part[-1] + 1} of {n}"
     return HealthTest(what, "contradicted", f"{text} baseline answer than {share} of that in {where}", True)
 
 
@@ -118,11 +122,14 @@ def likeness(usable: Sequence[tuple[str, list[str]]]) -> tuple[FloatArray, Float
     owner = csr_matrix((np.ones(ends[-1]), np.arange(ends[-1]), [0, *ends]), shape=(n, ends[-1]))
     means = (owner @ vectors[n:]).multiply(1 / sizes[:, None]).tocsr()
     total = np.asarray(means.sum(axis=0)).ravel()
-    own = np.asarray(vectors[:n].multiply(means).sum(axis=1)).ravel()
-    squares = np.asarray(means.multiply(means).sum(axis=1)).ravel()
-    to_baseline = own - (vectors[:n] @ total - own) / (n - 1)
-    within = (squares * sizes**2 - sizes) / (sizes * (sizes - 1))
-    return to_baseline, within - (means @ total - squares) / (n - 1)
+
+    def to_own_and_others(rows: Any) -> tuple[FloatArray, FloatArray]:
+        own = np.asarray(rows.multiply(means).sum(axis=1)).ravel()
+        return own, (rows @ total - own) / (n - 1)
+
+    own, others = to_own_and_others(vectors[:n])
+    squares, apart = to_own_and_others(means)
+    return own - others, (squares * sizes**2 - sizes) / (sizes * (sizes - 1)) - apart
 
 
 def _p_below(values: FloatArray) -> float:
@@ -144,32 +151,30 @@ def _beside(answer_sets: Sequence[AnswerSet], name: str) -> HealthTest:
 
     what = f"{name} answers beside {'baseline' if name == 'clean' else 'clean'} ones"
     pairs = [
-        (getattr(s, name), (s.clean if name == "noisy" else ()) or (s.baseline,))
+        [[a.text for a in side] for side in (draws, (s.clean if name == "noisy" else ()) or (s.baseline,))]
         for s in answer_sets[:: -(-len(answer_sets) // _MOST_READ)]
-        if getattr(s, name)
+        if (draws := getattr(s, name))
     ]
     if len(pairs) < FEWEST_DOCUMENTS:
         return HealthTest(what, "not verifiable", f"only {len(pairs)} documents tell")
     for kind, texts in _odd_texts(pairs):
-        shares = np.array([[sum(a.text in texts for a in own) / len(own) for own in pair] for pair in pairs])
-        difference = shares[:, 0] - shares[:, 1]
-        more, other_way = int((difference > 0).sum()), int((difference < 0).sum())
-        mean = float(difference.mean())
-        if mean > SOME and binomtest(more, more + other_way, alternative="greater").pvalue < ALPHA:
-            now, then = map(PERCENT, shares.mean(axis=0))
-            text = f"{now} of the {name} answers {kind}, of those before {then}"
-            return HealthTest(what, "contradicted", text, mean > MANY)
+        shares = np.array([[sum(text in texts for text in side) / len(side) for side in pair] for pair in pairs])
+        own, others = shares.T
+        rise = own.mean() - others.mean()
+        more, less = (own > others).sum(), (own < others).sum()
+        if rise > SOME and binomtest(more, more + less, alternative="greater").pvalue < ALPHA:
+            text = f"{PERCENT(own.mean())} of the {name} answers {kind}, of those before {PERCENT(others.mean())}"
+            return HealthTest(what, "contradicted", text, bool(rise > MANY))
     return HealthTest(what, "not contradicted")
 
 
-def _odd_texts(pairs: Sequence[tuple[Sequence[Answer], Sequence[Answer]]]) -> Iterator[tuple[str, set[str]]]:
+def _odd_texts(pairs: Sequence[Sequence[Sequence[str]]]) -> Iterator[tuple[str, set[str]]]:
     """Yield what may be odd about draws, beside those before, and the texts that are so."""
-    before_texts = {a.text for _, before in pairs for a in before}
-    texts = {a.text for draws, _ in pairs for a in draws}
-    yield "are refused or empty", {text for text in texts | before_texts if unanswered(text) is not None}
+    now, before = ({text for pair in pairs for text in pair[i]} for i in (0, 1))
+    yield "are refused or empty", {text for text in now | before if unanswered(text) is not None}
     # A model that prefers "yes" may say "no" whenever it is drawn again: one answer before is too few to tell.
-    documents = Counter(text for draws, _ in pairs for text in {a.text for a in draws} - before_texts)
-    if documents and any(len(before) > 1 for _, before in pairs):
+    documents = Counter(text for draws, _ in pairs for text in {*draws} - before)
+    if documents and any(len(others) > 1 for _, others in pairs):
         yield "are one and the same text, whatever the document", {documents.most_common(1)[0][0]}
 
 
@@ -185,26 +190,8 @@ def _copies(answer_sets: Sequence[AnswerSet]) -> HealthTest:
         clean, noisy = (Counter(a.text for a in draws[:m]) for draws in (s.clean, s.noisy))
         if len(clean | noisy) > 1:
             equal.append(clean == noisy)
-    return _coincidence(
-        "noisy answers are draws of their own", equal, _EQUAL, "the noisy answers are the clean ones again"
-    )
-
-
-def _sides(answer_sets: Sequence[AnswerSet]) -> HealthTest:
-    """Are the clean answers those to the picture of the baseline answer, and the noisy ones not?
-
-    A text has one log-probability on one picture: a clean draw that repeats the baseline answer has the same as it, and
-    a noisy one is not nearer to it, but by rounding, of a model that sees no noise.
-    """
-    nearer = []
-    for s in answer_sets:
-        clean, noisy = (
-            next((a.mean_logprob for a in draws if a.text == s.baseline.text), None) for draws in (s.clean, s.noisy)
-        )
-        if s.baseline.mean_logprob is not None and clean is not None and noisy is not None:
-            nearer.append(abs(noisy - s.baseline.mean_logprob) < abs(clean - s.baseline.mean_logprob))
-    text = "noisy answers are nearer to the log-probability of the same baseline answer than clean ones"
-    return _coincidence("clean answers are on the clean picture", nearer, _EQUAL, text)
+    text = "the noisy answers are the clean ones again"
+    return _coincidence("noisy answers are draws of their own", equal, _EQUAL, text)
 
 
 def _likeliest(answer_sets: Sequence[AnswerSet], temperature: float | None) -> Iterator[HealthTest]:

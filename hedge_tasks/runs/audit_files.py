@@ -6,24 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.records import Items, Name, Record, Text
+from hedge_tasks.io.records import AtLeastOne, Items, Name, Record, Text
 from hedge_tasks.judging.designed import AuditPlan, ExpertAudit, ExpertSaid, put_together
 from hedge_tasks.runs.run_files import Run, file_of
 
 ENDING = ".audit.json"
 
 
-class KeptLabel(Record):
-    """One label: the item, the number of the rater, and the label."""
-
-    code: Name
-    rater: Annotated[int, Field(ge=1)]
-    label: Text
+KeptLabel = Annotated[tuple[Name, AtLeastOne, Text], Strict(False)]
+"""The item, the number of the rater, and the label."""
 
 
 class KeptAudit(Record):
@@ -55,7 +51,7 @@ def keep_audit(run: Run, plan: AuditPlan, expert_labels: Sequence[ExpertSaid], b
         DataError: the run was not read from a run file, or the file cannot be written.
     """
     numbers = {name: i for i, name in enumerate(dict.fromkeys(e.rater for e in expert_labels), start=1)}
-    labels = tuple(KeptLabel(code=e.code, rater=numbers[e.rater], label=e.meaning) for e in expert_labels)
+    labels = tuple((e.code, numbers[e.rater], e.meaning) for e in expert_labels)
     path = audit_file(run)
     write_whole(path, KeptAudit(plan=plan, labels=labels, by=by).model_dump_json() + "\n")
     return path
@@ -67,12 +63,11 @@ def audit_of(run: Run) -> ExpertAudit | None:
     Raises:
         DataError: it is damaged, or of another run.
     """
-    path = None if run.path is None else run.path.with_name(run.path.stem + ENDING)
-    if path is None or not path.is_file():
+    if run.path is None or not (path := run.path.with_name(run.path.stem + ENDING)).is_file():
         return None
     audit = KeptAudit.read(outside.read_json(path), str(path))
     check_plan(run, audit.plan, path)
-    labels = [ExpertSaid(str(path), label.code, str(label.rater), label.label) for label in audit.labels]
+    labels = [ExpertSaid(str(path), code, str(rater), label) for code, rater, label in audit.labels]
     return put_together(audit.plan, labels, audit.by)
 
 
@@ -82,7 +77,8 @@ def check_plan(run: Run, plan: AuditPlan, path: Path) -> None:
     Raises:
         DataError: it is.
     """
-    if set(plan.documents) != {answers.id for answers in run.answer_sets}:
-        raise DataError(f"{path}: the plan is of other documents than the run {run.title}")
-    if plan.created and (plan.task, plan.created) != (run.task, run.created):
-        raise DataError(f"{path}: the plan is of another run ({plan.task}, {plan.created}); its answers are others")
+    other_run = plan.created and (plan.task, plan.created) != (run.task, run.created)
+    if other_run or set(plan.documents) != {answers.id for answers in run.answer_sets}:
+        raise DataError(
+            f"{path}: the plan is of another run ({plan.task}, {plan.created}), or of other documents of it"
+        )

@@ -43,25 +43,23 @@ def write_claim_scores(path: Path, scored: ScoredClaims) -> None:
 
     The file appears as a whole or not at all.
     """
-    rows = (row for answer in scored.answers for row in claim_rows(answer))
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_whole(
+        path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for a in scored.answers for row in claim_rows(a))
+    )
 
 
 def claim_rows(answer: ScoredAnswer) -> list[dict[str, Any]]:
     """Return one row a claim, ready for JSON; see `write_claim_scores`."""
     rows = []
     for k, (claim, label) in enumerate(zip(answer.claims, answer.labels, strict=True)):
-        span = {} if label is None else {k: v for k, v in label.to_dict().items() if k not in ("start", "end")}
         scores = {name: _json_score(float(values[k])) for name, values in answer.scores.items()}
-        place = {"text": claim.text, "start": claim.start, "end": claim.end}
-        rows.append({"id": claim.id, "answer": claim.answer, **place, **span, "scores": scores})
+        about = {"id": claim.id, "answer": claim.answer, "text": claim.text, **(label.to_dict() if label else {})}
+        rows.append({**about, "start": claim.start, "end": claim.end, "scores": scores})
     return rows
 
 
 def _json_score(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else str(value)
+    return value if math.isfinite(value) else None if math.isnan(value) else str(value)
 
 
 SETTING = "claims"
@@ -71,4 +69,4 @@ SETTING = "claims"
 def label_options(run: Run) -> dict[str, Any]:
     """Return which labels count in a run's own rows; see `hedge_tasks.claims.labels.label_of`."""
     labels = (run.settings.get(SETTING) or {}).get("labels") or {}
-    return {"silent": labels.get("silent") or SILENT[0], "errors": labels.get("errors") or ERRORS[0]}
+    return {name: labels.get(name) or default for name, default in (("silent", SILENT[0]), ("errors", ERRORS[0]))}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from hedge_tasks.claims.decomposition import Decomposed
 from hedge_tasks.data.answers import AnswerSet
@@ -27,38 +27,31 @@ def labelled_spans(run: Run) -> tuple[str, Mapping[str, Sequence[LabelledSpan]]]
     Raises:
         DataError: a verdict's spans are none of its answer.
     """
-    of_answers = {a.id: a.claims for a in run.answer_sets if any(s.label is not None or s.silent for s in a.claims)}
-    if of_answers:
-        return "spans of the answers", of_answers
-    of_verdicts = {a.id: spans for a in run.answer_sets if (spans := _verdict_spans(run, a))}
-    if of_verdicts:
-        return "the run's verdicts on claims", of_verdicts
-    of_sentences = {a.id: spans for a in run.answer_sets if (spans := _sentence_spans(run, a))}
-    return ("the run's verdicts on sentences", of_sentences) if of_sentences else ("", {})
-
-
-def _verdict_spans(run: Run, answers: AnswerSet) -> tuple[LabelledSpan, ...]:
-    """Return the labelled claims in the verdict on a document."""
-    spans = (run.verdicts.get(answers.id) or {}).get(CLAIMS)
-    return read_spans(spans, answers.baseline.text, f"{answers.id}: verdict.{CLAIMS}")
+    sources: dict[str, Callable[[AnswerSet], tuple[LabelledSpan, ...]]] = {
+        "spans of the answers": lambda a: a.claims if any(s.label is not None or s.silent for s in a.claims) else (),
+        "the run's verdicts on claims": lambda a: read_spans(
+            (run.verdicts.get(a.id) or {}).get(CLAIMS), a.baseline.text, f"{a.id}: verdict.{CLAIMS}"
+        ),
+        "the run's verdicts on sentences": partial(_sentence_spans, run),
+    }
+    for title, spans_of in sources.items():
+        if labelled := {a.id: spans for a in run.answer_sets if (spans := spans_of(a))}:
+            return title, labelled
+    return "", {}
 
 
 def _sentence_spans(run: Run, answers: AnswerSet) -> tuple[LabelledSpan, ...]:
     """Return labelled sentences where the run's judge judged each by itself (`hedge_tasks.suites.medhallmark`)."""
-    verdict = run.verdicts.get(answers.id) or {}
-    judge = judge_of(run)
-    votes = verdict.get("votes")
-    if not isinstance(judge, Mapping) or judge.get("unit") != "sentence" or not isinstance(votes, list):
-        return ()
+    votes, judge = (run.verdicts.get(answers.id) or {}).get("votes"), judge_of(run)
     places = sentence_spans(answers.baseline.text)
-    if len(places) != len(votes):
+    by_sentence = isinstance(judge, Mapping) and judge.get("unit") == "sentence"
+    if not by_sentence or not isinstance(votes, list) or len(places) != len(votes):
         return ()
-    pairs = zip(places, votes, strict=True)
-    return tuple(_span_of_vote(place, vote) for place, vote in pairs if isinstance(vote, Mapping))
+    judged = [(place, vote) for place, vote in zip(places, votes, strict=True) if isinstance(vote, Mapping)]
+    return tuple(_judged_span(place, vote.get("label"), vote.get("category")) for place, vote in judged)
 
 
-def _span_of_vote(place: tuple[int, int], vote: Mapping[str, Any]) -> LabelledSpan:
-    label, category = vote.get("label"), vote.get("category")
+def _judged_span(place: tuple[int, int], label: object, category: object) -> LabelledSpan:
     severity = ("minor" if category == "minor" else "major") if label == 1 and isinstance(category, str) else None
     return LabelledSpan(*place, label if label in (0, 1) else None, False, severity)
 
@@ -108,6 +101,5 @@ def judged_spans(
 
 
 def _span_of_verdict(place: tuple[int, int], verdict: Verdict) -> LabelledSpan:
-    if verdict.label is None and verdict.category not in (None, NO_ANSWER):
-        return LabelledSpan(*place, None, True)
-    return _span_of_vote(place, {"label": verdict.label, "category": verdict.category})
+    silent = verdict.label is None and verdict.category not in (None, NO_ANSWER)
+    return replace(_judged_span(place, verdict.label, verdict.category), silent=silent)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, zip_longest
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
@@ -34,16 +34,16 @@ class Inquiry:
     Attributes:
         answer_sets: in their order.
         decomposed: the claims of each.
-        settings: of the decomposition, and what else is asked for.
+        settings: of the decomposition.
         own: claims and draws of each answer, clean ones first.
-        elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
+        elsewhere: claims and another image's draws, for a blind baseline; empty where not wanted.
     """
 
-    answer_sets: tuple[AnswerSet, ...]
-    decomposed: tuple[Decomposed, ...]
+    answer_sets: Sequence[AnswerSet]
+    decomposed: Sequence[Decomposed]
     settings: Mapping[str, Any]
-    own: tuple[SupportQuery, ...]
-    elsewhere: tuple[SupportQuery, ...] = ()
+    own: Sequence[SupportQuery]
+    elsewhere: Sequence[SupportQuery]
 
     def source(self, engine: Entailment) -> SupportSource:
         """Return what would compute the support, with its price."""
@@ -60,14 +60,12 @@ class Inquiry:
     def ask(self, engine: Entailment) -> Support:
         """Ask an engine for the support of the claims of each answer; nothing is asked twice."""
         replies, n = list(engine.support([*self.own, *self.elsewhere])), len(self.own)
+        sides = zip_longest(self.answer_sets, self.decomposed, replies[:n], replies[n:])
         supported = {
-            answers.id: Supported(
-                decomposed=decomposed,
-                clean=replies[i][:, : len(answers.clean)],
-                noisy=replies[i][:, len(answers.clean) :],
-                elsewhere=replies[n + i] if self.elsewhere else None,
+            a.id: Supported(
+                decomposed=parts, clean=own[:, : len(a.clean)], noisy=own[:, len(a.clean) :], elsewhere=blind
             )
-            for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True))
+            for a, parts, own, blind in sides
         }
         return Support(source=self.source(engine), answers=supported)
 
@@ -84,7 +82,7 @@ def inquiry(
 
     Args:
         among: all answers of the run, where these are those of one process.
-        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        elsewhere: also about another image's draws: the price of all clean draws once more.
         decomposed: the claims of the answers, where they are known.
 
     Raises:
@@ -94,19 +92,15 @@ def inquiry(
     texts = [tuple(claim.text for claim in answer.claims) for answer in decomposed]
     if among is None and not any(texts):
         raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(texts)} answers")
-    draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
-    blind = _elsewhere(answer_sets, answer_sets if among is None else among, texts) if elsewhere else ()
-    settings = {**decomposition.settings(), "elsewhere": elsewhere}
-    own = tuple(map(SupportQuery, texts, draws))
-    return Inquiry(tuple(answer_sets), tuple(decomposed), settings, own, blind)
-
-
-def _elsewhere(
-    answer_sets: Sequence[AnswerSet], everything: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]]
-) -> tuple[SupportQuery, ...]:
-    others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
-    clean = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
-    return tuple(SupportQuery(own, tuple(a.text for a in draws)) for own, draws in zip(texts, clean, strict=True))
+    among = answer_sets if among is None else among
+    others = dict(zip((a.id for a in among), other_image(groups_of(among)), strict=True))
+    draws = [(*a.clean, *a.noisy) for a in answer_sets]
+    blind = [() if (i := others[a.id]) is None else among[i].clean for a in answer_sets] if elsewhere else []
+    queries = (
+        [SupportQuery(claims, tuple(a.text for a in side)) for claims, side in zip(texts, sides, strict=False)]
+        for sides in (draws, blind)
+    )
+    return Inquiry(answer_sets, decomposed, decomposition.settings(), *queries)
 
 
 def groups_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
@@ -137,11 +131,6 @@ class ScoredAnswer:
     def counted_labels(self, *, silent: str = "unlabelled", errors: str = "all") -> list[int | None]:
         """Return the label of each claim as it counts; see `hedge_tasks.claims.labels.label_of`."""
         return [label_of(span, silent=silent, errors=errors) for span in self.labels]
-
-    @property
-    def known(self) -> npt.NDArray[np.bool_]:
-        """Of which claims the support is known."""
-        return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
 
 
 @dataclass(frozen=True)
@@ -196,13 +185,13 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
     """
     units, n_silent, n_unknown = [], 0, 0
     for answer, group in zip(scored.answers, groups_of([answer.answers for answer in scored.answers]), strict=True):
-        scores = {name: [None if v != v else v for v in values.tolist()] for name, values in answer.scores.items()}
         n_silent += sum(span is not None and span.silent for span in answer.labels)
         labels = answer.counted_labels(silent=silent, errors=errors)
-        for k, (claim, label, known) in enumerate(zip(answer.claims, labels, answer.known, strict=True)):
-            n_unknown += label is not None and not known
-            numbers = {name: values[k] for name, values in scores.items()}
-            counted = label if known else None
+        unknown = np.asarray(np.isnan(answer.evidence.clean).any(axis=(1, 2)))
+        n_unknown += sum(label is not None for label in compress(labels, unknown))
+        for k, claim in enumerate(answer.claims):
+            numbers = {name: None if np.isnan(v[k]) else float(v[k]) for name, v in answer.scores.items()}
+            counted = None if unknown[k] else labels[k]
             units.append(Unit(claim.id, counted, group, claim.answer, numbers, level="claim", text=claim.text))
     return ClaimUnits(tuple(units), n_silent, n_unknown)
 
@@ -231,7 +220,9 @@ def score_claims(
     scored = []
     for answers, evidence in zip(run.answer_sets, claim_evidence(run.answer_sets, support), strict=True):
         labels = join(evidence.claims, of_run.get(answers.id, ()))
-        scored.append(ScoredAnswer(answers, evidence, labels, _scores(installed, evidence)))
+        scores = {d.name: d.claim_scores(evidence) for d in installed if evidence.claims}
+        known = {name: values for name, values in scores.items() if values is not None}
+        scored.append(ScoredAnswer(answers, evidence, labels, known))
     left_out = {d.name: _why_not(d, scored) for d in installed if not any(d.name in answer.scores for answer in scored)}
     return ScoredClaims(run.title, tuple(scored), support, left_out, source)
 
@@ -264,11 +255,6 @@ def claim_evidence(answer_sets: Sequence[AnswerSet], support: Support) -> list[C
         )
         for answers, answer, rarity_of_claims in zip(answer_sets, supported, rare, strict=True)
     ]
-
-
-def _scores(detectors: Sequence[Detector], evidence: ClaimEvidence) -> dict[str, FloatArray]:
-    scores = {detector.name: detector.claim_scores(evidence) for detector in detectors} if evidence.claims else {}
-    return {name: values for name, values in scores.items() if values is not None}
 
 
 def _why_not(detector: Detector, scored: Sequence[ScoredAnswer]) -> str:

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.io.json_lines import canonical
 from hedge_tasks.io.outside import clean
-
-_DIGITS = 12
 
 _NOT_OF_DRAWS = frozenset({"max_failed", "image_check", "hidden_states", "alternatives", "inside", "probe"})
 """Settings of the sampling that change neither an answer nor a label."""
@@ -95,14 +94,11 @@ def _rules(parts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _hash(content: Any) -> str:
-    text = json.dumps(_plain(content), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(canonical(_plain(content))).hexdigest()[:12]
 
 
 def _plain(value: Any) -> Any:
     """The value as JSON has it, with 1.0 as 1: YAML, JSON and command lines do not agree on which it is."""
-
-    def number(digits: str) -> float:
-        return int(float(digits)) if float(digits).is_integer() else float(digits)
-
-    return json.loads(json.dumps(value, default=str), parse_float=number)
+    return json.loads(
+        json.dumps(value, default=str), parse_float=lambda n: int(x) if (x := float(n)).is_integer() else x
+    )

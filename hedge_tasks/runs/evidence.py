@@ -14,11 +14,12 @@ import base64
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, compress, permutations
 
 import numpy as np
-import numpy.typing as npt
 
-from hedge_tasks.clustering.model_outputs import COSINES, WIDTHS, ModelOutputs, Source
+from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, PairTable, Source
+from hedge_tasks.clustering.relations import Pair
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
@@ -38,7 +39,7 @@ class KeptEvidence:
     rows: Mapping[str, RecordedEvidence] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.sources and self.rows)
+        return bool(self.rows)
 
     def outputs(self, answer_sets: Sequence[AnswerSet], where: str = "evidence") -> ModelOutputs:
         """Return the evidence as backends look it up. That of other texts than these is passed over.
@@ -48,14 +49,13 @@ class KeptEvidence:
         """
         outputs = ModelOutputs(from_run=bool(self))
         for answers in answer_sets:
-            kept, texts = self.rows.get(answers.id), _distinct(answers)
-            if kept is None or kept.texts != _checksum(texts):
+            kept = self.rows.get(answers.id)
+            if kept is None or kept.texts != _checksum(answers):
                 continue
             try:
-                for source, text in zip(self.sources, kept.said, strict=True):
-                    if text is not None:
-                        table, values = outputs.table(_model(source)), _unpacked(text, len(texts), source.kind)
-                        table.add_matrix(_model_texts(texts, answers, source.with_question), *values)
+                for source, packed in zip(self.sources, kept.said, strict=True):
+                    if packed is not None:
+                        _unpack(packed, outputs.table(_model(source)), _pairs(source, answers))
             except (ValueError, IndexError) as error:
                 raise DataError(f"{where}: {answers.id}: evidence: not outputs for its answers ({error})") from None
         return outputs
@@ -71,7 +71,7 @@ def pack_outputs(outputs: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> Kep
     packed = {answers.id: [_packed(outputs, form, answers) for form in forms] for answers in answer_sets}
     used = [i for i in range(len(forms)) if any(said[i] is not None for said in packed.values())]
     rows = {
-        answers.id: RecordedEvidence(texts=_checksum(_distinct(answers)), said=tuple(said[i] for i in used))
+        answers.id: RecordedEvidence(texts=_checksum(answers), said=tuple(said[i] for i in used))
         for answers, said in zip(answer_sets, packed.values(), strict=True)
         if any(part is not None for part in said)
     }
@@ -105,43 +105,30 @@ def _distinct(answers: AnswerSet) -> list[str]:
     return [text for text in dict.fromkeys(map(outside.clean, answers.texts)) if text.strip()]
 
 
-def _model_texts(texts: Sequence[str], answers: AnswerSet, with_question: bool) -> list[str]:
-    """The texts as the model is given them: with the question in front where `with_question` says so."""
-    return [f"{answers.question} {text}" for text in texts] if with_question else list(texts)
+def _checksum(answers: AnswerSet) -> str:
+    return f"{zlib.crc32(chr(0).join(_distinct(answers)).encode()):08x}"
 
 
-def _checksum(texts: Sequence[str]) -> str:
-    return f"{zlib.crc32(chr(0).join(texts).encode()):08x}"
-
-
-def _places(u: int, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows and columns of the pairs in their order in the file."""
-    first, second = np.triu_indices(u, 1) if kind == COSINES else np.nonzero(~np.eye(u, dtype=np.bool_))
-    return first, second
+def _pairs(source: EvidenceSource, answers: AnswerSet) -> list[Pair]:
+    """The pairs of texts as the model is given them, in their order in the file."""
+    question = f"{answers.question} " if source.with_question else ""
+    texts = [f"{question}{text}" for text in _distinct(answers)]
+    return list(combinations(texts, 2) if source.kind == COSINES else permutations(texts, 2))
 
 
 def _packed(outputs: ModelOutputs, source: EvidenceSource, answers: AnswerSet) -> str | None:
-    texts = _distinct(answers)
-    values, known = outputs.table(_model(source)).matrix(_model_texts(texts, answers, source.with_question))
-    first, second = _places(len(texts), source.kind)
-    is_known = known[first, second]
-    if not is_known.any():
+    values, known = outputs.table(_model(source)).read(_pairs(source, answers))
+    if not known.any():
         return None
-    numbers = values[first[is_known], second[is_known]].astype("<f4")
-    return base64.b64encode(np.packbits(is_known).tobytes() + numbers.tobytes()).decode()
+    return base64.b64encode(np.packbits(known).tobytes() + values[known].astype("<f4").tobytes()).decode()
 
 
-def _unpacked(text: str, u: int, kind: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """Numbers of all pairs, shape `(u, u, width)`, and which of them are known.
+def _unpack(packed: str, table: PairTable, pairs: Sequence[Pair]) -> None:
+    """Add to a table what is packed of pairs.
 
     Raises:
-        ValueError, IndexError: the text is of another number of pairs.
+        ValueError: it is of another number of pairs.
     """
-    first, second = _places(u, kind)
-    n_bits, width = -(-len(first) // 8), WIDTHS[kind]
-    data = base64.b64decode(text, validate=True)
-    is_known = np.unpackbits(np.frombuffer(data[:n_bits], np.uint8), count=len(first)) > 0
-    values, mask = np.zeros((u, u, width), dtype=np.float32), np.zeros((u, u), dtype=np.bool_)
-    numbers = np.frombuffer(data[n_bits:], "<f4").reshape(int(is_known.sum()), width)
-    values[first[is_known], second[is_known]], mask[first, second] = numbers, is_known
-    return values, mask
+    data, n_bits = base64.b64decode(packed, validate=True), -(-len(pairs) // 8)
+    known = np.unpackbits(np.frombuffer(data[:n_bits], np.uint8), count=len(pairs)) > 0
+    table.add(list(compress(pairs, known)), np.frombuffer(data[n_bits:], "<f4").reshape(int(known.sum()), table.width))

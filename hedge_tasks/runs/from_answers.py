@@ -44,16 +44,12 @@ def run_from_answers(
         source: names of the files, for the record.
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """
-    cases = [case_of(a) for a in answer_sets]
-    unlabelled = [] if given_by else [case for case, a in zip(cases, answer_sets, strict=True) if a.label is None]
-    open_cases = [case for case in unlabelled if case.reference]
-    chosen: Judge | None = configured_judge(judge) if open_cases else None
-    judged = dict(zip([c.id for c in open_cases], chosen.judge(open_cases), strict=True)) if chosen else {}
-    verdicts = [
-        judged.get(case.id) or _given_verdict(case, a.label, given_by)
-        for case, a in zip(cases, answer_sets, strict=True)
-    ]
-    n, n_noisy = (max((len(getattr(a, condition)) for a in answer_sets), default=0) for condition in ("clean", "noisy"))
+    pairs = [(case_of(a), a.label) for a in answer_sets]
+    asked = [case for case, label in pairs if label is None and case.reference]
+    chosen: Judge | None = configured_judge(judge) if asked and not given_by else None
+    judged = dict(zip([case.id for case in asked], chosen.judge(asked), strict=True)) if chosen else {}
+    verdicts = [judged.get(case.id) or _given_verdict(case, label, given_by) for case, label in pairs]
+    n, n_noisy = (max((len(getattr(a, name)) for a in answer_sets), default=0) for name in ("clean", "noisy"))
     documents = chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}
     sampling = {"n": n, "n_noisy": n_noisy, "imported": True}
     return imported_run(task, model, answer_sets, verdicts, documents, sampling, source, closed=closed)
@@ -84,7 +80,7 @@ def imported_run(
         "source": source,
     }
     run = Run(task, model, tuple(answer_sets), settings=settings, created=now())
-    return with_verdicts(run, [case_of(a) for a in answer_sets], verdicts)
+    return with_verdicts(run, verdicts)
 
 
 def _given_verdict(case: Case, label: int | None, given_by: str) -> Verdict:

@@ -48,8 +48,7 @@ def run_from_options(
         >>> run_from_options("set", "model", [question], OptionSampling(n=1)).answer_sets[0].label
         0
     """
-    offered = {label for question in questions for label in question.logits}
-    check_names("option that declines", declining, offered)
+    check_names("option that declines", declining, {label for question in questions for label in question.logits})
     answer_sets = [draw_options(question, sampling, model) for question in questions]
     verdicts = [_verdict(question, a, declining) for question, a in zip(questions, answer_sets, strict=True)]
     drawn = {**sampling.model_dump(), "n_noisy": 0, "simulated": "from the model's own weights of the options"}

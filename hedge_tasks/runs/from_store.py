@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging import Judge, judge_from
+from hedge_tasks.judging import judge_from
 from hedge_tasks.runs.relabel import case_of, with_verdicts
 from hedge_tasks.runs.run_files import Run, load_runs, run_paths
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.blocks import Contents, contents_of, read_block
-from hedge_tasks.sampling.definition import Definition
 
 
 def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
@@ -32,16 +31,11 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
         DataError: there is no store, nothing complete in it, or several definitions to choose from.
         ConfigError: judge or definition is unknown.
     """
-    store = archive.open_store(folder)
-    chosen = archive.matching_definition(folder, store.definitions, definition)
-    exported = archive.complete_sets(store, chosen)
-    if exported.incomplete:
-        logger.warning(
-            "{}: partial, {} documents have not all their answers yet and are left out",
-            *(folder, len(exported.incomplete)),
-        )
-    run = _labelled(folder, chosen, exported, judge_from(judge))
-    return replace(run, settings={**run.settings, "sampled": dict(store.reports.get(chosen.id, {}))})
+    contents = contents_of(folder, definition)
+    run, n = StoredBlock(contents, contents.homes, judge).load()
+    if n:
+        logger.warning("{}: partial, {} documents have not all their answers yet and are left out", folder, n)
+    return run
 
 
 def runs_so_far(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
@@ -80,11 +74,18 @@ class StoredBlock:
         Raises:
             DataError: a file cannot be read.
         """
-        contents = self.contents
-        store = read_block(contents, self.homes)
-        exported = archive.complete_sets(store, contents.definition, (contents.n, contents.n_noisy))
-        run = _labelled(Path(str(contents.folder)), contents.definition, exported, _judge(self.judge))
-        return run, len(exported.incomplete)
+        contents, judge = self.contents, _judge(self.judge)
+        definition, store = contents.definition, read_block(contents, self.homes)
+        exported = archive.complete_sets(store, definition, (contents.n, contents.n_noisy))
+        answer_sets = without_placeholders(exported.answer_sets)
+        settings = {
+            "sampling": dict(definition.sampling),
+            "documents": {"judge": judge.settings()},
+            "sampled": dict(store.reports.get(definition.id, {})),
+        }
+        place = Path(str(contents.folder))
+        run = Run(definition.task, definition.model or "", tuple(answer_sets), settings=settings, path=place)
+        return with_verdicts(run, judge.judge([case_of(a) for a in answer_sets])), len(exported.incomplete)
 
 
 def stored_blocks(folder: Path, definition: str | None, judge: str) -> list[StoredBlock]:
@@ -98,15 +99,5 @@ def stored_blocks(folder: Path, definition: str | None, judge: str) -> list[Stor
     return [StoredBlock(contents, homes, judge) for homes in contents.blocks()]
 
 
-@lru_cache(maxsize=1)
-def _judge(name: str) -> Judge:
-    """The judge of all blocks of this process."""
-    return judge_from(name)
-
-
-def _labelled(folder: Path, definition: Definition, exported: archive.CompleteSets, judge: Judge) -> Run:
-    answer_sets = without_placeholders(exported.answer_sets)
-    cases = [case_of(a) for a in answer_sets]
-    settings = {"sampling": dict(definition.sampling), "documents": {"judge": judge.settings()}}
-    run = Run(definition.task, definition.model or "", tuple(answer_sets), settings=settings, path=folder)
-    return with_verdicts(run, cases, judge.judge(cases))
+_judge = lru_cache(maxsize=1)(judge_from)
+"""The judge of all blocks of this process."""

@@ -8,8 +8,8 @@ counted from the run file, without a model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.data.answers import Answer
@@ -27,12 +27,12 @@ from hedge_tasks.judging.outcomes import (
     readings_of,
 )
 from hedge_tasks.judging.reliability import reliability
-from hedge_tasks.numbers import Format, format_p, format_value
+from hedge_tasks.numbers import Format
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.answer_tests import answer_tests
 from hedge_tasks.runs.health_tests import STATES, HealthTest, Sampled, share_test
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.setting_tests import repeats_text, setting_tests
+from hedge_tasks.runs.setting_tests import draws_text, setting_tests
 from hedge_tasks.sampling.probe import server_lines
 
 SAME = "clean answers differ"
@@ -49,35 +49,10 @@ _UNREAD_REPLIES = 0.05
 _BLIND, _FEWEST_CHECKED = 0.8, 5
 """Answers that stay on another picture: above this share, no score that compares samples sees the picture's part."""
 
-_ODD: Mapping[str, tuple[Callable[[Answer], bool], str, tuple[float, float]]] = {
-    CUT: (
-        lambda a: a.finish == "length" or without_thoughts(a.text)[1],
-        "draws reached the token limit or never ended a thought (max_new_tokens)",
-        _SEVERAL,
-    ),
-    EMPTY: (lambda a: not a.text.strip(), "draws are empty", _SEVERAL),
-    FILTERED: (lambda a: a.finish == "filtered", "draws were stopped by a content filter", _SEVERAL),
-    LOGPROBS: (
-        lambda a: a.mean_logprob is None,
-        "draws have no log-probability: their samples weigh the same (discrete entropy)",
-        _ANY,
-    ),
-    TOKENS: (
-        lambda a: without_template_tokens(a.text) != a.text,
-        "draws have tokens of a chat template around them: without them the same answer counts as another one",
-        _ANY,
-    ),
-}
-"""By name of a test: what is otherwise about a draw, in words as well, and bounds of its share."""
-
-_FEWEST_LABELS = 5
-"""Answers of the rarer class: with fewer, the interval of an AUROC of .8 reaches down to chance."""
-
 FEW_GROUPS = 20
 """With fewer effective groups than this no interval is to be relied on (Carter, Schnepel & Steigerwald 2017)."""
 
 _WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
-_LONGEST_METHOD = 80
 
 
 @dataclass(frozen=True)
@@ -96,9 +71,9 @@ class Health:
     documents: int
     failed: int
     draws: int
-    readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    decoding: Mapping[str, Any] = field(default_factory=dict)
-    tests: tuple[HealthTest, ...] = ()
+    readings: Mapping[str, Mapping[str, int]]
+    decoding: Mapping[str, Any]
+    tests: tuple[HealthTest, ...]
 
     @property
     def findings(self) -> list[HealthTest]:
@@ -112,11 +87,6 @@ class Health:
         return [test for test in self.tests if test.setting]
 
     @property
-    def shares(self) -> dict[str, float]:
-        """By the name of a test the share of documents or draws of which the contrary holds."""
-        return {test.name: test.share for test in self.tests if test.share is not None}
-
-    @property
     def unreliable(self) -> str | None:
         """Why the run's numbers cannot be relied on, None where nothing speaks against it."""
         return "; ".join(f.text for f in self.findings if f.unreliable) or None
@@ -127,8 +97,9 @@ class Health:
         return [f"{t.name} ({t.text})" for t in self.tests if t.state == "not verifiable" and not t.setting]
 
     def to_dict(self) -> dict[str, Any]:
-        tests = [test.to_dict() for test in sorted(self.tests, key=lambda test: STATES.index(test.state))]
-        return {**vars(self), "shares": self.shares, "tests": tests, "unreliable": self.unreliable}
+        by_state = sorted(self.tests, key=lambda test: STATES.index(test.state))
+        tests = [{key: value for key, value in vars(test).items() if value} for test in by_state]
+        return {**vars(self), "tests": tests, "unreliable": self.unreliable}
 
 
 def health_of(run: Run) -> Health:
@@ -139,58 +110,58 @@ def health_of(run: Run) -> Health:
         failed=looked_at.n_failed,
         draws=len(looked_at.answers),
         readings=readings_of(looked_at.verdicts),
-        decoding=looked_at.part("decoding"),
+        decoding=looked_at.decoding,
         tests=tuple(test for tests in TESTS for test in tests(looked_at)),
     )
 
 
-def _share_tests(run: Sampled) -> Iterator[HealthTest]:
-    answers, total = run.answers, run.n_failed + len(run.answer_sets)
-    reasons = Counter(a.no_logprob or "no reason" for a in answers if a.mean_logprob is None)
+def _draw_tests(run: Sampled) -> Iterator[HealthTest]:
+    """How many draws, of all of them, are otherwise than they should be."""
+
+    def share(name: str, is_odd: Callable[[Answer], bool], text: str, some: float, many: float) -> Iterator[HealthTest]:
+        return share_test(name, sum(map(is_odd, run.answers)), len(run.answers), f"draws {text}", some, many)
+
+    cut = "reached the token limit or never ended a thought (max_new_tokens)"
+    yield from share(CUT, lambda a: a.finish == "length" or without_thoughts(a.text)[1], cut, *_SEVERAL)
+    yield from share(EMPTY, lambda a: not a.text.strip(), "are empty", *_SEVERAL)
+    yield from share(FILTERED, lambda a: a.finish == "filtered", "were stopped by a content filter", *_SEVERAL)
+    reasons = Counter(a.no_logprob or "no reason" for a in run.answers if a.mean_logprob is None)
     why = ", ".join(f"{reason}: {n}" for reason, n in sorted(reasons.items()))
-    for name, (is_odd, words, bounds) in _ODD.items():
-        text = f"{words}; {why}" if name == LOGPROBS else words
-        yield from share_test(name, sum(map(is_odd, answers)), len(answers), text, *bounds)
-    if run.hot:
-        greedy = "documents have one and the same clean answer, as of a model or server that decodes greedily"
-        same = run.distinct.count(1)
-        yield from share_test(SAME, same, len(run.distinct), f"{greedy}: no entropy can tell anything", *_CERTAIN)
-    yield from share_test("documents answered", run.n_failed, total, "documents failed and are left out", *_FAILED)
+    discrete = f"have no log-probability: their samples weigh the same (discrete entropy); {why}"
+    yield from share(LOGPROBS, lambda a: a.mean_logprob is None, discrete, *_ANY)
+    tokens = "have tokens of a chat template around them: without them the same answer counts as another one"
+    yield from share(TOKENS, lambda a: without_template_tokens(a.text) != a.text, tokens, *_ANY)
 
 
-def _entropy_tests(run: Sampled) -> Iterator[HealthTest]:
+def _document_tests(run: Sampled) -> Iterator[HealthTest]:
     n = run.n_failed + len(run.answer_sets)
-    for name, share in (run.setting("outcome").get("zero_entropy") or {}).items():
-        if run.hot and share is not None and share > _CERTAIN[0]:
+    if n == 0:
+        yield HealthTest("documents answered", "contradicted", "there are no documents: nothing was measured", True)
+    yield from share_test("documents answered", run.n_failed, n, "documents failed and are left out", *_FAILED)
+    if not run.hot:
+        return
+    greedy = "documents have one and the same clean answer, as of a model or server that decodes greedily"
+    text = f"{greedy}: no entropy can tell anything"
+    yield from share_test(SAME, run.distinct.count(1), len(run.distinct), text, *_CERTAIN)
+    for name, share in ((run.settings.get("outcome") or {}).get("zero_entropy") or {}).items():
+        if share is not None and share > _CERTAIN[0]:
             text = f"documents have a semantic entropy of 0 under {name}"
             yield from share_test(f"entropies of {name}", round(share * n), n, text, *_ANY)
 
 
 def _picture_tests(run: Sampled) -> Iterator[HealthTest]:
-    use = run.part("image_use")
     for kind, what in (("blank", "a blank picture"), ("other", "another document's picture")):
         text = f"baseline answers stay the same on {what}: they hardly depend on the picture"
-        if (n := use.get(kind, 0)) >= _FEWEST_CHECKED:
-            yield from share_test(f"answers on {what}", use.get(f"{kind}_same", 0), n, text, _BLIND)
-
-
-def _draws_test(run: Sampled) -> Iterator[HealthTest]:
-    if not any(a.clean for a in run.answer_sets):
-        return
-    draws = run.draws
-    parts = [draws.reason] if draws.reason else []
-    if draws.repeats is not None and draws.expected is not None:
-        parts.append(repeats_text(draws.repeats, draws.expected))
-    if draws.p_value is not None:
-        t = "" if draws.t is None else f"t {format_value(draws.t, Format(digits=1, signed=True))}, "
-        parts.append(f"{t}p {format_p(draws.p_value)}, {draws.documents} documents")
-    name, text = "draws against their log-probabilities", "; ".join(parts)
-    yield HealthTest(name, draws.state, text, draws.state == "contradicted")
+        if (checked := run.image_use.get(kind, 0)) >= _FEWEST_CHECKED:
+            yield from share_test(f"answers on {what}", run.image_use.get(f"{kind}_same", 0), checked, text, _BLIND)
 
 
 def _server_tests(run: Sampled) -> Iterator[HealthTest]:
+    if any(a.clean for a in run.answer_sets):
+        name, state = "draws against their log-probabilities", run.draws.state
+        yield HealthTest(name, state, draws_text(run.draws), state == "contradicted")
     # Other models are in the verdicts on settings, and other tokens among the reasons of missing log-probabilities.
-    for line in server_lines({"refused": run.part("server").get("refused")}):
+    for line in server_lines({"refused": run.server.get("refused")}):
         yield HealthTest("server", "contradicted", line)
 
 
@@ -210,29 +181,19 @@ def _label_tests(run: Sampled) -> Iterator[HealthTest]:
     yield from share_test("labelled answers", outcomes.total(), len(verdicts), text, *_NO_LABEL)
 
 
-def _class_tests(run: Sampled) -> Iterator[HealthTest]:
-    labels = Counter(a.label for a in run.answer_sets if a.label is not None)
-    rarer, name = min((labels[0], "supported"), (labels[1], "hallucinated"))
-    if labels and rarer < _FEWEST_LABELS:
-        consequence = "every AUROC is undefined" if rarer == 0 else "AUROCs tell next to nothing"
-        text = f"only {rarer} of {labels.total()} labelled answers are {name}: {consequence}"
-        yield HealthTest("both labels", "contradicted", text)
-
-
 def _group_tests(run: Sampled) -> Iterator[HealthTest]:
     """How independent the documents are: how many groups they are worth, and signs of groups that are missed."""
     alone = [f"document {i}" if a.group is None else f"group {a.group}" for i, a in enumerate(run.answer_sets)]
-    n, n_groups, effective = len(alone), len(set(alone)), effective_groups(alone)
-    if n_groups < n and effective < FEW_GROUPS:
+    if len(set(alone)) < len(alone) and (effective := effective_groups(alone)) < FEW_GROUPS:
         text = f"the documents are worth {Format(1)(effective)} groups of equal size: intervals are rough"
         yield HealthTest("number of groups", "contradicted", text)
-    if text := missed_text(run.setting("documents").get("grouping") or {}) or "":
+    if text := missed_text((run.settings.get("documents") or {}).get("grouping") or {}) or "":
         yield HealthTest("groups", "contradicted", text)
 
 
 TESTS = (
-    *(_share_tests, _entropy_tests, _picture_tests, _draws_test),
-    *(setting_tests, _server_tests, answer_tests, _label_tests, _class_tests, _group_tests),
+    *(_draw_tests, _document_tests, _picture_tests, setting_tests, _server_tests),
+    *(answer_tests, _label_tests, _group_tests),
 )
 """Every test of a run: what is yielded has something to say of it."""
 
@@ -247,22 +208,17 @@ def mitigation_line(decoding: Mapping[str, Any]) -> str | None:
     method = decoding.get("method")
     if not isinstance(method, Mapping):
         return None
-    values = {key: f"{value:g}" if isinstance(value, float) else str(value) for key, value in method.items()}
+    values = {key: f"{value:g}" if isinstance(value, float) else value for key, value in method.items()}
     name = values.pop("name", "")
-    text = f"{name} ({', '.join(f'{key} {value}' for key, value in values.items())})".replace("_", " ")
-    return "".join(filter(str.isprintable, text))[:_LONGEST_METHOD]
+    settings = ", ".join(f"{key} {value}" for key, value in values.items())
+    return "".join(filter(str.isprintable, f"{name} ({settings})".replace("_", " ")))[:80]
 
 
 def decoding_line(health: Health) -> str | None:
-    """Return the settings asked for and their verdicts on one line; None where none were recorded."""
-    decoding = health.decoding
+    """Return the settings asked for and their verdicts, the gravest first, on one line; None without any."""
+    decoding, settings = health.decoding, health.settings
     if not decoding.get("asked"):
         return None
-    parts = [f"{decoding['asked']}, T {decoding.get('temperature')}", mitigation_line(decoding)]
-    return "; ".join([", ".join(filter(None, parts)), *filter(None, [summary_of(health.settings)])])
-
-
-def summary_of(settings: Sequence[HealthTest]) -> str | None:
-    """Settings by state on one line, the gravest first; None where there are none."""
+    line = ", ".join(filter(None, [f"{decoding['asked']}, T {decoding.get('temperature')}", mitigation_line(decoding)]))
     by_state = {state: ", ".join(test.name for test in settings if test.state == state) for state in STATES}
-    return "; ".join(f"{state}: {names}" for state, names in by_state.items() if names) or None
+    return "; ".join([line, *(f"{state}: {names}" for state, names in by_state.items() if names)])

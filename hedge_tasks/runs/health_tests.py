@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Literal
 
-from hedge_tasks.data.answers import Answer, AnswerSet, Served
+from hedge_tasks.data.answers import Served
 from hedge_tasks.numbers import PERCENT
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
+from hedge_tasks.statistics.draws import verdict_on
 
 State = Literal["verified", "not contradicted", "not verifiable", "contradicted"]
 
@@ -41,63 +41,34 @@ class HealthTest:
     implied: bool = False
     share: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if value and key != "share"}
 
-
-@dataclass(frozen=True)
 class Sampled:
-    """All that tests look at: a run, and what several of them count in it."""
+    """All that tests look at: a run, and what several of them count in it.
 
-    run: Run
+    Attributes:
+        decoding, probe, server, image_use: how the model behaved, as the run says; empty where it does not.
+        n_failed: number of documents left out.
+        verdicts: on the baseline answers, with the labels of the answer sets: people's own come without a verdict.
+        hot: whether draws were to differ.
+        distinct: number of different clean answers of each document that has several.
+        draws: verdict on the clean draws against their own log-probabilities.
+        served: by field of `Served` how many answers each value has.
+    """
 
-    @property
-    def answer_sets(self) -> Sequence[AnswerSet]:
-        return self.run.answer_sets
-
-    def setting(self, name: str) -> Mapping[str, Any]:
-        """One of the run's settings; empty where it is not recorded."""
-        return self.run.settings.get(name) or {}
-
-    def part(self, name: str) -> Mapping[str, Any]:
-        """How the model behaved, as the run says: `decoding`, `probe`, `server` or `image_use`."""
-        return self.setting("sampled").get(name) or {}
-
-    @property
-    def n_failed(self) -> int:
-        """Documents left out."""
-        return len(self.run.settings.get("failed") or ())
-
-    @cached_property
-    def verdicts(self) -> list[Mapping[str, Any]]:
-        """On the baseline answers, with the labels of the answer sets: people's own come without a verdict."""
-        return [{**(self.run.verdicts.get(a.id) or {}), "label": a.label} for a in self.answer_sets]
-
-    @property
-    def hot(self) -> bool:
-        """Whether draws were to differ."""
-        return self.part("decoding").get("temperature") != 0
-
-    @cached_property
-    def answers(self) -> list[Answer]:
-        return [answer for answer_set in self.answer_sets for answer in answer_set.answers]
-
-    @cached_property
-    def distinct(self) -> list[int]:
-        """Number of different clean answers of each document that has several."""
-        return [len({answer.text for answer in a.clean}) for a in self.answer_sets if len(a.clean) > 1]
-
-    @cached_property
-    def draws(self) -> DrawsVerdict:
-        """Of the clean draws against their own log-probabilities."""
-        return verdict_on([a.clean for a in self.answer_sets], self.part("decoding"))
-
-    @cached_property
-    def served(self) -> dict[str, Counter[str]]:
-        """By field of `Served` how many answers each value has."""
+    def __init__(self, run: Run) -> None:
+        self.answer_sets, self.settings = run.answer_sets, run.settings
+        sampled = run.settings.get("sampled") or {}
+        parts = (sampled.get(name) or {} for name in ("decoding", "probe", "server", "image_use"))
+        self.decoding, self.probe, self.server, self.image_use = parts
+        self.hot = self.decoding.get("temperature") != 0
+        self.n_failed = len(run.settings.get("failed") or ())
+        self.verdicts = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
+        self.answers = [answer for answer_set in run.answer_sets for answer in answer_set.answers]
+        self.distinct = [len({answer.text for answer in a.clean}) for a in run.answer_sets if len(a.clean) > 1]
+        self.draws = verdict_on([a.clean for a in run.answer_sets], self.decoding)
         servers = [answer.served for answer in self.answers if answer.served is not None]
-        counts = {f.name: Counter(v for s in servers if (v := getattr(s, f.name)) is not None) for f in fields(Served)}
-        return {name: count for name, count in counts.items() if count}
+        counts = {f.name: Counter(filter(None, map(attrgetter(f.name), servers))) for f in fields(Served)}
+        self.served = {name: count for name, count in counts.items() if count}
 
 
 def share_test(

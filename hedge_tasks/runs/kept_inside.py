@@ -10,10 +10,8 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors.scorer import InsideSource
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.sampling.archive import FOLDER
 from hedge_tasks.sampling.inside import KIND, MODEL, InsideStore, inside_key
-
-_FOLDER = "hedge_answers"
-_UP = 4
 
 
 def inside_source(run: Run) -> InsideSource:
@@ -35,8 +33,7 @@ def read_inside(folder: Path, keys: Mapping[str, str], names: frozenset[str]) ->
         names: of the arrays.
     """
     with InsideStore(folder) as store:
-        arrays_by_id = {id: store.get(key, names) for id, key in keys.items()}
-    return {id: arrays for id, arrays in arrays_by_id.items() if arrays}
+        return {id: arrays for id, key in keys.items() if (arrays := store.get(key, names))}
 
 
 def names_kept(run: Run) -> set[str]:
@@ -54,10 +51,6 @@ def _key(run: Run, answers: AnswerSet) -> str:
 
 def find_inside_store(run: Run) -> Path | None:
     """The store that lies beside the run file or above it, and holds arrays from inside."""
-    if run.path is None:
-        return None
-    for folder in list(run.path.resolve().parents)[:_UP]:
-        for place in (folder / _FOLDER, folder):
-            if any(place.glob(f"{KIND}-*.jsonl")):
-                return place
-    return None
+    folders = [] if run.path is None else list(run.path.resolve().parents)[:4]
+    places = (place for folder in folders for place in (folder / FOLDER, folder))
+    return next((place for place in places if any(place.glob(f"{KIND}-*.jsonl"))), None)

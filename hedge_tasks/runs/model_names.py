@@ -8,9 +8,6 @@ from collections.abc import Sequence
 _SHORT = 36
 """Characters that a name may have in a table, before those that tell it from others."""
 
-_ABOUT = re.compile(r"(.*\S) \(([^()]*)\)$", re.DOTALL)
-_NAMING = re.compile(r"(?:pretrained|model|model_version|model_name)=(.*)", re.DOTALL)
-
 
 def short_names(models: Sequence[str]) -> dict[str, str]:
     """Return a short name for each model, no two alike: without folders in front, and without the adapter's arguments.
@@ -33,12 +30,10 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
 
 
 def _name_of(model: str) -> str:
-    """The last part of a model's name in the one that runs give it: `folder/name (adapter, arguments)` or
-    `adapter|argument|pretrained=folder/name`."""
-    match = _ABOUT.match(model)
-    namings = filter(None, map(_NAMING.fullmatch, model.split("|")))
-    name = match[1] if match else next((naming[1] for naming in namings), model)
-    return ([part for part in re.split(r"[/\\]", name) if part.strip()] or ["unnamed model"])[-1]
+    """The last part of a model's name in the one that runs give it: `folder/name (adapter, arguments)`."""
+    match = re.match(r"(.*\S) \([^()]*\)$", model, re.DOTALL)
+    parts = [part for part in re.split(r"[/\\]", match[1] if match else model) if part.strip()]
+    return parts[-1] if parts else "unnamed model"
 
 
 def _shorten(name: str) -> str:

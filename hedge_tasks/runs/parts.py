@@ -69,10 +69,8 @@ def score_part(scorer: Scorer, part: Part) -> tuple[Sequence[Scores], int]:
 
 
 def _gathered(scored: Iterable[tuple[Sequence[Scores], int]]) -> list[Scores]:
-    scores, incomplete = list[Scores](), 0
-    for of_part, n_incomplete in scored:
-        scores.extend(of_part)
-        incomplete += n_incomplete
+    parts = list(scored)
+    incomplete = sum(n for _, n in parts)
     if incomplete:
         logger.warning("partial: {} documents have not all their answers yet and are left out", incomplete)
-    return scores
+    return [scores for of_part, _ in parts for scores in of_part]

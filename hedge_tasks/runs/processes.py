@@ -38,8 +38,7 @@ def together(work: Callable[[], Result]) -> Result:
     except Exception as error:
         gather([str(error) or type(error).__name__])
         raise
-    nothing: list[str] = []
-    if failed := gather(nothing):
+    if failed := gather(list[str]()):
         raise HedgeError(failed[0])
     return result
 

@@ -15,9 +15,6 @@ from hedge_tasks.errors import lookup
 VARIABLE = "HEDGE_PROTOCOL"
 """Environment variable that takes the place of the YAML's protocol."""
 
-CLUSTER = "hedge_score"
-"""Step of a filter that clusters and scores."""
-
 _OPTUNA = {"search": "optuna", "trials": 20, "low": 0.8, "high": 0.99, "target": "se", "per_class": 1}
 
 
@@ -26,20 +23,16 @@ class Protocol:
     """Settings of sampling and clustering that belong together.
 
     Attributes:
-        name: "reference", "paper", or "ours".
         sampling: of `SamplingPlan`.
         nli: options of the clustering `nli`.
-        embed: options of the clustering `embed`, with `threshold` and `tuning`.
-        embed_with_question: the same where the question is put to the answers; None for equal ones.
-        question_position: "before" or "after" the answer.
+        embed: options of the clustering `embed`: `threshold` and `tuning`.
+        embed_with_question: what is otherwise where the question is put to the answers.
     """
 
-    name: str
     sampling: Mapping[str, Any] = field(default_factory=dict)
     nli: Mapping[str, Any] = field(default_factory=dict)
     embed: Mapping[str, Any] = field(default_factory=dict)
-    embed_with_question: Mapping[str, Any] | None = None
-    question_position: str = "before"
+    embed_with_question: Mapping[str, Any] = field(default_factory=dict)
 
     def clustering(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a clustering with those that this protocol adds.
@@ -51,13 +44,10 @@ class Protocol:
             >>> PROTOCOLS["paper"].clustering({"backend": "nli", "veto": False})
             {'rule': 'strict', 'veto': False, 'backend': 'nli'}
         """
-        with_question = bool(options.get("with_question"))
-        embed = self.embed if not with_question or self.embed_with_question is None else self.embed_with_question
-        added = dict({"nli": self.nli, "embed": embed}.get(str(options.get("backend")), {}))
-        if "threshold" in options:
-            added = {key: value for key, value in added.items() if key not in ("threshold", "tuning")}
-        if with_question and self.question_position != "before":
-            added["question_position"] = self.question_position
+        embed = {} if "threshold" in options else {**self.embed}
+        if embed and options.get("with_question"):
+            embed |= self.embed_with_question
+        added = {"nli": self.nli, "embed": embed}.get(str(options.get("backend")), {})
         if isinstance(options.get("tuning"), Mapping):
             options = {**options, "tuning": {**added.get("tuning", {}), **options["tuning"]}}
         return {**added, **options}
@@ -65,14 +55,16 @@ class Protocol:
     def pipelines(self, filter_list: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """A task's `filter_list` with what this protocol adds to its clusterings."""
         return [
-            {**pipeline, "filter": [self.clustering(s) if s.get("function") == CLUSTER else dict(s) for s in steps]}
+            {
+                **pipeline,
+                "filter": [self.clustering(s) if s.get("function") == "hedge_score" else dict(s) for s in steps],
+            }
             for pipeline in filter_list
             for steps in [pipeline["filter"]]
         ]
 
 
 OURS = Protocol(
-    "ours",
     embed={"threshold": "cross-fit"},
     embed_with_question={"threshold": "label-free"},
 )
@@ -81,7 +73,6 @@ PROTOCOLS = {
     # hedge-bench 0.1.2: `distort_image`, the server's own sampling defaults, `get_nli_labels`, and a threshold that
     # Optuna tunes on the documents that are reported.
     "reference": Protocol(
-        "reference",
         sampling={"perturbation": "hedge", "decoding": "model"},
         nli={"rule": "relaxed", "veto": False, "max_characters": 200},
         embed={"threshold": "oracle", "tuning": _OPTUNA},
@@ -89,7 +80,6 @@ PROTOCOLS = {
     # The text: perturbations of §4.4 always and in full, each model's default decoding (§4.3), mutual entailment with
     # contradiction filtering (§3.2), the question in front (§3.1.2), a threshold from a validation split (§5.3.2).
     "paper": Protocol(
-        "paper",
         sampling={"perturbation": "hedge_paper", "decoding": "model"},
         nli={"rule": "strict", "veto": True},
         embed={"threshold": "tuned", "tuning": _OPTUNA},

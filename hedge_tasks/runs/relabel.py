@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -51,30 +52,28 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     Raises:
         HedgeError: what the judge raises.
     """
-    cases = cases_of(run)
-    verdicts = judge.judge(cases)
+    verdicts = judge.judge(cases_of(run))
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
-    source = {"judged_again": {"created": run.created, "judge": judge_of(run)}}
-    settings = {**run.settings, "documents": documents, **source}
+    before = {"created": run.created, "judge": judge_of(run)}
+    settings = {**run.settings, "documents": documents, "judged_again": before}
     judged = replace(run, settings=settings, created=now(), path=None)
-    return with_verdicts(judged, cases, verdicts), verdicts
+    return with_verdicts(judged, verdicts), verdicts
 
 
-def with_verdicts(run: Run, cases: Sequence[Case], verdicts: Sequence[Verdict]) -> Run:
+def with_verdicts(run: Run, verdicts: Sequence[Verdict]) -> Run:
     """The run with other verdicts on its baseline answers, in the order of its answer sets, and the labels of these."""
-    labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
-    records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
-    return replace(run, answer_sets=labelled, verdicts=records)
+    pairs = list(zip(run.answer_sets, verdicts, strict=True))
+    records = {a.id: verdict_record(case_of(a, run.verdicts.get(a.id)), v) for a, v in pairs}
+    return replace(run, answer_sets=tuple(a.with_label(v.label) for a, v in pairs), verdicts=records)
 
 
 def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list[str]]:
     """Return the ids of documents whose label changed, by their labels (before, after)."""
-    old = {answer_set.id: answer_set.label for answer_set in before.answer_sets}
-    changed: dict[tuple[int | None, int | None], list[str]] = {}
-    for answer_set in after.answer_sets:
-        pair = (old.get(answer_set.id), answer_set.label)
-        if pair[0] != pair[1]:
-            changed.setdefault(pair, []).append(answer_set.id)
+    old = {a.id: a.label for a in before.answer_sets}
+    changed = defaultdict[tuple[int | None, int | None], list[str]](list)
+    for a in after.answer_sets:
+        if (label := old.get(a.id)) != a.label:
+            changed[label, a.label].append(a.id)
     return changed
 
 

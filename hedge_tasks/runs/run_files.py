@@ -15,7 +15,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -25,22 +25,21 @@ from typing import Any
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.errors import DataError, check_names
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.json_lines import parse_object, parse_objects
+from hedge_tasks.io.json_lines import parse_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
+from hedge_tasks.io.records import Record
 from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
 from hedge_tasks.runs.run_records import RunHeader, RunRow
 from hedge_tasks.runs.support import Support
 
 HEADER, END = "hedge_run", "hedge_run_end"
 EVIDENCE, SUPPORT = "evidence", "support"
-FORMAT = 2
 FOLDER = "hedge_runs"
 """Folder of run files in lmms-eval's output folder."""
 
 _NAME = re.compile(r"run-(\d{8,}|undated)-")
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def save_run(run: Run, folder: Path) -> Path:
         DataError: the folder cannot be written.
     """
     stamp = re.sub(r"\D", "", run.created)[:20] or "undated"
-    path = folder / f"run-{stamp}-{_UNSAFE.sub('_', run.task)[:80]}.jsonl"
+    path = folder / f"run-{stamp}-{re.sub('[^A-Za-z0-9_.-]+', '_', run.task)[:80]}.jsonl"
     while path.exists():
         path = path.with_stem(f"{path.stem}-2")
     try:
@@ -112,46 +111,48 @@ def save_run(run: Run, folder: Path) -> Path:
 
 def _lines_of(run: Run) -> Iterator[bytes]:
     identity = {"task": run.task, "model": run.model, "created": run.created, "settings": run.settings}
-    header = {HEADER: FORMAT, **identity, "documents": len(run.answer_sets)}
+    header: dict[str, Any] = {HEADER: 2, **identity, "documents": len(run.answer_sets)}
+    kept: dict[str, Mapping[str, Any]] = {"columns": run.columns}
     if run.evidence:
-        header[EVIDENCE] = [source.model_dump() for source in run.evidence.sources]
+        header[EVIDENCE], kept[EVIDENCE] = run.evidence.sources, run.evidence.rows
     if run.support:
-        header[SUPPORT] = run.support.source.model_dump()
-    return run_lines(header, (_row(run, answers) for answers in run.answer_sets))
-
-
-def _row(run: Run, answers: AnswerSet) -> dict[str, Any]:
-    id, row = answers.id, {**answers.to_dict(), "verdict": run.verdicts.get(answers.id)}
-    if columns := run.columns.get(id):
-        row["columns"] = columns
-    if evidence := run.evidence.rows.get(id):
-        row[EVIDENCE] = evidence.model_dump()
-    if run.support and (support := run.support.answers.get(id)):
-        row[SUPPORT] = support.model_dump()
-    return row
+        header[SUPPORT], kept[SUPPORT] = run.support.source, run.support.answers
+    rows = (
+        {
+            **a.to_dict(),
+            "verdict": run.verdicts.get(a.id),
+            **{name: of[a.id] for name, of in kept.items() if a.id in of},
+        }
+        for a in run.answer_sets
+    )
+    return run_lines(header, rows)
 
 
 def run_lines(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     """Yield the lines of a run file: the header, the rows, and the closing line."""
+    return _closed(map(_encoded, itertools.chain([header], rows)))
+
+
+def _closed(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines, and then their closing line."""
     digest, n = hashlib.sha256(), 0
-    for n, line in enumerate(map(_encoded, itertools.chain([header], rows)), start=1):  # noqa: B007
+    for n, line in enumerate(lines, start=1):  # noqa: B007
         digest.update(line)
         yield line
     yield _encoded({END: {"lines": n, "sha256": digest.hexdigest()}})
 
 
 def _encoded(fields: Mapping[str, Any]) -> bytes:
-    return f"{clean(json.dumps(fields, ensure_ascii=False))}\n".encode()
+    return f"{clean(json.dumps(fields, ensure_ascii=False, default=Record.model_dump))}\n".encode()
 
 
-def keep_evidence(run: Run) -> Path | None:
-    """Write outputs of models since the run was read into its file; None where there are no new ones.
+def keep_evidence(run: Run) -> Path:
+    """Write outputs of models since the run was read into its file.
 
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
-    evidence = pack_outputs(run.outputs, run.answer_sets)
-    return None if evidence == run.evidence else write_again(replace(run, evidence=evidence))
+    return write_again(replace(run, evidence=pack_outputs(run.outputs, run.answer_sets)))
 
 
 def write_again(run: Run) -> Path:
@@ -198,12 +199,10 @@ def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> li
         DataError: there is no run, or a file is damaged.
         ConfigError: no run is of that task; names the nearest one.
     """
-    newest: dict[tuple[str, str], Run] = {}
-    for run in sorted(map(read_run, run_paths(path)), key=lambda run: run.created):
-        newest[run.task, run.model] = replace(run, trusted=trust)
-    tasks = {name for name, _ in newest}
-    if task is not None and task not in tasks:
-        raise unknown(f"task in {path}", task, tasks)
+    runs = sorted(map(read_run, run_paths(path)), key=lambda run: run.created)
+    newest = {(run.task, run.model): replace(run, trusted=trust) for run in runs}
+    if task is not None:
+        check_names(f"task in {path}", [task], {name for name, _ in newest})
     return [newest[key] for key in sorted(newest) if task in (None, key[0])]
 
 
@@ -249,39 +248,29 @@ def run_paths(path: Path) -> list[Path]:
     raise DataError(f"{path}: no finished run in it (run-*.jsonl, here or in {FOLDER}/)")
 
 
-def _is_whole(lines: Sequence[bytes]) -> bool:
-    """Whether the closing line is that of the lines before it."""
-    try:
-        end = parse_object(lines[-1], "end").get(END)
-    except DataError:
-        return False
-    return end == {"lines": len(lines) - 1, "sha256": hashlib.sha256(b"".join(lines[:-1])).hexdigest()}
-
-
 def _read_run_file(file: Path) -> Run:
-    lines = list(read_raw_lines(file))
-    if not _is_whole([line for _, line in lines]):
+    numbered = list(read_raw_lines(file))
+    lines = [line for _, line in numbered]
+    if lines != list(_closed(lines[:-1])):
         raise DataError(
             f"{file}: the run file is damaged: it is not what was written. Take a sound copy, or evaluate again: kept "
             "answers are not asked for again"
         )
-    (where, first), *rows = parse_objects(lines[:-1], str(file))
-    header = RunHeader.read(first, where)
-    answer_sets = tuple(AnswerSet.read(fields, at) for at, fields in rows)
-    if shared := [id for id, n in Counter(a.id for a in answer_sets).items() if n > 1]:
+    (where, first), *rows = parse_objects(numbered[:-1], str(file))
+    header = vars(RunHeader.read(first, where))
+    documents = [(AnswerSet.read(fields, at), RunRow.read(fields, at)) for at, fields in rows]
+    if shared := [id for id, n in Counter(answers.id for answers, _ in documents).items() if n > 1]:
         raise DataError(f"{file}: documents share the id {shared[0]!r}; hedge.id has to name a column of ids")
-    read = {a.id: (RunRow.read(fields, at), fields) for a, (at, fields) in zip(answer_sets, rows, strict=True)}
-    evidence = {id: row.evidence for id, (row, _) in read.items() if row.evidence}
-    support = {id: row.support for id, (row, _) in read.items() if row.support}
+
+    def kept(name: str) -> dict[str, Any]:
+        return {a.id: value for a, row in documents if (value := getattr(row, name)) is not None}
+
     return Run(
-        task=header.task,
-        model=header.model,
-        answer_sets=answer_sets,
-        verdicts={id: fields["verdict"] for id, (_, fields) in read.items() if fields.get("verdict") is not None},
-        settings=first["settings"],
-        created=header.created,
+        **{name: header[name] for name in ("task", "model", "settings", "created")},
+        answer_sets=tuple(answers for answers, _ in documents),
+        verdicts=kept("verdict"),
         path=file,
-        evidence=KeptEvidence(header.evidence, evidence),
-        support=Support(source=header.support, answers=support) if header.support else None,
-        columns={id: fields["columns"] for id, (_, fields) in read.items() if fields.get("columns")},
+        evidence=KeptEvidence(header[EVIDENCE], kept(EVIDENCE)),
+        support=Support(source=header[SUPPORT], answers=kept(SUPPORT)) if header[SUPPORT] else None,
+        columns=kept("columns"),
     )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, WrapValidator
 
 from hedge_tasks.io.records import Count, Items, Objects, OpenRecord, Record, Share
 from hedge_tasks.runs.support import Supported, SupportSource
 
 # A data set's numbers may be NaN: pandas writes that where there is none.
 Single = bool | int | Annotated[float, Field(allow_inf_nan=True)] | str
+
+
+_AsWritten = WrapValidator(lambda value, check: check(value) and value)
+"""Of what is checked, and read as the file has it: a record of it would have the declared keys alone."""
 
 
 class _Filter(OpenRecord):
@@ -23,23 +27,10 @@ class _Filter(OpenRecord):
 class _Documents(OpenRecord):
     id: str | None = None
     question: str | None = None
-    answer: str | None = None
     revision: str | None = None
-    group: str | None = None
-    context: str | None = None
-    description: str | None = None
     images: Items[str] | None = None
     grouping: Objects[int] | None = None
     judge: Objects[Any] | None = None
-
-
-class _CountedLabels(OpenRecord):
-    silent: Literal["unlabelled", "hallucinated"] | None = None
-    errors: Literal["all", "major", "minor"] | None = None
-
-
-class _Claims(OpenRecord):
-    labels: _CountedLabels | None = None
 
 
 class _Decoding(OpenRecord):
@@ -62,7 +53,7 @@ class RunSettings(OpenRecord):
 
     filters: Objects[_Filter] | None = None
     documents: _Documents | None = None
-    claims: _Claims | None = None
+    claims: Objects[Objects[Any]] | None = None
     metrics: Items[str] | None = None
     sampling: Objects[Any] | None = None
     prompt: Objects[Any] | None = None
@@ -76,7 +67,6 @@ class RecordedVerdict(OpenRecord):
     """The verdict on a baseline answer. Judges add what they like."""
 
     judge: str | None = None
-    version: str | None = None
     reason: str | None = None
     category: str | None = None
     description: str | None = None
@@ -119,7 +109,7 @@ class RunHeader(OpenRecord):
     task: str
     model: str
     created: str
-    settings: RunSettings
+    settings: Annotated[RunSettings, _AsWritten]
     documents: Count | None = None
     evidence: Items[EvidenceSource] = ()
     support: SupportSource | None = None
@@ -128,7 +118,7 @@ class RunHeader(OpenRecord):
 class RunRow(OpenRecord):
     """Content of a document's line besides its answers."""
 
-    verdict: RecordedVerdict | None = None
+    verdict: Annotated[RecordedVerdict | None, _AsWritten] = None
     columns: Objects[Single | Items[Single | None] | None] | None = None
     evidence: RecordedEvidence | None = None
     support: Supported | None = None

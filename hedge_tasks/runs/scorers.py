@@ -9,7 +9,7 @@ from typing import Any
 
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.detectors.scorer import ClaimSource, Scorer
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, lookup
 from hedge_tasks.io.sources import model_option
 from hedge_tasks.runs.claims import claim_evidence
 from hedge_tasks.runs.kept_inside import inside_source
@@ -27,20 +27,17 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
     filters = run.settings.get("filters")
     if not filters:
         raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
-    if run.path is not None and not run.trusted:
-        check_models(filters, str(run.path))
+    check_models(run, filters)
     scorers = {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
     return {name: with_kept_outputs(scorer, run) for name, scorer in scorers.items()}
 
 
 def scorers_or_exact(run: Run) -> dict[str, Scorer]:
     """Return the scorers of a run, or exact matching where it records none; see `scorers_of`."""
-    from hedge_tasks.clustering import build_backend
-
     try:
         return scorers_of(run)
     except ConfigError:
-        return {"exact": with_kept_outputs(Scorer("exact", build_backend("exact")), run)}
+        return {"exact": with_kept_outputs(Scorer.build("exact", "exact"), run)}
 
 
 def with_kept_outputs(scorer: Scorer, run: Run) -> Scorer:
@@ -55,8 +52,7 @@ def _kept_claims(run: Run) -> ClaimSource:
     def evidence_by_id() -> Mapping[str, ClaimEvidence]:
         if run.support is None or run.support.of(run.answer_sets) is None:
             return {}
-        evidence = claim_evidence(run.answer_sets, run.support)
-        return {answers.id: claim_parts for answers, claim_parts in zip(run.answer_sets, evidence, strict=True)}
+        return dict(zip((a.id for a in run.answer_sets), claim_evidence(run.answer_sets, run.support), strict=True))
 
     return evidence_by_id
 
@@ -68,9 +64,7 @@ def scorer_of(run: Run, name: str | None) -> Scorer:
         ConfigError: the run has no filter of that name; names the nearest one.
     """
     scorers = scorers_of(run)
-    if name is not None and name not in scorers:
-        raise unknown(f"filter of {run.task}", name, scorers)
-    return scorers[name] if name is not None else next(iter(scorers.values()))
+    return next(iter(scorers.values())) if name is None else lookup(f"filter of {run.task}", name, scorers)
 
 
 def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[str, Any]:
@@ -92,10 +86,9 @@ def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[st
     if options := model_option(backend):
         return options
     for settings in (run.settings.get("filters") or {}).values():
-        model, revision = settings.get("model"), settings.get("revision")
-        if settings.get("backend") != backend or not isinstance(model, str) or model.startswith("custom:"):
-            continue  # a process's own objects are no use elsewhere
-        if run.path is not None and not run.trusted:
-            check_models({backend: {"model": model, "revision": revision}}, str(run.path))
-        return {"model": model, "revision": revision} if revision is not None else {"model": model}
+        chosen = {key: value for key in ("model", "revision") if (value := settings.get(key)) is not None}
+        # A process's own objects are no use elsewhere.
+        if settings.get("backend") == backend and not str(chosen.get("model", "custom:")).startswith("custom:"):
+            check_models(run, {backend: chosen})
+            return chosen
     return {}

@@ -77,12 +77,13 @@ class SupportPrice(Record):
     amount: Count
     unit: str
 
-    def with_others(self, others: Sequence[SupportPrice]) -> SupportPrice:
-        """Return the price with those of processes that ask about other answers; what two of them ask counts twice."""
-        prices = (self, *others)
-        sums = {name: sum(getattr(price, name) for price in prices) for name in ("answers", "claims", "amount")}
+    @classmethod
+    def of_all(cls, prices: Sequence[SupportPrice]) -> SupportPrice:
+        """Return the price of processes that ask about answers of their own; what two of them ask counts twice."""
+        answers, claims, amount = (sum(getattr(p, name) for p in prices) for name in ("answers", "claims", "amount"))
         # A process without answers has no draws.
-        return self.replaced(draws=min((price.draws for price in prices if price.answers), default=0), **sums)
+        draws = min((price.draws for price in prices if price.answers), default=0)
+        return cls(answers=answers, claims=claims, draws=draws, amount=amount, unit=prices[0].unit)
 
     def __str__(self) -> str:
         cost = f": at most {self.amount} {self.unit}" if self.unit else ", no model"
@@ -124,6 +125,5 @@ class Support(Record):
 
     def of(self, answer_sets: Sequence[AnswerSet]) -> list[Supported] | None:
         """Return the support of some answers, in their order; None where it is of other answers or draws."""
-        supported = [self.answers.get(a.id) for a in answer_sets]
-        sound = [s for s, a in zip(supported, answer_sets, strict=True) if s is not None and s.fits(a)]
-        return sound if len(sound) == len(supported) else None
+        sound = [s for a in answer_sets if (s := self.answers.get(a.id)) is not None and s.fits(a)]
+        return sound if len(sound) == len(answer_sets) else None

@@ -28,7 +28,7 @@ from hedge_tasks.runs.claim_labels import check_references, judged_spans
 from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
 from hedge_tasks.runs.processes import gather, is_first, together
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.support import Support
+from hedge_tasks.runs.support import Support, SupportPrice
 
 VARIABLE = "HEDGE_CLAIMS"
 """Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
@@ -44,7 +44,6 @@ class _Config(Settings):
     judge: Any = None
     silent: Literal["unlabelled", "hallucinated"] = "unlabelled"
     errors: Literal["all", "major", "minor"] = "all"
-    elsewhere: bool = True
 
 
 @dataclass
@@ -55,14 +54,12 @@ class TaskClaims:
         unit, engine: decomposition and entailment.
         judge: of every claim; None where labels come with the verdicts on the answers, or not at all.
         labels: which labels count, `silent` and `errors` of `hedge_tasks.claims.labels.label_of`.
-        elsewhere: whether draws about other images are asked about as well.
     """
 
     unit: Decomposition
     engine: Entailment
     judge: Judge | None
     labels: Mapping[str, str]
-    elsewhere: bool
     _decomposed: Sequence[Decomposed] | None = field(default=None, repr=False)
 
     @classmethod
@@ -72,26 +69,20 @@ class TaskClaims:
         Raises:
             ConfigError: names the task and what is wrong with a key or value.
         """
-        if config is None or os.environ.get(VARIABLE, "").strip() == OFF:
+        named = os.environ.get(VARIABLE, "").strip()
+        if config is None or named == OFF:
             return None
         try:
-            return cls._built(_Config.read(config))
+            read = _Config.read(config)
+            support = options.named(VARIABLE, named) if named else options.named("support", read.support)
+            return cls(
+                build_decomposition(**options.named("unit", read.unit)),
+                build_entailment(**support | model_option(support["name"])),
+                judge_from(read.judge) if read.judge else None,
+                read.model_dump(include={"silent", "errors"}),
+            )
         except ConfigError as error:
             raise ConfigError(f"{task}: hedge.claims: {error}") from None
-
-    @classmethod
-    def _built(cls, config: _Config) -> TaskClaims:
-        unit = options.named("unit", config.unit)
-        named = os.environ.get(VARIABLE, "").strip()
-        support = options.named(VARIABLE, named) if named else options.named("support", config.support)
-        support |= model_option(support["name"])
-        return cls(
-            build_decomposition(unit.pop("name"), **unit),
-            build_entailment(support.pop("name"), **support),
-            judge_from(config.judge) if config.judge else None,
-            {"silent": config.silent, "errors": config.errors},
-            config.elsewhere,
-        )
 
     def check(self, have_images: bool) -> None:
         """Fail now where it can be known that a model or judge will not work.
@@ -109,8 +100,7 @@ class TaskClaims:
     def settings(self) -> dict[str, Any]:
         """Return what decides the numbers."""
         judge = None if self.judge is None else self.judge.settings()
-        asking = {**self.unit.settings(), **self.engine.settings(), "elsewhere": self.elsewhere}
-        return {"asked": asking, "labels": {"judge": judge, **self.labels}}
+        return {"asked": self.unit.settings() | self.engine.settings(), "labels": {"judge": judge, **self.labels}}
 
     def judged(
         self, answer_sets: Sequence[AnswerSet], cases: Mapping[str, Case], labels: Any
@@ -143,9 +133,9 @@ class TaskClaims:
             detectors: of claims, whose scores the rows need.
         """
         among, known = run.answer_sets, self._decomposed
-        queries = together(lambda: inquiry(own, self.unit, among=among, elsewhere=self.elsewhere, decomposed=known))
-        first, *others = gather([together(lambda: queries.source(self.engine))])
-        source = first.replaced(price=first.price.with_others([s.price for s in others]))
+        queries = together(lambda: inquiry(own, self.unit, among=among, decomposed=known))
+        sources = gather([together(lambda: queries.source(self.engine))])
+        source = sources[0].replaced(price=SupportPrice.of_all([s.price for s in sources]))
         if is_first():
             logger.info("{}: {}", run.task, source.price)
         supported = gather([*together(lambda: queries.ask(self.engine)).answers.items()])

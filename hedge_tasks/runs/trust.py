@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import included_file, task_folders
 from hedge_tasks.io.sources import MODELS, PACKAGE_SCHEME, chosen_models
+from hedge_tasks.runs.run_files import Run
 
 _OURS = f"{PACKAGE_SCHEME}hedge_tasks."
 
@@ -59,22 +61,22 @@ class DocumentSource:
         return self.path.startswith(_OURS) or self in [DocumentSource.of(config) for config in installed_tasks()]
 
 
-def check_models(filters: Mapping[str, Any], where: str) -> None:
+def check_models(run: Run, filters: Mapping[str, Any]) -> None:
     """Refuse settings of a run's clusterings that name a model which neither a task nor the user has chosen.
 
     Args:
+        run: one that was read from a file, and that the user has not said is trusted, or nothing is refused.
         filters: settings by name, as a run records them.
-        where: put in front of the error.
 
     Raises:
         Untrusted: names the model and how to load it nevertheless.
     """
-    for name, settings in filters.items():
+    for name, settings in filters.items() if run.path is not None and not run.trusted else ():
         for model, revision in named_models(settings):
             if not is_trusted(model, revision):
                 at = f" at revision {revision!r}" if revision is not None else ""
                 raise Untrusted(
-                    f"{where}: its filter {name!r} names the model {model!r}{at}, which is none of installed tasks; "
+                    f"{run.path}: its filter {name!r} names the model {model!r}{at}, which is none of installed tasks; "
                     "if you know where the file comes from, --trust-run loads it (or choose your own with --clustering "
                     f"and --model, or {MODELS})"
                 )
@@ -86,9 +88,9 @@ def named_models(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield model, settings.get("revision")
 
 
-def installed_tasks() -> list[Mapping[str, Any]]:
+def installed_tasks() -> Sequence[Mapping[str, Any]]:
     """The YAML of every installed task, without its functions."""
-    return list(_installed(tuple(task_folders())))
+    return _installed(tuple(task_folders()))
 
 
 def read_task(file: Path) -> dict[str, Any]:
@@ -117,8 +119,10 @@ def is_trusted(model: str, revision: object) -> bool:
         return True
     if model in chosen_models().values():
         return revision is None
+    pipelines = chain.from_iterable(config.get("filter_list") or () for config in installed_tasks())
+    steps = chain.from_iterable(pipeline.get("filter") or () for pipeline in pipelines)
     # Tasks last: to know theirs takes reading all of them.
-    return (model, revision) in set(default_models()) or (model, revision) in _models(tuple(task_folders()))
+    return (model, revision) in chain(default_models(), chain.from_iterable(map(named_models, steps)))
 
 
 @cache
@@ -126,21 +130,9 @@ def _installed(folders: tuple[Path, ...]) -> tuple[Mapping[str, Any], ...]:
     return tuple(read_task(file) for folder in folders for file in sorted(folder.rglob("*.yaml")))
 
 
-@cache
-def _models(folders: tuple[Path, ...]) -> frozenset[tuple[str, object]]:
-    """(model, revision) of the installed tasks' clusterings."""
-    return frozenset(
-        model
-        for config in _installed(folders)
-        for pipeline in config.get("filter_list") or ()
-        for step in pipeline.get("filter") or ()
-        for model in named_models(step)
-    )
-
-
 def default_models() -> Iterator[tuple[str, object]]:
     """Yield the (model, revision) that clusterings use by default."""
     for _, backend in BACKENDS.each():
-        parameters = inspect.signature(backend).parameters
-        if "model" in parameters and isinstance(parameters["model"].default, str):
-            yield parameters["model"].default, parameters["revision"].default if "revision" in parameters else None
+        defaults = {name: option.default for name, option in inspect.signature(backend).parameters.items()}
+        if isinstance(model := defaults.get("model"), str):
+            yield model, defaults.get("revision")
