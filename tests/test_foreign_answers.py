@@ -163,11 +163,11 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     assert (first.baseline.finish, first.clean[0].text, first.clean[0].mean_logprob) == ("length", "blue", None)
     assert second.baseline.mean_logprob is None
     assert "lost: 1 requests that failed, such as 'c'" in read.notes
-    assert "lost: the thought of 2 answers" in read.notes
+    assert "lost: 2 thoughts, such as of 'a'" in read.notes
     for body in ("text", {"messages": ["text"]}):
         with pytest.raises(DataError, match=r"in\.jsonl: not as its tool writes it"):
             read_answers(files, lines(tmp_path / "in.jsonl", [{"custom_id": "a", "body": body}]))
-    assert "lost: log-probabilities of thought and answer together, of 2 answers" in read.notes
+    assert "lost: 2 log-probabilities of thought and answer together, such as of 'a'" in read.notes
     assert "baseline: of 2 documents the first answer, for nothing says which it is" in read.notes
 
 
@@ -212,7 +212,8 @@ def test_labels_of_a_scorer_stay_and_what_declines_has_none(tmp_path: Path) -> N
     run = run_from_answers("t", "m", read.answer_sets, "rule", given_by=read.judge)
     assert {a.id: a.label for a in run.answer_sets} == {"a": 0, "b": None}
     samples[0]["scores"]["other"] = {"value": "C"}
-    assert "labels: several scorers (match, other), none of which is taken" in labelled(samples, tmp_path).notes
+    with pytest.raises(ConfigError, match=r"the labels\? Say --label COLUMN; .* scores.match \(0\), scores.other"):
+        labelled(samples, tmp_path)
 
 
 def test_an_option_that_declines_is_no_hallucination(tmp_path: Path) -> None:

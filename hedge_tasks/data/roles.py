@@ -26,10 +26,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "answer": ("answer", "answers", "reference", "ground_truth", "target"),
     "reply": ("response", "prediction", "generation", "completion", "output"),
     "image": ("image", "images", "image_path", "image_name", "img_name", "file_name", "image_id", "img_id"),
-    "id": ("id", "question_id", "qid", "index", "doc_id"),
+    "id": ("id", "question_id", "qid", "index", "doc_id", "custom_id"),
     "group": ("group", "patient_id", "study_id", "image_id", "img_id"),
     "question_type": ("question_type", "category", "answer_type"),
-    "label": ("label", "is_hallucination", "correct"),
+    "label": ("label", "is_hallucination", "correct", "hit"),
 }
 """Role -> obvious names of its columns, in lower case with underscores (`hedge_tasks.data.cells.plain_name`)."""
 

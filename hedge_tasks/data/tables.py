@@ -18,6 +18,7 @@ from typing import Any
 
 from loguru import logger
 
+from hedge_tasks.data import inspect_logs, polygraph
 from hedge_tasks.data.cells import is_empty
 from hedge_tasks.data.repositories import SPLITS, tables_in
 from hedge_tasks.errors import ConfigError, DataError, unknown
@@ -31,13 +32,15 @@ KINDS = {
     ".json": "JSON",
     ".parquet": "parquet",
     ".xlsx": "spreadsheet",
+    ".eval": "inspect_ai",
+    **dict.fromkeys((".man", ".pt", ".pth"), "lm-polygraph"),
 }
 """Endings of the files that are read -> what they are. Those of texts may have .gz behind them."""
 
 STDIN = Path("-")
 """Stands for the standard input, which holds JSON lines."""
 
-_PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib")
+_PICKLES = (".pkl", ".pickle", ".joblib")
 _LINES = re.compile(rb"\s*\{.*\}[^\S\n]*\n\s*\{")
 """The begin of a file with an object a line."""
 
@@ -123,8 +126,16 @@ def _files_table(files: Sequence[Path]) -> StoredTable:
     first, kind = files[0], _kind_of(files[0])
     if kind == "parquet":
         return _parquet_table(files)
-    read = {"spreadsheet": _sheet_rows, "JSON lines": _line_rows, "JSON": _json_rows, "CSV": _csv_rows}[kind]
-    table = table_of(str(first), [row for file in files for row in read(file)], first.parent)
+    read = {
+        "spreadsheet": _sheet_rows,
+        "JSON lines": _line_rows,
+        "JSON": _json_rows,
+        "CSV": _csv_rows,
+        "inspect_ai": inspect_logs.archive_rows,
+        "lm-polygraph": polygraph.rows_of,
+    }[kind]
+    with as_its_tool_writes(first):
+        table = table_of(str(first), [row for file in files for row in read(file)], first.parent)
     return replace(table, in_words=kind in ("CSV", "spreadsheet"))
 
 
@@ -202,7 +213,10 @@ def _json_rows(file: Path) -> list[Row]:
     data = outside.read_bytes(file)
     if _LINES.match(data):
         return parse_objects(enumerate(data.splitlines(), 1), str(file))
-    value = _list_in(outside.parse_json(data, str(file)))
+    value = outside.parse_json(data, str(file))
+    if isinstance(value, Mapping) and {"eval", "status", "samples"} <= {*value}:
+        return inspect_logs.rows_of(value, file)
+    value = _list_in(value)
     if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
         raise DataError(f"{file}: expected a JSON list of objects, a row each (pandas: to_json(orient='records'))")
     return [(f"{file}: item {i}", row) for i, row in enumerate(value, 1)]
@@ -281,6 +295,15 @@ def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, dict[int, 
         return {c: dict(enumerate(f["names"])) for c, f in info.items() if f.get("_type") == "ClassLabel"}
     except (AttributeError, KeyError, TypeError, ValueError):
         return {}
+
+
+@contextmanager
+def as_its_tool_writes(file: Path) -> Iterator[None]:
+    """Within, what a tool's own format does not have as expected is said of the file."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"{file}: not as its tool writes it ({type(error).__name__}: {error})") from None
 
 
 @contextmanager
