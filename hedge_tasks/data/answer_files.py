@@ -348,7 +348,7 @@ def _bare(fields: Fields, cases: Cases, id: str) -> Fields:
 
 
 def _means(tokens: object, where: str) -> Fields:
-    """What is kept of the log-probabilities of an answer's tokens: numbers, objects with `logprob`, or pairs."""
+    """The mean of the log-probabilities of an answer's tokens, and what else is kept of them: numbers, objects with `logprob`, or pairs."""
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}: expected a list of numbers, got {outside.shown(tokens)}")
     plain = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]
