@@ -126,16 +126,8 @@ def _files_table(files: Sequence[Path]) -> StoredTable:
     first, kind = files[0], _kind_of(files[0])
     if kind == "parquet":
         return _parquet_table(files)
-    read = {
-        "spreadsheet": _sheet_rows,
-        "JSON lines": _line_rows,
-        "JSON": _json_rows,
-        "CSV": _csv_rows,
-        "inspect_ai": inspect_logs.archive_rows,
-        "lm-polygraph": polygraph.rows_of,
-    }[kind]
     with as_its_tool_writes(first):
-        table = table_of(str(first), [row for file in files for row in read(file)], first.parent)
+        table = table_of(str(first), [row for file in files for row in _READERS[kind](file)], first.parent)
     return replace(table, in_words=kind in ("CSV", "spreadsheet"))
 
 
@@ -158,22 +150,18 @@ def _kind_of(path: Path) -> str:
 
 def _folder_table(folder: Path, split: str | None) -> StoredTable:
     tables = tables_in(folder, split=split, endings=tuple(KINDS)) or tables_in(folder, endings=tuple(KINDS))
-    splits = ", ".join(tables)
+    names = ", ".join(tables)
     if not tables:
-        raise DataError(
-            f"{folder}: it holds no table. Put a CSV file into it, with a column of the pictures' names, the questions "
-            "and the right answers: image,question,answer"
-        )
-    if split is not None and split not in tables:
-        raise unknown(f"split of {folder}", split, tables)
-    if split or len(tables) == 1:
-        return _files_table(tables[split or splits])
+        raise DataError(f"{folder}: it holds no table. Put a CSV file into it, of image,question,answer")
+    if split is not None or len(tables) == 1:
+        if split not in (None, *tables):
+            raise unknown(f"split of {folder}", str(split), tables)
+        return _files_table(tables[split or names])
     if not set(tables) <= {*SPLITS}:
-        return _joined(folder, [file for named in tables.values() for file in named])
+        return _joined(folder, [file for files in tables.values() for file in files])
     if "test" not in tables:
-        raise ConfigError(f"{folder}: which of its splits, {splits}? Say --split NAME")
-    note = f"split: 'test' of {splits}; --split NAME takes another"
-    return replace(_files_table(tables["test"]), notes=(note,))
+        raise ConfigError(f"{folder}: which of its splits, {names}? Say --split NAME")
+    return replace(_files_table(tables["test"]), notes=(f"split: 'test' of {names}; --split NAME takes another",))
 
 
 def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
@@ -252,30 +240,35 @@ def _sheet_rows(file: Path) -> list[Row]:
     return [(f"{file}: row {i}", row) for i, row in enumerate(plain)]
 
 
+_READERS = {
+    **{"CSV": _csv_rows, "spreadsheet": _sheet_rows, "JSON lines": _line_rows, "JSON": _json_rows},
+    **{"inspect_ai": inspect_logs.archive_rows, "lm-polygraph": polygraph.rows_of},
+}
+
+
 def _parquet_table(files: Sequence[Path]) -> StoredTable:
     """The rows of files, a few in memory at a time, with names in place of the numbers of classes; -1 is none."""
-    import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
     name = str(files[0] if len(files) == 1 else files[0].parent)
-    at_once = _ROWS_AT_ONCE
+    at_once, n_rows = _ROWS_AT_ONCE, 0
     with _readable(name):
+        schema = pq.read_schema(files[0])
         for file in files:
             stored = pq.read_metadata(file)
             sizes = [stored.row_group(i).total_byte_size for i in range(stored.num_row_groups)]
             outside.check_unpacked(file, sum(sizes))
             # A value that is stored once may be in every row: no more rows at once than the budget has room for.
             at_once = max(1, min(at_once, outside.most_unpacked(file) // max(1, *sizes)))
-        data = ds.dataset([str(file) for file in files], format="parquet")
-        n_rows = data.count_rows()
-    columns = tuple(column for column in data.schema.names if not column.startswith("__index_level_"))
-    classes = _class_names(data.schema.metadata)
+            n_rows += stored.num_rows
+    columns = tuple(column for column in schema.names if not column.startswith("__index_level_"))
+    classes = _class_names(schema.metadata)
 
     def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
         wanted = list(selected or columns)
         size, numbers = 0, count()
         with _readable(name):
-            # Not by the data set, whose scanner unpacks a group of rows as a whole.
+            # Not by a data set of pyarrow, whose scanner unpacks a group of rows as a whole.
             parts = (pq.ParquetFile(file).iter_batches(at_once, columns=wanted) for file in files)
             for batch in chain.from_iterable(parts):
                 # A value that is stored once, and repeated by its number, is in every row that is read.
