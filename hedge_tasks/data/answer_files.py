@@ -295,11 +295,6 @@ def _normal(line: Fields, where: str, cases: Cases) -> Fields:
     for name in LISTS:
         if isinstance(line.get(name), list):
             normal[name] = [_answer(value, f"{where}: {name}[{i}]", cases, id) for i, value in enumerate(line[name])]
-    if isinstance(inner := line.get("follow_ups"), list):
-        normal["follow_ups"] = [
-            _normal(further, f"{where}: follow_ups[{i}]", cases) if isinstance(further, Mapping) else further
-            for i, further in enumerate(inner)
-        ]
     if "answers" in line:
         answers = normal.pop("answers")
         if line.get("clean"):
@@ -348,7 +343,7 @@ def _bare(fields: Fields, cases: Cases, id: str) -> Fields:
 
 
 def _means(tokens: object, where: str) -> Fields:
-    """The mean of the log-probabilities of an answer's tokens, and what else is kept of them: numbers, objects with `logprob`, or pairs."""
+    """Numbers of an answer from the log-probabilities of its tokens: plain ones, in objects, or last in pairs."""
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}: expected a list of numbers, got {outside.shown(tokens)}")
     plain = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]

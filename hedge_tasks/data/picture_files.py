@@ -95,11 +95,11 @@ class PictureFiles:
     def _fitting(self, name: str) -> list[PurePosixPath]:
         """The files whose path ends in a name, with their ending or else without; by its number where none does."""
         *folders, last = name.split("/")
-        for key in (last, PurePosixPath(last).stem):
+        for key in (last, PurePosixPath(last).stem, *([int(last)] if last.isdecimal() else [])):
             files = self._index().get(key, [])
             if fitting := [f for f in files if _plain(str(f)).split("/")[-len(folders) - 1 : -1] == folders]:
                 return fitting
-        return self._index().get(int(name), []) if name.isdecimal() else []
+        return []
 
     def _index(self) -> Mapping[str | int, list[PurePosixPath]]:
         """Files by their names, with ending and without, and by the numbers that these end in."""
@@ -110,10 +110,9 @@ class PictureFiles:
                 for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
                     inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
                     stem = PurePosixPath(_plain(name)).stem
-                    for key in {stem, _plain(name)}:
+                    number = _NUMBER.search(stem)
+                    for key in {stem, _plain(name), *([int(number[0])] if number else [])}:
                         by_name[key].append(inside)
-                    if number := _NUMBER.search(stem):
-                        by_name[int(number[0])].append(inside)
             self._by_name = by_name  # whole: other threads read it meanwhile
         return self._by_name
 

@@ -70,22 +70,16 @@ def extremes(logprobs: Sequence[float]) -> dict[str, Any]:
 
 def _rule(answer_sets: Sequence[AnswerSet]) -> Callable[[Answer], bool]:
     """Whether there are placeholders in an answer, by all answers of a run."""
-    questions: dict[float, set[str]] = defaultdict(set)
-    texts: dict[float, set[str]] = defaultdict(set)
-    n_tokens = 0
-    for answers in answer_sets:
-        for answer in answers.answers:
-            if (least := _least(answer)) is not None:
-                n_tokens += answer.n_tokens or 1
-                questions[least].add(answers.id)
-                texts[least].add(answer.text)
-    floor = -math.log(10 * _VOCABULARY * max(n_tokens, 1))
-    fewest = max(_FEWEST_SHARING, _LEAST_SHARE * len(set().union(*questions.values())))
-    shared = {
-        least
-        for least, ids in questions.items()
-        if least < _EVEN and len(ids) >= fewest and len(texts[least]) >= _FEWEST_SHARING
-    }
+    drawn = [
+        (least, a.id, answer) for a in answer_sets for answer in a.answers if (least := _least(answer)) is not None
+    ]
+    floor = -math.log(10 * _VOCABULARY * max(1, sum(answer.n_tokens or 1 for _, _, answer in drawn)))
+    fewest = max(_FEWEST_SHARING, _LEAST_SHARE * len({id for _, id, _ in drawn}))
+    sharing: dict[float, list[tuple[str, str]]] = defaultdict(list)
+    for least, id, answer in drawn:
+        sharing[least].append((id, answer.text))
+    ids_and_texts = ((least, *map(set, zip(*those, strict=True))) for least, those in sharing.items() if least < _EVEN)
+    shared = {least for least, ids, texts in ids_and_texts if len(ids) >= fewest and len(texts) >= _FEWEST_SHARING}
     zeros = sum(_part_in_zeros(answers.clean) for answers in answer_sets) >= _FEWEST_PARTING
 
     def is_placeholder(answer: Answer) -> bool:

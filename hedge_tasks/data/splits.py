@@ -219,7 +219,7 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
         return dataset
     if feature in (Value("binary"), Value("large_binary")):
         return dataset.cast_column(column, Image())
-    is_record = isinstance(feature, dict) and {"bytes", "path"} <= feature.keys()
+    is_record = isinstance(feature, Mapping) and {"bytes", "path"} <= feature.keys()
     if not is_record and feature not in (Value("string"), Value("large_string")):
         raise DataError(
             f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {feature}; a process_docs of the task can "
@@ -232,15 +232,12 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
-    stored = [(value or {}) if is_record else {"path": value} for value in dataset[column][:]]
-    names = sorted({value["path"] for value in stored if not value.get("bytes") and value.get("path")})
+    stored = [value if isinstance(value, Mapping) else {"path": value} for value in dataset[column][:]]
+    names = sorted({value["path"] for value in stored if value["path"] and not value.get("bytes")})
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": None}
     contents = dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
-    images = [
-        {"path": value.get("path"), "bytes": content} if content else None
-        for value in stored
-        for content in [value.get("bytes") or contents.get(value.get("path"))]
-    ]
+    images = [{**value, "bytes": value.get("bytes") or contents.get(value["path"])} for value in stored]
+    images = [image if image["bytes"] else None for image in images]
     order = dataset.column_names
     return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
 
