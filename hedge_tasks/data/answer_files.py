@@ -225,25 +225,25 @@ def _replies(
     row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, failed: list[str], id: str
 ) -> dict[str, Any]:
     """The answers of a row; of several columns the first holds the baseline. `failed` gets the id for each lost one."""
-    replies = [list(_in_cell(row, column, form, table.in_words, where)) for column in columns.reply]
-    whole = [
-        [a for a in answers if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))] for answers in replies
-    ]
-    failed += [id] * (sum(len(answers) or 1 for answers in replies) - sum(map(len, whole)))
+    logprobs_of, whole = dict(zip(form.reply, form.logprobs, strict=False)), list[list[Fields]]()
+    for column in columns.reply:
+        said = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, where)
+        whole.append([a for a in said if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))])
+        failed += [id] * ((len(said) or 1) - len(whole[-1]))
     answers = [answer for of_column in whole for answer in of_column]
     if len(whole) == 1:
         return {"answers": answers}
     return {"baseline": answers[0], "answers": answers[1:]} if whole[0] else {"answers": []}
 
 
-def _in_cell(row: Fields, column: str, form: Form, in_words: bool, where: str) -> list[dict[str, Any]]:
+def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[str, Any]]:
     """The answers in a cell: one, a list, repeats in lists, or the choices of a completion; empty for a failed one."""
-    cell, logprobs = row.get(column), cells.as_list(row.get(form.logprobs.get(column, ""))) or []
     if isinstance(cell, Mapping) and "body" in cell:
         cell = list((cell["body"] or {}).get("choices") or ())
     several = None if isinstance(cell, str) and not in_words else cells.as_list([] if cell is None else cell)
     answers = [_reply(item, where) for item in ([cell] if several is None else _flat(several))]
-    for answer, known in zip(answers, [logprobs] if several is None else logprobs, strict=False):
+    tokens = cells.as_list(logprobs) or []
+    for answer, known in zip(answers, [tokens] if several is None else tokens, strict=False):
         answer.update({"logprobs": known} if known else {})
     return answers
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
@@ -26,14 +25,14 @@ class Form:
     Attributes:
         reply: columns with the model's answers, which `needs` are a part of; the first has the baseline, or all.
         needs: columns by which the table is known; those of replies if not given.
-        logprobs: of a column of replies, the one with the log-probabilities of their tokens.
+        logprobs: of each of `reply` the column with the log-probabilities of their tokens.
         fails: whether a text, or none, may stand for a request that failed.
     """
 
     name: str
     reply: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    logprobs: Mapping[str, str] = field(default_factory=dict)
+    logprobs: tuple[str, ...] = ()
     fails: bool = True
 
 
@@ -45,16 +44,12 @@ _FORMS = (
         "lm-polygraph",
         ("greedy_texts", "sample_texts"),
         ("greedy_texts",),
-        {"greedy_texts": "greedy_log_likelihoods", "sample_texts": "sample_log_likelihoods"},
+        ("greedy_log_likelihoods", "sample_log_likelihoods"),
         fails=False,
     ),
     Form("OpenAI batch", ("response",), ("custom_id", "response")),
     Form("lmms-eval", ("resps",)),
-    Form(
-        "uqlm",
-        ("response", "sampled_responses"),
-        logprobs={"response": "logprob", "sampled_responses": "multiple_logprob"},
-    ),
+    Form("uqlm", ("response", "sampled_responses"), logprobs=("logprob", "multiple_logprob")),
     Form("VLMEvalKit", ("prediction",), ("index", "prediction")),
 )
 
@@ -97,7 +92,7 @@ def _replies_in(table: StoredTable, form: Form, chosen: ColumnSettings) -> tuple
 
 def notes_of(table: StoredTable, form: Form, columns: ColumnSettings) -> list[str]:
     """Notes on which columns are ids, right answers and groups, and on every column that is not used."""
-    used = {*columns.named(), *form.logprobs.values(), *(ascii_uppercase if {"A", "B"} <= {*table.columns} else ())}
+    used = {*columns.named(), *form.logprobs, *(ascii_uppercase if {"A", "B"} <= {*table.columns} else ())}
     used |= {"model", *((*AnswerSet.__dataclass_fields__, *LISTS, *_WRITTEN) if form is OWN else ())}
     unused = ", ".join(repr(column) for column in table.columns if column not in used)
     notes = [*table.notes, *(f"right answers come from column {column!r}" for column in columns.answers)]
