@@ -75,11 +75,12 @@ def _rule(answer_sets: Sequence[AnswerSet]) -> Callable[[Answer], bool]:
     ]
     floor = -math.log(10 * _VOCABULARY * max(1, sum(answer.n_tokens or 1 for _, _, answer in drawn)))
     fewest = max(_FEWEST_SHARING, _LEAST_SHARE * len({id for _, id, _ in drawn}))
-    sharing: dict[float, list[tuple[str, str]]] = defaultdict(list)
+    ids_of, texts_of = defaultdict[float, set[str]](set), defaultdict[float, set[str]](set)
     for least, id, answer in drawn:
-        sharing[least].append((id, answer.text))
-    ids_and_texts = ((least, *map(set, zip(*those, strict=True))) for least, those in sharing.items() if least < _EVEN)
-    shared = {least for least, ids, texts in ids_and_texts if len(ids) >= fewest and len(texts) >= _FEWEST_SHARING}
+        ids_of[least].add(id)
+        texts_of[least].add(answer.text)
+    enough = (least for least, ids in ids_of.items() if least < _EVEN and len(ids) >= fewest)
+    shared = {least for least in enough if len(texts_of[least]) >= _FEWEST_SHARING}
     zeros = sum(_part_in_zeros(answers.clean) for answers in answer_sets) >= _FEWEST_PARTING
 
     def is_placeholder(answer: Answer) -> bool:

@@ -33,7 +33,9 @@ def rows_of(file: Path) -> list[Row]:
     if len({len(stats[name]) for name in names}) > 1:
         raise DataError(f"{file}: not as many {', '.join(names)}")
     columns = zip(*(map(_plain, stats[name]) for name in names), strict=True)
-    return [(f"{file}: {i}", dict(zip(map(_COLUMNS.get, names), row, strict=True))) for i, row in enumerate(columns)]
+    return [
+        (f"{file}: {i}", dict(zip(map(_COLUMNS.__getitem__, names), row, strict=True))) for i, row in enumerate(columns)
+    ]
 
 
 def _load(file: Path) -> Any:

@@ -237,9 +237,9 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": None}
     contents = dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
     images = [{**value, "bytes": value.get("bytes") or contents.get(value["path"])} for value in stored]
-    images = [image if image["bytes"] else None for image in images]
+    present: Any = [image if image["bytes"] else None for image in images]
     order = dataset.column_names
-    return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
+    return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
 
 
 def _fetch(name: str, source: _Source) -> bytes:
