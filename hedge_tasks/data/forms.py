@@ -8,8 +8,9 @@ from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inspect_logs import SCORES
-from hedge_tasks.data.roles import NAMES, NONE, ColumnSettings, check_columns, not_told, obvious
+from hedge_tasks.data.roles import NAMES, NONE, ColumnSettings, not_told, obvious
 from hedge_tasks.data.tables import StoredTable
+from hedge_tasks.errors import check_names
 
 LISTS = ("answers", "clean", "noisy")
 """Keys of this package's lines with lists of answers."""
@@ -68,9 +69,10 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
     """Which column is what: as the user says, else by an obvious name; None for none.
 
     Raises:
-        ConfigError: none or several columns may hold the replies, or several the labels, which need not agree.
+        ConfigError: a column that the user names is not there, none or several may hold the replies, or several the
+            labels, which need not agree.
     """
-    check_columns(table, chosen)
+    check_names(f"column of {table.name}", chosen.named(), table.columns)
     reply = _replies_in(table, form, chosen)
     names = {role: obvious(table, role, (*reply, *LISTS)) for role in NAMES}
     names["label"] = names["label"] or [name for name in table.columns if name.startswith(SCORES)]
@@ -91,7 +93,7 @@ def _replies_in(table: StoredTable, form: Form, chosen: ColumnSettings) -> tuple
 
 
 def notes_of(table: StoredTable, form: Form, columns: ColumnSettings) -> list[str]:
-    """Notes on which columns are ids, right answers and groups, and on every column that is not used."""
+    """Notes on where right answers and groups come from, and on every column that is not used."""
     used = {*columns.named(), *form.logprobs, *(ascii_uppercase if {"A", "B"} <= {*table.columns} else ())}
     used |= {"model", *((*AnswerSet.__dataclass_fields__, *LISTS, *_WRITTEN) if form is OWN else ())}
     unused = ", ".join(repr(column) for column in table.columns if column not in used)

@@ -15,7 +15,7 @@ from hedge_tasks.data.cells import plain_name
 from hedge_tasks.data.choices import OptionColumns, find_choices
 from hedge_tasks.data.picture_files import PictureFiles, is_picture, is_stored
 from hedge_tasks.data.tables import StoredTable
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError, check_names
 from hedge_tasks.io.outside import shown
 
 NONE = "none"
@@ -98,17 +98,6 @@ class Roles(ColumnSettings):
         return [column for column in table.columns if column not in self.named()]
 
 
-def check_columns(table: StoredTable, chosen: ColumnSettings) -> None:
-    """Refuse names of columns that are not there.
-
-    Raises:
-        ConfigError: names the nearest one.
-    """
-    for name in chosen.named():
-        if name not in table.columns:
-            raise unknown(f"column of {table.name}", name, table.columns)
-
-
 def obvious(table: StoredTable, role: str, without: Sequence[str] = ()) -> list[str]:
     """The columns with an obvious name of a role, in the order of `NAMES`."""
     named = {plain_name(column): column for column in reversed(table.columns) if column not in without}
@@ -136,7 +125,7 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
         ConfigError: the user names a column that is not there, it takes the user to say which one is meant, or pictures
             that are named cannot be had; says which option answers that.
     """
-    check_columns(table, chosen)
+    check_names(f"column of {table.name}", chosen.named(), table.columns)
     images = _images(table, chosen, files or PictureFiles(table.folder))
     question, answers = _asked(table, chosen, images)
     answer = next(iter(answers), None)
