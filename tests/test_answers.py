@@ -125,7 +125,9 @@ def test_tokens_of_templates_around_an_answer_are_no_part_of_it(text: str, answe
 
 def test_imported_answers_are_cleaned_with_a_note_and_runs_with_a_finding(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    file.write_text(json.dumps({"id": "1", "answers": ["yes<|im_end|>", "yes", "no</s>"]}) + "\n", "utf-8")
+    file.write_text(
+        json.dumps({"id": "1", "answers": ["yes<|im_end|>", "<think>a</think> yes", "no</s>"]}) + "\n", "utf-8"
+    )
     read = read_answers([file])
     [found] = read.answer_sets
     assert found.texts == ["yes", "yes", "no"]
@@ -134,12 +136,3 @@ def test_imported_answers_are_cleaned_with_a_note_and_runs_with_a_finding(tmp_pa
     [text] = [finding.text for finding in measure_health([raw], {}).findings if "template" in finding.text]
     assert text.startswith("50.0 % of the draws have tokens")
     assert not any("template" in finding.text for finding in measure_health([found], {}).findings)
-
-
-def test_a_thought_is_no_part_of_an_answer_of_ones_own(tmp_path: Path) -> None:
-    file = tmp_path / "answers.jsonl"
-    thoughts = {"id": "q", "baseline": "<think>Yes?</think>No", "clean": ["<think>a</think>No", "<think>b</think> No"]}
-    file.write_text(json.dumps(thoughts))
-    read = read_answers([file])
-    assert [answer.text for answer in read.answer_sets[0].answers] == ["No"] * 3
-    assert any("3 thoughts" in note for note in read.notes)

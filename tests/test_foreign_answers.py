@@ -149,8 +149,11 @@ def batch(folder: Path) -> list[Path]:
         for i, of in replies.items()
     ]
     red = rows[0]["response"]["body"]["choices"][0]
-    red["logprobs"] = {"tokens": ["red", "."], "token_logprobs": [-0.5, -0.25]}  # as Together has them
-    return [lines(folder / "out.jsonl", [*rows, {"custom_id": "c", "response": None, "error": {"message": "no"}}])]
+    del red["message"]  # a completion without a chat
+    red |= {"text": "red", "logprobs": {"tokens": ["red", "."], "token_logprobs": [-0.5, -0.25]}}
+    failed = {"c": None, "d": {"body": None}}
+    rows += [{"custom_id": i, "response": response, "error": {"message": "no"}} for i, response in failed.items()]
+    return [lines(folder / "out.jsonl", rows)]
 
 
 def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     assert (first.question, first.baseline.mean_logprob, first.baseline.n_tokens) == (QUESTIONS["a"], -0.375, 2)
     assert (first.baseline.finish, first.clean[0].text, first.clean[0].mean_logprob) == ("length", "blue", None)
     assert second.baseline.mean_logprob is None
-    assert "lost: 1 requests that failed, such as 'c'" in read.notes
+    assert "lost: 2 requests that failed, such as 'c'" in read.notes
     assert "lost: 2 thoughts, such as of 'a'" in read.notes
     for body in ("text", {"messages": ["text"]}):
         with pytest.raises(DataError, match=r"in\.jsonl: not as its tool writes it"):

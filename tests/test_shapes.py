@@ -292,6 +292,11 @@ def test_a_spreadsheet_has_the_columns_of_its_header(tmp_path: Path) -> None:
     table = read_table(tmp_path / "t.xlsx")
     assert table.columns == ("question", "answer", "reason")
     assert next(iter(table.rows(None)))[1] == {"question": "a?", "answer": "yes", "reason": None}
+    more = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    more.create_sheet("more")
+    more.save(tmp_path / "two.xlsx")
+    with pytest.raises(DataError, match=r"several sheets \(Sheet, more\)"):
+        read_table(tmp_path / "two.xlsx")
 
 
 def of_split(split: str) -> Dataset:
