@@ -10,7 +10,6 @@ import pytest
 from finished_runs import measure_health
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loguru import logger
 
 from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.template_tokens import without_template_tokens
@@ -124,27 +123,16 @@ def test_tokens_of_templates_around_an_answer_are_no_part_of_it(text: str, answe
     assert without_template_tokens(answer) == answer
 
 
-def test_imported_answers_are_cleaned_with_a_warning_and_runs_with_a_finding(tmp_path: Path) -> None:
+def test_imported_answers_are_cleaned_with_a_note_and_runs_with_a_finding(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    file.write_text(json.dumps({"id": "1", "answers": ["yes<|im_end|>", "yes", "no</s>"]}) + "\n", "utf-8")
-    said: list[str] = []
-    sink = logger.add(said.append, level="WARNING")
-    try:
-        [found] = read_answers([file]).answer_sets
-    finally:
-        logger.remove(sink)
+    file.write_text(
+        json.dumps({"id": "1", "answers": ["yes<|im_end|>", "<think>a</think> yes", "no</s>"]}) + "\n", "utf-8"
+    )
+    read = read_answers([file])
+    [found] = read.answer_sets
     assert found.texts == ["yes", "yes", "no"]
-    assert "2 of 3 answers, 'yes<|im_end|>' first, have tokens of a chat template" in said[0]
+    assert "taken away: tokens of a chat template around 2 answers, such as 'yes<|im_end|>'" in read.notes
     raw = AnswerSet("1", Answer("yes<|im_end|>"), (Answer("yes"),))
     [text] = [finding.text for finding in measure_health([raw], {}).findings if "template" in finding.text]
     assert text.startswith("50.0 % of the draws have tokens")
     assert not any("template" in finding.text for finding in measure_health([found], {}).findings)
-
-
-def test_a_thought_is_no_part_of_an_answer_of_ones_own(tmp_path: Path) -> None:
-    file = tmp_path / "answers.jsonl"
-    thoughts = {"id": "q", "baseline": "<think>Yes?</think>No", "clean": ["<think>a</think>No", "<think>b</think> No"]}
-    file.write_text(json.dumps(thoughts))
-    read = read_answers([file])
-    assert [answer.text for answer in read.answer_sets[0].answers] == ["No"] * 3
-    assert any("the thought of 3 answers" in note for note in read.notes)

@@ -72,7 +72,7 @@ def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     dataset(("a?", "yes", RED)).to_parquet(folder / "train-00000.parquet")
     assert splits.load_split("org/set", "small", "train")[0]["question"] == "a?"
     with pytest.raises(
-        DataError, match=r"no file of config 'small', split 'test' in .*\(there: small/train-00000.parquet\)"
+        DataError, match=r"no file of config small, split test in .*\(there: small/train-00000.parquet\)"
     ):
         splits.load_split("org/set", "small", "test")
 

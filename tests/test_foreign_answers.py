@@ -149,8 +149,11 @@ def batch(folder: Path) -> list[Path]:
         for i, of in replies.items()
     ]
     red = rows[0]["response"]["body"]["choices"][0]
-    red["logprobs"] = {"tokens": ["red", "."], "token_logprobs": [-0.5, -0.25]}  # as Together has them
-    return [lines(folder / "out.jsonl", [*rows, {"custom_id": "c", "response": None, "error": {"message": "no"}}])]
+    del red["message"]  # a completion without a chat
+    red |= {"text": "red", "logprobs": {"tokens": ["red", "."], "token_logprobs": [-0.5, -0.25]}}
+    failed = {"c": None, "d": {"body": None}}
+    rows += [{"custom_id": i, "response": response, "error": {"message": "no"}} for i, response in failed.items()]
+    return [lines(folder / "out.jsonl", rows)]
 
 
 def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -> None:
@@ -162,12 +165,12 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     assert (first.question, first.baseline.mean_logprob, first.baseline.n_tokens) == (QUESTIONS["a"], -0.375, 2)
     assert (first.baseline.finish, first.clean[0].text, first.clean[0].mean_logprob) == ("length", "blue", None)
     assert second.baseline.mean_logprob is None
-    assert "lost: 1 requests that failed, such as 'c'" in read.notes
-    assert "lost: the thought of 2 answers" in read.notes
+    assert "lost: 2 requests that failed, such as 'c'" in read.notes
+    assert "lost: 2 thoughts, such as of 'a'" in read.notes
     for body in ("text", {"messages": ["text"]}):
         with pytest.raises(DataError, match=r"in\.jsonl: not as its tool writes it"):
             read_answers(files, lines(tmp_path / "in.jsonl", [{"custom_id": "a", "body": body}]))
-    assert "lost: log-probabilities of thought and answer together, of 2 answers" in read.notes
+    assert "lost: 2 log-probabilities of thought and answer together, such as of 'a'" in read.notes
     assert "baseline: of 2 documents the first answer, for nothing says which it is" in read.notes
 
 
@@ -212,7 +215,8 @@ def test_labels_of_a_scorer_stay_and_what_declines_has_none(tmp_path: Path) -> N
     run = run_from_answers("t", "m", read.answer_sets, "rule", given_by=read.judge)
     assert {a.id: a.label for a in run.answer_sets} == {"a": 0, "b": None}
     samples[0]["scores"]["other"] = {"value": "C"}
-    assert "labels: several scorers (match, other), none of which is taken" in labelled(samples, tmp_path).notes
+    with pytest.raises(ConfigError, match=r"the labels\? Say --label COLUMN; .* scores.match \(0\), scores.other"):
+        labelled(samples, tmp_path)
 
 
 def test_an_option_that_declines_is_no_hallucination(tmp_path: Path) -> None:

@@ -132,7 +132,6 @@ def test_a_preset_with_one_setting_changed_keeps_the_others() -> None:
         ("Effusion? No. The rest is fine, etc. The end.", ["Effusion?", "No.", "The rest is fine, etc.", "The end."]),
         ('He said "it is clear." Then left.', ['He said "it is clear."', "Then left."]),
         ("### Assistant: The X-ray shows a lot of things", ["Assistant: The X-ray shows a lot of things"]),
-        ("It is about\n3. Then it ends.", ["It is about 3.", "Then it ends."]),
         ("", []),
         (" \n...\n - \n", []),
         ("no stop", ["no stop"]),

@@ -87,7 +87,7 @@ def test_a_file_of_answers_says_what_it_loses(tmp_path: Path, capsys: pytest.Cap
     file = tmp_path / "a.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     assert main(["score", str(file), "--clustering", "exact", "--json"]) == 0
-    assert f"6 of 6 answers, 'a 0' first, lose their log-probability: {PLACEHOLDER}" in capsys.readouterr().err
+    assert f"lost: 6 log-probabilities, such as of 'a 0': {PLACEHOLDER}" in json.loads(capsys.readouterr().out)["notes"]
 
 
 @pytest.mark.framework

@@ -261,11 +261,6 @@ def test_a_row_that_answers_nothing_is_named(tmp_path: Path) -> None:
     assert faults == {1: "no answer", 2: "no answer"}
 
 
-def test_zeros_and_ones_are_asked_about(tmp_path: Path) -> None:
-    table = frame(tmp_path, answer=[1, 0, 0, 1])
-    assert "holds 0 and 1 alone. Are they numbers, or verdicts?" in refused(table)
-
-
 def test_no_reference_is_said_and_nobody_judges(tmp_path: Path) -> None:
     table = frame(tmp_path, difficulty=["easy", "hard"] * 2)
     assert "Say --answer COLUMN (--answer none: nobody judges); there are question ('which?')" in refused(table)
@@ -297,6 +292,11 @@ def test_a_spreadsheet_has_the_columns_of_its_header(tmp_path: Path) -> None:
     table = read_table(tmp_path / "t.xlsx")
     assert table.columns == ("question", "answer", "reason")
     assert next(iter(table.rows(None)))[1] == {"question": "a?", "answer": "yes", "reason": None}
+    more = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    more.create_sheet("more")
+    more.save(tmp_path / "two.xlsx")
+    with pytest.raises(DataError, match=r"several sheets \(Sheet, more\)"):
+        read_table(tmp_path / "two.xlsx")
 
 
 def of_split(split: str) -> Dataset:

@@ -36,8 +36,6 @@ def _log_probability(value: object) -> object:
 def _label(value: object) -> object:
     if value is None:
         return None
-    if value != value:
-        raise DataError("NaN is no label; expected 0 (supported), 1 (hallucinated) or null")
     if isinstance(value, bool) or value not in (0, 1):
         raise DataError(f"expected 0 (supported), 1 (hallucinated) or null, got {outside.shown(value)}")
     return int(value)  # type: ignore[call-overload,unused-ignore]

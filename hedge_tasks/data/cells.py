@@ -167,3 +167,10 @@ def first_of(row: Mapping[str, object], names: Sequence[str], where: str, what: 
 def plain_name(name: str) -> str:
     """Return the name of a column in lower case with underscores: `patientID` and `Patient Id` are `patient_id`."""
     return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
+
+
+def content_of(content: Any) -> tuple[str, str]:
+    """The text and the thought of a chat's message, which is a text or a list of parts."""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [str(part.get("text") or "") for part in parts if part.get("type") == "text"]
+    return "\n".join(texts), "".join(str(part.get("reasoning") or "") for part in parts)

@@ -69,20 +69,19 @@ class OptionColumns:
         """
         answer = answer[0] if isinstance(answer, (list, tuple)) and len(answer) == 1 else answer
         text = " ".join(cells.text(answer).casefold().split())
-        if self.first is not None:
-            places = {int(text) - self.first if text.isdecimal() else -1} & {*range(len(options))}
+        match = _LETTER.fullmatch(text)
+        letter, behind = (match["letter"].upper(), match["text"]) if match else ("", "")
+        if self.first is None:
+            lettered = enumerate(zip(ascii_uppercase, map(str.casefold, options), strict=False))
+            places = [i for i, (own, o) in lettered if text == o or (own == letter and behind in ("", o))]
         else:
-            places = {place for place, option in enumerate(options) if option.casefold() == text}
-            match = _LETTER.fullmatch(text)
-            place = ascii_uppercase.index(match["letter"].upper()) if match else MOST
-            if match and place < len(options) and match["text"] in ("", options[place].casefold()):
-                places |= {place}
+            places = [i for i in range(len(options)) if text == str(i + self.first)]
         if len(places) != 1:
             raise DataError(
                 f"the answer {shown(answer)} is none, or several, of its {len(options)} options; --options none asks "
                 "without them"
             )
-        return ascii_uppercase[places.pop()]
+        return ascii_uppercase[places[0]]
 
 
 def find_choices(

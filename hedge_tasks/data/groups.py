@@ -83,15 +83,12 @@ def find_groups(declared: Sequence[str | None] | None, *keys: Sequence[str | Non
 def _names(roots: Sequence[int], columns: Sequence[Sequence[str | None]]) -> list[str | None]:
     """The first key of each component that a column has, columns in order; two components never share a name."""
     named: dict[int, str] = {}
-    taken: set[str] = set()
+    taken = Counter[str]()
     for column in columns:
         for root, key in zip(roots, column, strict=True):
             if key is not None and root not in named:
-                name = key
-                while name in taken:
-                    name += "'"
-                taken.add(name)
-                named[root] = name
+                named[root] = key + "'" * taken[key]
+                taken[key] += 1
     return [named.get(root) for root in roots]
 
 

@@ -29,8 +29,8 @@ from pydantic import BeforeValidator
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.groups import find_groups, rotated_items
-from hedge_tasks.data.roles import NAMES
-from hedge_tasks.data.tables import read_rows
+from hedge_tasks.data.roles import obvious
+from hedge_tasks.data.tables import read_rows, table_of
 from hedge_tasks.errors import DataError, check_names, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row
@@ -138,9 +138,8 @@ def _question(row: Mapping[str, Any], where: str) -> OptionQuestion:
 
 def _array_rows(file: Path, table: Sequence[Row]) -> list[Row]:
     """The rows of a table of questions with the weights of each model, in the shape of a table of weights."""
-    columns = {key: cells.plain_name(key) for _, row in table for key in row}
     # The first column of groups that there is: names of patients come before those of their studies.
-    group = next((key for name in NAMES["group"] for key in sorted(columns) if columns[key] == name), "")
+    group = next(iter(obvious(table_of(str(file), table, file.parent), "group")), "")
     rows: list[Row] = []
     for model, array in _load_arrays(file, len(table)).items():
         for i, ((_, row), logits) in enumerate(zip(table, array, strict=True)):

@@ -59,7 +59,7 @@ class PictureFiles:
     def __init__(self, folder: Path, *, outside: bool = False) -> None:
         self.folder = folder
         self._outside = outside
-        self._by_name: dict[str | int, list[PurePosixPath]] | None = None
+        self._by_name: dict[str, list[PurePosixPath]] | None = None
 
     def any(self) -> bool:
         """Whether there is a picture in the folder."""
@@ -95,25 +95,24 @@ class PictureFiles:
     def _fitting(self, name: str) -> list[PurePosixPath]:
         """The files whose path ends in a name, with their ending or else without; by its number where none does."""
         *folders, last = name.split("/")
-        for key in (last, PurePosixPath(last).stem):
+        for key in (last, PurePosixPath(last).stem, *([f"#{int(last)}"] if last.isdecimal() else [])):
             files = self._index().get(key, [])
             if fitting := [f for f in files if _plain(str(f)).split("/")[-len(folders) - 1 : -1] == folders]:
                 return fitting
-        return self._index().get(int(name), []) if name.isdecimal() else []
+        return []
 
-    def _index(self) -> Mapping[str | int, list[PurePosixPath]]:
+    def _index(self) -> Mapping[str, list[PurePosixPath]]:
         """Files by their names, with ending and without, and by the numbers that these end in."""
         if self._by_name is None:
-            by_name: dict[str | int, list[PurePosixPath]] = defaultdict(list)
+            by_name: dict[str, list[PurePosixPath]] = defaultdict(list)
             for place, folders, names in os.walk(self.folder):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
                     inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
                     stem = PurePosixPath(_plain(name)).stem
-                    for key in {stem, _plain(name)}:
+                    number = _NUMBER.search(stem)
+                    for key in {stem, _plain(name), *([f"#{int(number[0])}"] if number else [])}:
                         by_name[key].append(inside)
-                    if number := _NUMBER.search(stem):
-                        by_name[int(number[0])].append(inside)
             self._by_name = by_name  # whole: other threads read it meanwhile
         return self._by_name
 

@@ -70,22 +70,17 @@ def extremes(logprobs: Sequence[float]) -> dict[str, Any]:
 
 def _rule(answer_sets: Sequence[AnswerSet]) -> Callable[[Answer], bool]:
     """Whether there are placeholders in an answer, by all answers of a run."""
-    questions: dict[float, set[str]] = defaultdict(set)
-    texts: dict[float, set[str]] = defaultdict(set)
-    n_tokens = 0
-    for answers in answer_sets:
-        for answer in answers.answers:
-            if (least := _least(answer)) is not None:
-                n_tokens += answer.n_tokens or 1
-                questions[least].add(answers.id)
-                texts[least].add(answer.text)
-    floor = -math.log(10 * _VOCABULARY * max(n_tokens, 1))
-    fewest = max(_FEWEST_SHARING, _LEAST_SHARE * len(set().union(*questions.values())))
-    shared = {
-        least
-        for least, ids in questions.items()
-        if least < _EVEN and len(ids) >= fewest and len(texts[least]) >= _FEWEST_SHARING
-    }
+    drawn = [
+        (least, a.id, answer) for a in answer_sets for answer in a.answers if (least := _least(answer)) is not None
+    ]
+    floor = -math.log(10 * _VOCABULARY * max(1, sum(answer.n_tokens or 1 for _, _, answer in drawn)))
+    fewest = max(_FEWEST_SHARING, _LEAST_SHARE * len({id for _, id, _ in drawn}))
+    ids_of, texts_of = defaultdict[float, set[str]](set), defaultdict[float, set[str]](set)
+    for least, id, answer in drawn:
+        ids_of[least].add(id)
+        texts_of[least].add(answer.text)
+    enough = (least for least, ids in ids_of.items() if least < _EVEN and len(ids) >= fewest)
+    shared = {least for least in enough if len(texts_of[least]) >= _FEWEST_SHARING}
     zeros = sum(_part_in_zeros(answers.clean) for answers in answer_sets) >= _FEWEST_PARTING
 
     def is_placeholder(answer: Answer) -> bool:

@@ -15,7 +15,7 @@ from hedge_tasks.data.cells import plain_name
 from hedge_tasks.data.choices import OptionColumns, find_choices
 from hedge_tasks.data.picture_files import PictureFiles, is_picture, is_stored
 from hedge_tasks.data.tables import StoredTable
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError, check_names
 from hedge_tasks.io.outside import shown
 
 NONE = "none"
@@ -26,22 +26,17 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "answer": ("answer", "answers", "reference", "ground_truth", "target"),
     "reply": ("response", "prediction", "generation", "completion", "output"),
     "image": ("image", "images", "image_path", "image_name", "img_name", "file_name", "image_id", "img_id"),
-    "id": ("id", "question_id", "qid", "index", "doc_id"),
+    "id": ("id", "question_id", "qid", "index", "doc_id", "custom_id"),
     "group": ("group", "patient_id", "study_id", "image_id", "img_id"),
     "question_type": ("question_type", "category", "answer_type"),
-    "label": ("label", "is_hallucination", "correct"),
+    "label": ("label", "is_hallucination", "correct", "hit"),
 }
 """Role -> obvious names of its columns, in lower case with underscores (`hedge_tasks.data.cells.plain_name`)."""
 
 MOST_TYPES = 50
 """More kinds than this are no kinds: too few questions of each could be compared."""
 
-_WHAT = {
-    "question": "the questions",
-    "answer": "the right answers",
-    "reply": "the model's replies",
-    "label": "the labels",
-}
+_WHAT = {"answer": "right answers", "reply": "model's replies"}
 
 
 @dataclass(frozen=True)
@@ -103,17 +98,6 @@ class Roles(ColumnSettings):
         return [column for column in table.columns if column not in self.named()]
 
 
-def check_columns(table: StoredTable, chosen: ColumnSettings) -> None:
-    """Refuse names of columns that are not there.
-
-    Raises:
-        ConfigError: names the nearest one.
-    """
-    for name in chosen.named():
-        if name not in table.columns:
-            raise unknown(f"column of {table.name}", name, table.columns)
-
-
 def obvious(table: StoredTable, role: str, without: Sequence[str] = ()) -> list[str]:
     """The columns with an obvious name of a role, in the order of `NAMES`."""
     named = {plain_name(column): column for column in reversed(table.columns) if column not in without}
@@ -122,7 +106,7 @@ def obvious(table: StoredTable, role: str, without: Sequence[str] = ()) -> list[
 
 def not_told(table: StoredTable, roles: Sequence[str]) -> ConfigError:
     """The error about roles that no column or several may have: lists the columns, and says what to type."""
-    which = " and which ".join(_WHAT[role] for role in roles)
+    which = " and which ".join(f"the {_WHAT.get(role, f'{role}s')}" for role in roles)
     options = " ".join(f"--{role} COLUMN" for role in roles)
     also = " (--answer none: nobody judges)" if "answer" in roles else ""
     _, first = next(iter(table.rows(None)))
@@ -141,25 +125,25 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
         ConfigError: the user names a column that is not there, it takes the user to say which one is meant, or pictures
             that are named cannot be had; says which option answers that.
     """
-    check_columns(table, chosen)
+    check_names(f"column of {table.name}", chosen.named(), table.columns)
     images = _images(table, chosen, files or PictureFiles(table.folder))
     question, answers = _asked(table, chosen, images)
-    choices = None
-    if NONE not in chosen.options:
-        choices = find_choices(table, chosen.options, next(iter(answers), None), chosen.first_option)
+    answer = next(iter(answers), None)
+    choices = None if NONE in chosen.options else find_choices(table, chosen.options, answer, chosen.first_option)
     options = choices.columns if choices else ()
     taken = (*images, question, *answers, *options)
+    several = len(answers) > 1 or (
+        answer is not None and choices is None and any(cells.as_list(v) is not None for v in table.values(answer))
+    )
     return Roles(
         question=question,
         answers=answers,
         images=images,
-        group=_declared(table, chosen, "group", taken),
-        id=_declared(table, chosen, "id", taken),
-        question_type=_declared(table, chosen, "question_type", taken),
         options=options,
         choices=choices,
-        several=len(answers) > 1 or (len(answers) == 1 and choices is None and _are_lists(table, answers[0])),
+        several=several,
         listed=len(images) > 1 or any(isinstance(value, list) for c in images for value in table.filled(c, 1)),
+        **{role: _declared(table, chosen, role, taken) for role in ("group", "id", "question_type")},  # type: ignore[arg-type]
     )
 
 
@@ -171,9 +155,9 @@ def _asked(table: StoredTable, chosen: ColumnSettings, images: Sequence[str]) ->
     """
     questions = [chosen.question] if chosen.question else obvious(table, "question", images)
     answers = chosen.answers or tuple(obvious(table, "answer", images))
-    is_one = {"question": len(questions) == 1, "answer": len(answers) == 1 or bool(chosen.answers)}
-    if not all(is_one.values()):
-        raise not_told(table, [role for role, told in is_one.items() if not told])
+    unclear = [*(["question"] * (len(questions) != 1)), *(["answer"] * (len(answers) != 1 and not chosen.answers))]
+    if unclear:
+        raise not_told(table, unclear)
     if questions[0] in (NONE, *answers):
         raise ConfigError(f"--question {questions[0]}: a task needs a column of questions, another one than --answer")
     return questions[0], () if NONE in answers else answers
@@ -200,24 +184,6 @@ def _n_different(table: StoredTable, column: str) -> int:
     return 0 if "" in values else len(values)
 
 
-def _are_lists(table: StoredTable, answer: str) -> bool:
-    """Whether cells of references are lists.
-
-    Raises:
-        ConfigError: it cannot be told what 0 and 1 mean.
-    """
-    values = table.filled(answer, table.n_rows)
-    if any(cells.as_list(value) is not None for value in values):
-        return True
-    texts = {cells.text(cells.without_decimals(value), f"{table.name}: {answer}") for value in values}
-    if len(values) > 1 and texts == {"0", "1"}:
-        raise ConfigError(
-            f"{table.name}: {answer!r} holds 0 and 1 alone. Are they numbers, or verdicts? Write words, "
-            "such as no and yes"
-        )
-    return False
-
-
 def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
     """The columns with pictures: the user's, else the first of an obvious name whose first picture can be had.
 
@@ -227,14 +193,14 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     """
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
-    named = [column for column in obvious(table, "image") if table.filled(column, 1)]
-    for column in named:
-        if _can_be_had(table.filled(column, 1)[0], files):
+    first = {column: value for column in obvious(table, "image") for value in table.filled(column, 1)}
+    for column, value in first.items():
+        if _can_be_had(value, files):
             return (column,)
-    if named:
-        first = shown(table.filled(named[0], 1)[0])
+    if first:
+        column, value = next(iter(first.items()))
         raise ConfigError(
-            f"{table.name}: the column {named[0]!r} ({first}) names pictures that are not in {files.folder}. Say "
+            f"{table.name}: the column {column!r} ({shown(value)}) names pictures that are not in {files.folder}. Say "
             "--images FOLDER, or --image none for a task that shows nothing"
         )
     pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]

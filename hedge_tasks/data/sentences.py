@@ -18,7 +18,6 @@ _MARKER = re.compile(r"(?:[-*•‣◦–·]|\(?[0-9]{1,2}[.)]|\(?[a-zA-Z][.)])\
 _BULLETS = "-•‣◦–·"
 _ITEM = re.compile(r"(?<![\w.])([0-9]{1,2})\.\s")
 _WORD = re.compile(r"\S+")
-_NO_DIGIT = re.compile(r"[^0-9]")
 _MARKDOWN = re.compile(r"\A(?:#{1,6}\s+|>\s+)")
 # From its first mark alone, or a row of ten thousand would be looked through ten thousand times.
 _END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]*_]*(?=\s)")
@@ -88,33 +87,18 @@ def whole_sentences(text: str) -> list[str]:
 def _blocks(text: str, *, whole: bool = False) -> Iterator[str]:
     """Lines that belong together, joined: list items, paragraphs."""
     block: list[str] = []
-    item = 0  # number of the last list item
     for line in text.splitlines():
         stripped = _MARKDOWN.sub("", line.strip(), count=1)
         marker = _MARKER.match(stripped)
-        number = _item_number(marker)
-        closed = not block or _is_closed(block[-1])
-        begins = marker is not None and _is_next(number, item, closed)
-        item = number if begins else item
-        if block and (not stripped or begins or closed or stripped != line.strip()):
+        if block and (not stripped or marker or _is_closed(block[-1]) or stripped != line.strip()):
             yield " ".join(block)
             block = []
         if whole:
             block += filter(None, [line.strip()])
         elif not _is_title(line, stripped):
-            block += filter(None, [stripped[marker.end() :] if marker and begins else stripped])
+            block += filter(None, [stripped[marker.end() :] if marker else stripped])
     if block:
         yield " ".join(block)
-
-
-def _is_next(number: int, item: int, closed: bool) -> bool:
-    """Whether a marker begins an item: behind a closed line, without a number, or with the one behind the last."""
-    return closed or number in (0, item + 1)
-
-
-def _item_number(marker: re.Match[str] | None) -> int:
-    """The number of a list item; 0 without one."""
-    return int(_NO_DIGIT.sub("", marker[0]) or 0) if marker else 0
 
 
 def _is_title(line: str, stripped: str) -> bool:
@@ -140,14 +124,9 @@ def _split_block(block: str, *, whole: bool = False) -> Iterator[str]:
 def _commas(block: str) -> list[re.Match[str]]:
     """Commas that stand where a stop should: before "The", "No" and their like, or, without stops, any capital."""
     pattern = _OPENED if _STOP_INSIDE.search(block) else _CAPITAL
-    commas = list(pattern.finditer(block))
-    following = [comma.start() for comma in commas[1:]] + [len(block)] * bool(commas)
-    whole = [
-        comma
-        for comma, until in zip(commas, following, strict=True)
-        if _is_clause(re.split(r"[,;]", block[comma.end() : until], maxsplit=1)[0].split())
-    ]
-    return whole if pattern is _OPENED or len(whole) > 1 else [c for c in whole if _OPENED.match(block, c.start())]
+    behind = ((comma, re.split(r"[,;]", block[comma.end() :], maxsplit=1)[0]) for comma in pattern.finditer(block))
+    commas = [comma for comma, clause in behind if _is_clause(clause.split())]
+    return commas if len(commas) > 1 else [comma for comma in commas if _OPENED.match(block, comma.start())]
 
 
 def _is_clause(words: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -38,10 +38,8 @@ class LabelledSpan:
     correction: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        label = SILENT if self.silent else self.label
-        optional = {"label": label, "severity": self.severity, "correction": self.correction}
-        known = {key: value for key, value in optional.items() if value is not None}
-        return {"start": self.start, "end": self.end, **known}
+        values = {**asdict(self), "label": SILENT if self.silent else self.label}
+        return {key: value for key, value in values.items() if value is not None and key != "silent"}
 
 
 def spans_as_json(spans: Sequence[LabelledSpan]) -> list[dict[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -98,10 +98,17 @@ def load_split(
         if paths is not None:
             names = ", ".join(file.name for file in paths)
             raise DataError(f"{path}: cannot read {names} in {paths[0].parent}: {first_line(error)}") from error
-        part = f"config {name}, split {split}" if name else f"split {split}"
+        folder = path.replace("/", "__")
         raise DataError(
-            f"data set {path} ({part}) cannot be loaded: {first_line(error)}. {how_to_provide(path, name, split)}"
+            f"data set {path} ({_part(name, split)}) cannot be loaded: {first_line(error)}. Either make the Hugging "
+            f"Face hub reachable (log in for gated data sets), or put a copy at DIR/{folder}/"
+            f"{f'{name}/' if name else ''}{split}*.parquet and set {DATA_DIR}=DIR; what `hf download {path} "
+            f"--repo-type dataset --local-dir DIR/{folder}` writes will do."
         ) from error
+
+
+def _part(name: str | None, split: str) -> str:
+    return f"config {name}, split {split}" if name else f"split {split}"
 
 
 def _named_files(kind: str, split: str, files: DataFiles | None) -> list[Path]:
@@ -110,14 +117,17 @@ def _named_files(kind: str, split: str, files: DataFiles | None) -> list[Path]:
     Raises:
         DataError: it names none, or one that is not there.
     """
-    of_split = files.get(split, ()) if isinstance(files, Mapping) else files or ()
-    paths = [Path(file) for file in ([of_split] if isinstance(of_split, str) else of_split)]
+    paths = [Path(file) for file in _listed(files.get(split, ()) if isinstance(files, Mapping) else files or ())]
     if missing := [str(path) for path in paths if not path.is_file()] if paths else ["nothing"]:
         raise DataError(
             f"dataset_path {kind}: dataset_kwargs.data_files names {', '.join(missing)} for the split {split!r}, where "
             f"there is no such file; expected data_files: {{{split}: FILE}}, from the YAML's folder"
         )
     return paths
+
+
+def _listed(files: Sequence[str] | str) -> Sequence[str]:
+    return [files] if isinstance(files, str) else files
 
 
 def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
@@ -132,9 +142,8 @@ def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
         return None
     if not (files := tables_in(folder, name, split).get(split)):
         available = ", ".join(sorted(str(p.relative_to(folder)) for p in islice(folder.rglob("*.parquet"), _LISTED)))
-        part = f"config {name!r}, split {split!r}" if name else f"split {split!r}"
         raise DataError(
-            f"{path}: no file of {part} in {folder} (there: {available or 'no parquet file'}); expected "
+            f"{path}: no file of {_part(name, split)} in {folder} (there: {available or 'no parquet file'}); expected "
             f"{split}*.parquet, data/{split}-00000-of-00001.parquet or {split}{LINES}"
         )
     if not path.startswith(PACKAGE_SCHEME):
@@ -142,30 +151,24 @@ def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
     return files
 
 
-def local_copy(path: str) -> Path | None:
-    """The folder of a data set of the hub below HEDGE_DATA_DIR; None where there is none.
+def _own_folder(path: str) -> Path | None:
+    """The folder of a data set in a package, or of a copy of one of the hub; None where there is none.
 
     Raises:
-        DataError: HEDGE_DATA_DIR names no folder.
+        DataError: there is no such folder in a package, or HEDGE_DATA_DIR names none.
     """
-    root = os.environ.get(DATA_DIR)
-    if not root:
+    if path.startswith(PACKAGE_SCHEME):
+        folder = inside_package(path)
+        if folder is None or not folder.is_dir():
+            raise DataError(f"{path}: there is no such folder in an installed package")
+        return folder
+    if not (root := os.environ.get(DATA_DIR)):
         return None
     if not Path(root).is_dir():
         raise DataError(f"{DATA_DIR}={root} is not a folder")
     if (folder := repository(Path(root), path)) is None:
         logger.info("{} is not in {}={}; trying the hub", path, DATA_DIR, root)
     return folder
-
-
-def how_to_provide(path: str, name: str | None, split: str) -> str:
-    """The end of an error about a data set that cannot be had."""
-    folder = f"{path.replace('/', '__')}/{f'{name}/' if name else ''}"
-    return (
-        f"Either make the Hugging Face hub reachable (log in for gated data sets), or put a copy at "
-        f"DIR/{folder}{split}*.parquet and set {DATA_DIR}=DIR; what `hf download {path} --repo-type dataset "
-        f"--local-dir DIR/{path.replace('/', '__')}` writes will do."
-    )
 
 
 def loaded_revision(dataset: Dataset) -> str | None:
@@ -197,11 +200,11 @@ def fetch_images(
         DataError: a column holds no pictures, a file cannot be had, or a name leads out of the data set's folder. Names
             the column and the file.
     """
+    folder, is_whole = _own_folder(path), path.startswith(PACKAGE_SCHEME)
     if files:
         of_split = next(iter(files.values())) if isinstance(files, Mapping) else files
-        source = _Source(path, revision, Path(of_split if isinstance(of_split, str) else of_split[0]).parent, True)
-    else:
-        source = _Source(path, revision, _own_folder(path), path.startswith(PACKAGE_SCHEME))
+        folder, is_whole = Path(_listed(of_split)[0]).parent, True
+    source = _Source(path, revision, folder, is_whole)
     for column in columns:
         dataset = _with_pictures(dataset, column, source)
     return dataset
@@ -209,32 +212,19 @@ def fetch_images(
 
 def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     from datasets import Image, Value
+    from tqdm.contrib.concurrent import thread_map
 
     feature, what = dataset.features[column], f"{source.path}, column {column!r}"
     if isinstance(getattr(feature, "feature", feature), Image):
         return dataset
     if feature in (Value("binary"), Value("large_binary")):
         return dataset.cast_column(column, Image())
-    is_record = isinstance(feature, dict) and {"bytes", "path"} <= feature.keys()
+    is_record = isinstance(feature, Mapping) and {"bytes", "path"} <= feature.keys()
     if not is_record and feature not in (Value("string"), Value("large_string")):
         raise DataError(
             f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {feature}; a process_docs of the task can "
             "make a column of pictures out of it"
         )
-    stored = [(value or {}) if is_record else {"path": value} for value in dataset[column][:]]
-    names = [value.get("path") if not value.get("bytes") else None for value in stored]
-    contents = _fetch_all(names, source, what)
-    images = [
-        {"bytes": contents[name], "path": name} if name else value if value.get("bytes") else None
-        for name, value in zip(names, stored, strict=True)
-    ]
-    order = dataset.column_names
-    return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
-
-
-def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[str, bytes]:
-    """Read or download files, several at a time."""
-    from tqdm.contrib.concurrent import thread_map
 
     def fetch(name: str) -> bytes:
         try:
@@ -242,9 +232,14 @@ def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
-    distinct = sorted({name for name in names if name})
+    stored = [value if isinstance(value, Mapping) else {"path": value} for value in dataset[column][:]]
+    names = sorted({value["path"] for value in stored if value["path"] and not value.get("bytes")})
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": None}
-    return dict(zip(distinct, thread_map(fetch, distinct, max_workers=_DOWNLOADS, **bar), strict=True))
+    contents = dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
+    images = [{**value, "bytes": value.get("bytes") or contents.get(value["path"])} for value in stored]
+    present: Any = [image if image["bytes"] else None for image in images]
+    order = dataset.column_names
+    return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
 
 
 def _fetch(name: str, source: _Source) -> bytes:
@@ -317,12 +312,14 @@ def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, st
 
 def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
     """One line about documents whose images cannot be shown; see `image_faults`."""
-    lines = []
-    for fault in dict.fromkeys(faults.values()):
-        rows = [i for i, row_fault in sorted(faults.items()) if row_fault == fault]
-        row_list = ", ".join(map(str, rows[:_LISTED])) + (", ..." if len(rows) > _LISTED else "")
-        lines.append(f"{len(rows)} of {n_documents} documents have {fault} (rows {row_list})")
-    return "; ".join(lines)
+    rows_of: dict[str, list[int]] = defaultdict(list)
+    for row, fault in sorted(faults.items()):
+        rows_of[fault].append(row)
+    return "; ".join(
+        f"{len(rows)} of {n_documents} documents have {fault} (rows {str(rows[:_LISTED])[1:-1]}"
+        f"{', ...' if len(rows) > _LISTED else ''})"
+        for fault, rows in rows_of.items()
+    )
 
 
 def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
@@ -331,10 +328,9 @@ def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
 
     selected = dataset.select_columns(list(columns))
     for column, feature in selected.features.items():
-        if isinstance(feature, Image):
-            selected = selected.cast_column(column, Image(decode=False))
-        elif isinstance(feature, List) and isinstance(feature.feature, Image):
-            selected = selected.cast_column(column, List(Image(decode=False)))
+        if isinstance(getattr(feature, "feature", feature), Image):
+            stored = Image(decode=False)
+            selected = selected.cast_column(column, stored if isinstance(feature, Image) else List(stored))
     return selected
 
 
@@ -356,17 +352,3 @@ def _image_fault(image: object, *, decode: bool) -> str | None:
     if not content:
         return None if path else "no image"
     return image_file_fault(bytes(content), decode=decode)
-
-
-def _own_folder(path: str) -> Path | None:
-    """The folder of a data set in a package, or of a copy of one of the hub; None where there is none.
-
-    Raises:
-        DataError: there is no such folder in a package, or HEDGE_DATA_DIR names none.
-    """
-    if not path.startswith(PACKAGE_SCHEME):
-        return local_copy(path)
-    folder = inside_package(path)
-    if folder is None or not folder.is_dir():
-        raise DataError(f"{path}: there is no such folder in an installed package")
-    return folder

@@ -18,6 +18,7 @@ from typing import Any
 
 from loguru import logger
 
+from hedge_tasks.data import inspect_logs, polygraph
 from hedge_tasks.data.cells import is_empty
 from hedge_tasks.data.repositories import SPLITS, tables_in
 from hedge_tasks.errors import ConfigError, DataError, unknown
@@ -31,13 +32,15 @@ KINDS = {
     ".json": "JSON",
     ".parquet": "parquet",
     ".xlsx": "spreadsheet",
+    ".eval": "inspect_ai",
+    **dict.fromkeys((".man", ".pt", ".pth"), "lm-polygraph"),
 }
 """Endings of the files that are read -> what they are. Those of texts may have .gz behind them."""
 
 STDIN = Path("-")
 """Stands for the standard input, which holds JSON lines."""
 
-_PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib")
+_PICKLES = (".pkl", ".pickle", ".joblib")
 _LINES = re.compile(rb"\s*\{.*\}[^\S\n]*\n\s*\{")
 """The begin of a file with an object a line."""
 
@@ -123,8 +126,8 @@ def _files_table(files: Sequence[Path]) -> StoredTable:
     first, kind = files[0], _kind_of(files[0])
     if kind == "parquet":
         return _parquet_table(files)
-    read = {"spreadsheet": _sheet_rows, "JSON lines": _line_rows, "JSON": _json_rows, "CSV": _csv_rows}[kind]
-    table = table_of(str(first), [row for file in files for row in read(file)], first.parent)
+    with as_its_tool_writes(first):
+        table = table_of(str(first), [row for file in files for row in _READERS[kind](file)], first.parent)
     return replace(table, in_words=kind in ("CSV", "spreadsheet"))
 
 
@@ -147,22 +150,18 @@ def _kind_of(path: Path) -> str:
 
 def _folder_table(folder: Path, split: str | None) -> StoredTable:
     tables = tables_in(folder, split=split, endings=tuple(KINDS)) or tables_in(folder, endings=tuple(KINDS))
-    splits = ", ".join(tables)
+    names = ", ".join(tables)
     if not tables:
-        raise DataError(
-            f"{folder}: it holds no table. Put a CSV file into it, with a column of the pictures' names, the questions "
-            "and the right answers: image,question,answer"
-        )
-    if split is not None and split not in tables:
-        raise unknown(f"split of {folder}", split, tables)
-    if split or len(tables) == 1:
-        return _files_table(tables[split or splits])
+        raise DataError(f"{folder}: it holds no table. Put a CSV file into it, of image,question,answer")
+    if split is not None or len(tables) == 1:
+        if split not in (None, *tables):
+            raise unknown(f"split of {folder}", str(split), tables)
+        return _files_table(tables[split or names])
     if not set(tables) <= {*SPLITS}:
-        return _joined(folder, [file for named in tables.values() for file in named])
+        return _joined(folder, [file for files in tables.values() for file in files])
     if "test" not in tables:
-        raise ConfigError(f"{folder}: which of its splits, {splits}? Say --split NAME")
-    note = f"split: 'test' of {splits}; --split NAME takes another"
-    return replace(_files_table(tables["test"]), notes=(note,))
+        raise ConfigError(f"{folder}: which of its splits, {names}? Say --split NAME")
+    return replace(_files_table(tables["test"]), notes=(f"split: 'test' of {names}; --split NAME takes another",))
 
 
 def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
@@ -202,7 +201,10 @@ def _json_rows(file: Path) -> list[Row]:
     data = outside.read_bytes(file)
     if _LINES.match(data):
         return parse_objects(enumerate(data.splitlines(), 1), str(file))
-    value = _list_in(outside.parse_json(data, str(file)))
+    value = outside.parse_json(data, str(file))
+    if isinstance(value, Mapping) and {"eval", "status", "samples"} <= {*value}:
+        return inspect_logs.rows_of(value, file)
+    value = _list_in(value)
     if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
         raise DataError(f"{file}: expected a JSON list of objects, a row each (pandas: to_json(orient='records'))")
     return [(f"{file}: item {i}", row) for i, row in enumerate(value, 1)]
@@ -238,30 +240,35 @@ def _sheet_rows(file: Path) -> list[Row]:
     return [(f"{file}: row {i}", row) for i, row in enumerate(plain)]
 
 
+_READERS = {
+    **{"CSV": _csv_rows, "spreadsheet": _sheet_rows, "JSON lines": _line_rows, "JSON": _json_rows},
+    **{"inspect_ai": inspect_logs.archive_rows, "lm-polygraph": polygraph.rows_of},
+}
+
+
 def _parquet_table(files: Sequence[Path]) -> StoredTable:
     """The rows of files, a few in memory at a time, with names in place of the numbers of classes; -1 is none."""
-    import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
     name = str(files[0] if len(files) == 1 else files[0].parent)
-    at_once = _ROWS_AT_ONCE
+    at_once, n_rows = _ROWS_AT_ONCE, 0
     with _readable(name):
+        schema = pq.read_schema(files[0])
         for file in files:
             stored = pq.read_metadata(file)
             sizes = [stored.row_group(i).total_byte_size for i in range(stored.num_row_groups)]
             outside.check_unpacked(file, sum(sizes))
             # A value that is stored once may be in every row: no more rows at once than the budget has room for.
             at_once = max(1, min(at_once, outside.most_unpacked(file) // max(1, *sizes)))
-        data = ds.dataset([str(file) for file in files], format="parquet")
-        n_rows = data.count_rows()
-    columns = tuple(column for column in data.schema.names if not column.startswith("__index_level_"))
-    classes = _class_names(data.schema.metadata)
+            n_rows += stored.num_rows
+    columns = tuple(column for column in schema.names if not column.startswith("__index_level_"))
+    classes = _class_names(schema.metadata)
 
     def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
         wanted = list(selected or columns)
         size, numbers = 0, count()
         with _readable(name):
-            # Not by the data set, whose scanner unpacks a group of rows as a whole.
+            # Not by a data set of pyarrow, whose scanner unpacks a group of rows as a whole.
             parts = (pq.ParquetFile(file).iter_batches(at_once, columns=wanted) for file in files)
             for batch in chain.from_iterable(parts):
                 # A value that is stored once, and repeated by its number, is in every row that is read.
@@ -281,6 +288,15 @@ def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, dict[int, 
         return {c: dict(enumerate(f["names"])) for c, f in info.items() if f.get("_type") == "ClassLabel"}
     except (AttributeError, KeyError, TypeError, ValueError):
         return {}
+
+
+@contextmanager
+def as_its_tool_writes(file: Path) -> Iterator[None]:
+    """Within, what a tool's own format does not have as expected is said of the file."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"{file}: not as its tool writes it ({type(error).__name__}: {error})") from None
 
 
 @contextmanager

@@ -198,9 +198,7 @@ def texts_of(tokens: Sequence[Token]) -> list[str]:
 
 def _end_of_thought(text: str) -> tuple[int, bool]:
     """Where what stands behind the last thought begins (0 without one), and whether a thought was left open."""
-    end = 0
-    for match in _END.finditer(text):
-        end = match.end()
+    end = max((match.end() for match in _END.finditer(text)), default=0)
     return end, _BEGIN.search(text, end) is not None
 
 
