@@ -49,22 +49,6 @@ BACKENDS = {
 every_backend = pytest.mark.parametrize("backend", [build_backend(n, **o) for n, o in BACKENDS.items()], ids=BACKENDS)
 
 
-@pytest.fixture(autouse=True)
-def no_cache_on_disk(monkeypatch):
-    monkeypatch.setenv("HEDGE_CACHE", "off")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """On busy machines the threads of these tiny models spend most of their time waiting for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 # --- what holds for every backend ------------------------------------------------------------------------------------
 
 
