@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from string import Formatter
 
 import sizes
 from conftest import REPOSITORY
@@ -135,6 +136,19 @@ def test_numbers_are_rounded_for_people_in_one_place() -> None:
     assert rounding == set(), "format numbers with hedge_tasks.numbers"
     assert ROUNDING.search("{value:+.2f}")
     assert not ROUNDING.search("{value:g}, x[1:.5]")
+
+
+def test_what_is_logged_has_a_place_for_each_of_its_values() -> None:
+    places = {}
+    for module, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(ast.Attribute(ast.Name("logger"), "info" | "warning"), [text, *values]) if values:
+                    parts = Formatter().parse(text.value) if isinstance(text, ast.Constant) else ()
+                    given = sum(len(v.value.elts) if isinstance(v, ast.Starred) else 1 for v in values)  # type: ignore[attr-defined]
+                    places[f"{module}:{node.lineno}"] = sum(part[1] is not None for part in parts) - given
+    assert [where for where, difference in places.items() if difference] == []
+    assert len(places) > 50
 
 
 def test_a_public_class_has_a_name_of_its_own() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hedge_tasks import evaluation
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.registry import Registration, Registry
 
@@ -82,3 +83,52 @@ def test_a_name_can_be_registered_once() -> None:
 def test_more_entries_can_come_from_elsewhere() -> None:
     registry: Registry = Registry("shape", "no.such.group", {}, also=lambda: [("row", Registration("builtins:tuple"))])
     assert registry.names() == ["row"]
+
+
+# --- evaluations of other packages ------------------------------------------------------------------------------------
+
+SUITES = """
+from pathlib import Path
+from hedge_tasks.evaluation import Evaluation
+mine = Evaluation("mine", Path("/mine"), judges={"mine": "some_suites:judge"}, measures=("some_suites:MEASURES",),
+                  commands={"data": ("some_suites:fetch", "some_suites:gone")})
+several = lambda: [Evaluation("lost", Path("/lost"), measures=("nowhere:X",)), Evaluation("shale", Path("/shale"))]
+neither = [mine, 3]
+MEASURES = ("a measure",)
+def fetch(): ...
+"""
+
+
+def test_evaluations_of_another_package_stand_beside_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+) -> None:
+    (tmp_path / "some_suites.py").write_text(SUITES)
+    package = tmp_path / "some_suites-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: some-suites\nVersion: 1.0\n")
+    points = [f"{name} = some_suites:{name}" for name in ("mine", "several", "neither", "gone")]
+    (package / "entry_points.txt").write_text("\n".join([f"[{evaluation.GROUP}]", *points]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    evaluation.evaluations.cache_clear()
+    try:
+        installed = evaluation.evaluations()
+        assert {name: source for name, (_, source) in installed.items() if source != "hedge_tasks"} == {
+            "mine": "some-suites",
+            "lost": "some-suites",
+        }
+        assert evaluation.evaluation_measures("mine") == evaluation.installed_measures("mine") == ["a measure"]
+        assert evaluation.installed_measures("lost") == evaluation.installed_measures("nowhere") == []
+        with pytest.raises(ConfigError, match="unknown evaluation 'mien', did you mean 'mine'"):
+            evaluation.evaluation_measures("mien")
+        judges = dict(evaluation.from_evaluations("judges")())
+        assert judges["mine"] == Registration("some_suites:judge", "some-suites")
+        assert "fetch" in [command.__name__ for command in evaluation.evaluation_commands("data")]
+        assert evaluation.task_folders()[1:] == [Path("/mine"), Path("/lost")]
+    finally:
+        evaluation.evaluations.cache_clear()
+    said = [
+        *("evaluation 'gone' of some-suites cannot be loaded: AttributeError", "expected an Evaluation, got int"),
+        "evaluation 'shale' of some-suites is left out: hedge_tasks has it",
+        *("measures of lost of some-suites cannot be loaded", "a command of mine of some-suites cannot be loaded"),
+    ]
+    assert [text for text in said if not any(text in warning for warning in warnings)] == []
