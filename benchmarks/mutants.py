@@ -94,7 +94,7 @@ def tests_of(path: str) -> list[str]:
     return [f"tests/{name}" for name in [*examples, "test_architecture.py", *(test.name for test in tests)]]
 
 
-@dataclass
+@dataclass(frozen=True)  # pytest hashes its plug-ins
 class Names:
     """Plug-in of pytest: writes the name of the first test, or file, that fails."""
 

@@ -33,15 +33,6 @@ def test_answers_survive_the_process(tmp_path: Path) -> None:
     assert (len(again), len(again.dropped)) == (2, 0)
 
 
-def test_two_writers_do_not_touch_each_other(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path) as one, AnswerStore(tmp_path) as other:
-        for i in range(10):
-            one.put([record(2 * i)])
-            other.put([record(2 * i + 1)])
-    assert len(AnswerStore(tmp_path)) == 20
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 @pytest.mark.parametrize("cut", range(1, 60, 7))
 def test_a_torn_end_costs_the_last_record_only(tmp_path: Path, cut: int) -> None:
     with AnswerStore(tmp_path) as store:
