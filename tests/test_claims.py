@@ -50,7 +50,7 @@ BITS = [
     ", ",
     "The lung is",
 ]
-BITS += ["approx. 3 cm", "a.", "B", "?", "\x85", "\x1c", "*x*", "Dr. X", '"', "\u2028", "肺水肿。"]
+BITS += [" ", "approx. 3 cm", "a.", "B", "?", "\x85", "\x1c", "*x*", "Dr. X", '"', "\u2028", "肺水肿。"]
 
 
 @given(st.lists(st.sampled_from(BITS), max_size=30))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,6 @@ from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns
 from hedge_tasks.errors import HedgeError, first_line, unknown
-from hedge_tasks.llm.loading import ModelUnavailableError
-from hedge_tasks.lmms.filters import check_models, chosen_detectors
 from hedge_tasks.models import adapter_class
 from hedge_tasks.models.base import positive
 from hedge_tasks.models.contrast import Contrast
@@ -103,30 +100,6 @@ def test_a_prompt_has_its_question_once_and_one_place_for_pictures(tmp_path: Pat
     file.write_text(json.dumps({"prompts": {"a": {"user": user}}}))
     with pytest.raises(HedgeError, match=told):
         load_prompt(f"{file}/a")
-
-
-def test_detectors_of_the_environment_are_named_with_their_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDGE_DETECTORS", " ,se,,vase")
-    assert chosen_detectors() == ["se", "vase"]
-    monkeypatch.setenv("HEDGE_DETECTORS", "radflg")
-    with pytest.raises(HedgeError, match=r"HEDGE_DETECTORS: .*did you mean 'radflag'"):
-        chosen_detectors()
-
-
-def test_filters_that_can_run_are_named_beside_one_that_cannot() -> None:
-    def filters(*faults: bool) -> Mapping[str, Any]:
-        def check(fault: bool) -> None:
-            if fault:
-                raise ModelUnavailableError("no model")
-
-        backends = [SimpleNamespace(check=lambda fault=fault: check(fault)) for fault in faults]
-        return {f"f{i}": SimpleNamespace(scorer=SimpleNamespace(backend=b)) for i, b in enumerate(backends)}
-
-    check_models(filters(False, False))
-    with pytest.raises(ModelUnavailableError, match=r"no model To run only .*, set HEDGE_FILTERS=f0,f2\."):
-        check_models(filters(False, True, False))
-    with pytest.raises(ModelUnavailableError, match=r"^no model$"):
-        check_models(filters(True, True))
 
 
 # --- borders ----------------------------------------------------------------------------------------------------------
