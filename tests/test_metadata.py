@@ -16,8 +16,6 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
-import hedge_tasks
-
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
 
 NOT_INSTALLED = {
@@ -109,11 +107,6 @@ def test_every_requirement_has_a_bound_and_every_version_a_place() -> None:
         if "==" in line
     }
     assert required() - pinned == set()
-
-
-def test_the_package_shows_what_it_offers() -> None:
-    assert set(hedge_tasks.__all__) <= set(dir(hedge_tasks))
-    assert all(getattr(hedge_tasks, name) is not None for name in hedge_tasks.__all__)
 
 
 # --- Python versions --------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def test_setup_cfg_lists_every_file_of_data(options: configparser.ConfigParser) 
     assert {f"{package.replace('.', '/')}/__init__.py" for package in packages_on_disk()} <= files
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_the_package_page_has_no_link_that_leads_nowhere(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
@@ -117,14 +117,14 @@ def test_links_are_absolute_where_the_repository_has_an_address() -> None:
     assert module.page(readme.partition(",")[0], at) == "[`a`](https://example.org/us/hedge/blob/HEAD/docs/a.md#b)"
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_every_file_is_in_the_wheel_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert packed == set().union(*(expected(folder, package) for folder, package in FOLDERS.items()))
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_everybody_may_read_the_weights(installed: Path) -> None:
     weights = list(installed.rglob("*.safetensors"))
     assert len(weights) == 4
@@ -132,7 +132,7 @@ def test_everybody_may_read_the_weights(installed: Path) -> None:
     assert sum(path.stat().st_size for path in weights) < 4_000_000
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_hedge_list_works_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     done = run(sys.executable, "-m", "hedge_tasks.cli", "list", "--json", cwd=tmp_path, python_path=installed)
     tasks = json.loads(done.stdout)
@@ -140,7 +140,6 @@ def test_hedge_list_works_from_the_wheel(installed: Path, tmp_path: Path) -> Non
     assert all(task["yaml"].startswith(str(installed)) and task["about"] for task in tasks)
 
 
-@pytest.mark.slow
 @pytest.mark.docs
 @pytest.mark.framework
 def test_hedge_demo_works_from_the_wheel(installed: Path, tmp_path: Path) -> None:

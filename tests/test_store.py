@@ -33,17 +33,6 @@ def test_answers_survive_the_process(tmp_path: Path) -> None:
     assert (len(again), len(again.dropped)) == (2, 0)
 
 
-@pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_a_torn_end_costs_the_last_record_only(tmp_path: Path, cut: int) -> None:
-    with AnswerStore(tmp_path) as store:
-        store.put([record(1), record(2), record(3)])
-    [file] = tmp_path.iterdir()
-    file.write_bytes(file.read_bytes()[:-cut])
-    store = AnswerStore(tmp_path)
-    # Losing no more than the line break loses nothing.
-    assert (len(store), len(store.dropped)) == ((3, 0) if cut == 1 else (2, 1))
-
-
 def test_a_changed_byte_never_becomes_an_answer(tmp_path: Path) -> None:
     with AnswerStore(tmp_path) as store:
         store.put([record(1), record(2)])
