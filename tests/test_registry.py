@@ -56,6 +56,9 @@ def test_a_broken_package_breaks_nobody_else(outside: Path, warnings: list[str])
     for _ in range(2):
         assert [name for name, _ in registry.each()] == ["list", "empty", "square"]
     assert sum("'circle'" in message for message in warnings) == 1
+    for own in (Registration("no_such:Circle").checked, Registration("no_such:Circle").tried):
+        with pytest.raises(ModuleNotFoundError):  # what is wrong with ours is ours
+            own("circle")
 
 
 @pytest.mark.parametrize(
