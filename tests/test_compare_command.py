@@ -44,19 +44,29 @@ def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, compare
     assert list(rows) == ["hallucination rate", "exact, SE", "exact, RadFlag", "exact, VASE"]
     a, b = scores_of(one), scores_of(other)[:60]
     labels = [[s.label for s in scores] for scores in (a, b)]
-    groups, family = [s.group for s in a], [compare_rates(*labels, groups=[s.group for s in a])]
+    groups = [s.group for s in a]
     for name, title in (("se", "SE"), ("radflag", "RadFlag"), ("vase", "VASE")):
         expected = compare_runs([s[name] for s in a], labels[0], [s[name] for s in b], labels[1], groups=groups)
         row = rows[f"exact, {title}"]
         differences = row["difference"]["value"], row["value_a"] - row["value_b"]
         assert (*differences, row["difference"]["n"]) == (*[pytest.approx(expected.difference)] * 2, 60)
-        family.append(expected)
         fewer = min(([column.count(0), column.count(1)] for column in labels), key=min)
         assert row["difference"]["n_positive"] == fewer[1]
-    adjusted = max_t([comparison.of(s.id for s in a) for comparison in family])
-    assert [row["p"] for row in rows.values()] == pytest.approx(adjusted)
     rate = rows["hallucination rate"]
     assert (rate["value_a"], rate["value_b"]) == tuple(pytest.approx(np.mean(column)) for column in labels)
+
+
+def test_p_values_are_those_of_all_rows_together(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    runs = [finished_run(60, seed=seed) for seed in (1, 2)]
+    rows = compare(*(saved(run, tmp_path / str(i)) for i, run in enumerate(runs)))["comparisons"]
+    sides = a, b = [scores_of(run) for run in runs]
+    first, second = ([s.label for s in scores] for scores in sides)
+    groups = [s.group for s in a]
+    family = [compare_rates(first, second, groups=groups)]
+    for name in ("se", "radflag", "vase"):
+        family.append(compare_runs([s[name] for s in a], first, [s[name] for s in b], second, groups=groups))
+    adjusted = max_t([comparison.of(s.id for s in a) for comparison in family])
+    assert [row["p"] for row in rows] == pytest.approx(adjusted)
 
 
 def test_two_scores_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> None:
