@@ -152,7 +152,7 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
 
     from hedge_tasks.cli import main
 
-    more = ["--gen_kwargs", "inside=all,n=2,n_noisy=1", "--limit", "40"]
+    more = ["--gen_kwargs", "inside=all,n=4,n_noisy=1", "--limit", "64"]
     # A run is shown under another name than the one that the model has among keys where it has arguments.
     model = ("--model", "hedge_tiny", "--model_args", "dtype=float32")
     run = evaluate(tmp_path / "a", *model, "--tasks", "hedge_demo", *more)
@@ -162,7 +162,7 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
     assert {row["detector"] for row in told["detectors"]} >= {"question_probe (fitted)", "se", "blind_text (blind)"}
     assert main(["detectors", str(run.output), "--json", "--detectors", "se,rauq,inside,lookback_lens"]) == 0
     rows = {row["detector"]: row for row in json.loads(capsys.readouterr().out)[0]["detectors"]}
-    assert rows["lookback_lens (fitted)"]["labels"] == round(40 * 0.8)
+    assert rows["lookback_lens (fitted)"]["labels"] == round(64 * 0.8)
     assert {name: row["passes"] for name, row in rows.items()} == {
-        **{"se": None, "rauq": 1, "inside": 2, "lookback_lens (fitted)": 1}
+        **{"se": None, "rauq": 1, "inside": 4, "lookback_lens (fitted)": 1}
     }
