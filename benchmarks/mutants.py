@@ -4,7 +4,7 @@
     python benchmarks/mutants.py --where guard/ --count 12   in files whose path matches
 
 Faults are a comparison's border, a factor or condition dropped, a missing check, two arguments swapped, a number a
-little larger. Each is written into a copy of the tree, and test files that import its room are run there, those first
+little larger. Each is written into a copy of the tree, and test files that import near by are run there, those first
 that import the module itself and little else, until a test fails that passes without the fault. Some faults change
 nothing that can be seen: not all can be killed.
 """
@@ -23,6 +23,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -34,6 +35,8 @@ LOADED = ("torch", "transformers", "datasets", "scipy.stats", "sklearn.metrics",
 
 BORDERS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 SYMMETRIC = ("min", "max", "zip", "isinstance", "math.isclose", "np.maximum", "np.minimum")
+LOGGED = "test_architecture.py::test_what_is_logged_has_a_place_for_each_of_its_values"
+MOST_FILES = 12
 NUMBERED = (ast.Compare, ast.BinOp, ast.Assign, ast.AnnAssign, ast.arguments, ast.Slice)
 
 
@@ -78,29 +81,25 @@ def imports(test: Path) -> frozenset[str]:
 
 
 def tests_of(path: str) -> list[str]:
-    """Return test files that import the room of a file."""
-    module = ("hedge_tasks/" * path.startswith("models/") + path).removesuffix(".py").replace("/", ".")
-    room = ".".join(module.split(".")[:2])
-    tests = [
-        test
-        for test in (ROOT / "tests").glob("test_*.py")
-        if any(f"{n}.".startswith(f"{room}.") for n in imports(test))
-    ]
+    """Return the examples in a file's docstrings, the test of all log texts, and test files that import near by."""
+    name = re.sub(r"(/__init__)?\.py$", "", path)
+    module = ("hedge_tasks/" * name.startswith("models/") + name).replace("/", ".")
 
     def distance(test: Path) -> tuple[int, int, Path]:
-        """The module itself or the innermost package around it first."""
-        near = max((len(name) for name in imports(test) if f"{module}.".startswith(f"{name}.")), default=0)
+        """The module itself or what is next to it first."""
+        near = max((len(os.path.commonprefix([name, module])) for name in imports(test)), default=0)  # noqa: RUF071
         return -near, len(imports(test)), test
 
-    tests.sort(key=distance)
-    return [str(test.relative_to(ROOT)) for test in tests]
+    tests = sorted((ROOT / "tests").glob("test_*.py"), key=distance)[:MOST_FILES]
+    examples = [f"test_docstrings.py::test_examples[{module}]"] * (">>> " in (ROOT / path).read_text("utf-8"))
+    return [f"tests/{name}" for name in [*examples, LOGGED, *(test.name for test in tests)]]
 
 
+@dataclass(frozen=True)  # pytest hashes its plug-ins
 class Names:
     """Plug-in of pytest: writes the name of the first test, or file, that fails."""
 
-    def __init__(self, result: Path) -> None:
-        self.result = result
+    result: Path
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed and not self.result.read_text():
@@ -157,9 +156,8 @@ def chosen(where: str, seed: int) -> Iterator[tuple[str, str, int, str, bytes]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--files", type=int, default=12, help="most test files for one fault")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--where", default="", metavar="REGEX", help="of PATH:LINE of the faults")
+    parser.add_argument("--where", default="", help="regular expression for PATH:LINE")
     options = parser.parse_args()
     for name in LOADED:
         importlib.import_module(name)
@@ -169,7 +167,7 @@ def main() -> None:
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "results", "build"))
         (tree / "hedge_tasks" / "models").symlink_to("../models")
         for room, path, line, new, whole in islice(chosen(options.where, options.seed), options.count):
-            name = killer(tree, path, whole, tests_of(path)[: options.files], broken)
+            name = killer(tree, path, whole, tests_of(path), broken)
             outcomes[room].append(bool(name))
             print(f"{path}:{line}: {new}\n    {name or 'LIVES'}", flush=True)
     everything = [killed for room in outcomes.values() for killed in room]

@@ -347,9 +347,9 @@ class HedgeOpenAI(ChatAdapter):
         self,
         conversation: list[dict[str, Any]],
         options: Sequence[str],
-        answers: Mapping[str, Answer | str],
+        answers: dict[str, Answer | str],
         stop: threading.Event,
-    ) -> Mapping[str, Answer | str]:
+    ) -> dict[str, Any]:
         """Return the same by letters of the options, shown in two orders, or the `answers` before with the reason."""
         if set(options) <= set(ascii_uppercase) or len(options) > MOST:
             return answers

@@ -116,14 +116,24 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_CACHE", "off")  # what one test has learned is no help to the next
 
 
-@pytest.fixture
-def said() -> Iterator[list[str]]:
-    """Everything that is logged."""
+def logged(level: str) -> Iterator[list[str]]:
     lines: list[str] = []
-    sink = logger.add(lambda message: lines.append(str(message)), level="TRACE")
+    sink = logger.add(lambda message: lines.append(str(message)), level=level)
     yield lines
     with suppress(ValueError):  # lmms-eval takes all sinks away
         logger.remove(sink)
+
+
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """Everything that is logged."""
+    yield from logged("TRACE")
+
+
+@pytest.fixture
+def warnings() -> Iterator[list[str]]:
+    """What is logged as a warning or worse."""
+    yield from logged("WARNING")
 
 
 @pytest.fixture(scope="module")

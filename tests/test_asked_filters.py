@@ -34,3 +34,6 @@ def test_all_detectors_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert {*chosen_detectors()} == {*(n for n in names() if not get(n).experimental), "p_true"}
     monkeypatch.setenv("HEDGE_DETECTORS", " ,")
     assert chosen_detectors() == []
+    monkeypatch.setenv("HEDGE_DETECTORS", "radflg")
+    with pytest.raises(ConfigError, match=r"HEDGE_DETECTORS: .*did you mean 'radflag'"):
+        chosen_detectors()

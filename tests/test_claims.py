@@ -35,22 +35,8 @@ def claims_of(text: str, unit: str) -> list[tuple[str, str]]:
 
 # --- spans ------------------------------------------------------------------------------------------------------------
 
-BITS = [
-    "No effusion",
-    " ",
-    "\n",
-    "\n\n",
-    "1. ",
-    "2) ",
-    "# Findings",
-    "> ",
-    "- ",
-    "Findings:",
-    ". ",
-    ", ",
-    "The lung is",
-]
-BITS += ["approx. 3 cm", "a.", "B", "?", "\x85", "\x1c", "*x*", "Dr. X", '"', "\u2028", "肺水肿。"]
+BITS = ["No effusion", " ", "\n", "\n\n", "1. ", "2) ", "# Findings", "> ", "- ", "Findings:", ". ", ", "]
+BITS += ["The lung is", "approx. 3 cm", "a.", "B", "?", "\x85", "\x1c", "*x*", "Dr. X", '"', "\u2028", "肺水肿。"]
 
 
 @given(st.lists(st.sampled_from(BITS), max_size=30))

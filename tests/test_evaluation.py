@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation import Run, evaluate, evaluated, same_values
+from evaluation import Run, evaluate, evaluated
 from openai_server import serve
 
 from hedge_tasks.cli import main
@@ -81,32 +81,6 @@ def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
     for name in ("se", "radflag", "vase"):
         expected = roc_auc_score(labels, [s[name] for s in scores])
         assert values[f"{name}_auroc,nli"] == pytest.approx(expected)
-
-
-@pytest.mark.slow
-def test_another_batch_size_gives_the_same(demo: Run, tmp_path: Path) -> None:
-    arguments = ("--model", "hedge_tiny", "--tasks", "hedge_demo", *SMALL)
-    batched = evaluate(tmp_path, *arguments, "--batch_size", "5", "--model_args", "draws_per_batch=13")
-    assert same_values(batched.values("hedge_demo"), demo.values("hedge_demo"))
-    assert {i: s.texts for i, s in answer_sets(batched).items()} == {i: s.texts for i, s in answer_sets(demo).items()}
-
-
-@pytest.mark.slow
-def test_finished_draws_are_not_made_again(demo: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from hedge_tasks.models.hedge_hf import HedgeHF
-
-    made: list[Any] = []
-    original = HedgeHF.generate_draws
-
-    def counting(self: Any, draws: Any) -> Any:
-        made.extend(draws)
-        return original(self, draws)
-
-    monkeypatch.setattr(HedgeHF, "generate_draws", counting)
-    monkeypatch.setenv("HEDGE_STORE", str(demo.output / "hedge_answers"))
-    more = ("--limit", "24", "--gen_kwargs", "n=4,probe=false", "--predict_only")
-    evaluate(tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", *more)
-    assert len(made) == 24 * 2  # a clean and a noisy one each
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -245,48 +246,43 @@ def test_conversations_are_answered_like_requests_and_each_by_its_seed(model: An
     assert model.answer_conversations([]) == []
 
 
-def test_a_text_only_model_answers_text_and_refuses_images(tmp_path: Path, picture: Image.Image) -> None:
+@pytest.fixture(scope="module")
+def text_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small random Llama."""
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    from hedge_tasks.models.hedge_hf import HedgeHF
     from hedge_tasks.models.tiny import vlm_path
 
-    tokenizer = AutoTokenizer.from_pretrained(str(vlm_path()))
+    folder, tokenizer = tmp_path_factory.mktemp("llama"), AutoTokenizer.from_pretrained(str(vlm_path()))
     torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    LlamaForCausalLM(config).save_pretrained(tmp_path)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    tokens = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")}
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **sizes, **tokens)).save_pretrained(folder)
     tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
-    tokenizer.save_pretrained(tmp_path)
-    text_model = HedgeHF(pretrained=str(tmp_path), dtype="float32")
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_text_only_model_answers_text_and_refuses_images(text_model: Path, picture: Image.Image) -> None:
+    from hedge_tasks.models.hedge_hf import HedgeHF
+
+    reads_text = HedgeHF(pretrained=str(text_model), dtype="float32")
     request = draw_request(picture, clean(0))
     text_only = replace(request, request=replace(request.request, load_images=lambda document: []))
-    assert all(answer.n_tokens for answer in sample(text_model, [text_only] * 2))
+    assert all(answer.n_tokens for answer in sample(reads_text, [text_only] * 2))
     with pytest.raises(HedgeError, match="reads text only, but the task shows it an image"):
-        sample(text_model, [request])
+        sample(reads_text, [request])
 
 
-def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
-    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
-
+def test_what_a_model_cannot_do_is_refused_as_it_is_loaded(text_model: Path, tmp_path: Path) -> None:
     from hedge_tasks.models.hedge_hf import HedgeHF
-    from hedge_tasks.models.tiny import vlm_path
 
-    config = LlamaConfig(
-        vocab_size=700, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1
-    )
-    LlamaForCausalLM(config).save_pretrained(tmp_path)
-    tokenizer = AutoTokenizer.from_pretrained(str(vlm_path()))
-    tokenizer.chat_template = None
-    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ConfigError, match=r"decoding=vcd needs pictures, and .* reads none"):
+        HedgeHF(pretrained=str(text_model), decoding="vcd")
+    with pytest.raises(ConfigError, match="contrasted in one way only"):
+        HedgeHF(pretrained=str(text_model), decoding="dola", contrast="plain/question:vope/captioning:1")
+    shutil.copytree(text_model, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "chat_template.jinja").unlink()
     with pytest.raises(ConfigError, match="has no chat template"):
         HedgeHF(pretrained=str(tmp_path))
 

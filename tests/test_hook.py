@@ -98,6 +98,9 @@ def test_a_foreign_model_gets_ordinary_requests(is_simple: bool) -> None:
     assert settings[1] == settings[4]  # or the adapter could not batch them
     assert "n" not in settings[0]  # API adapters refuse it
     assert all(instance.args[0].startswith("You are a medical image analysis expert.") for instance in model.seen)
+    pictures = [model.images(instance)[0].tobytes() for instance in model.seen]
+    assert pictures[:3] == [PICTURE.tobytes()] * 3
+    assert len({*pictures}) == 3  # noisy draws alone see a perturbed one
 
 
 @pytest.mark.parametrize("is_simple", [True, False])
@@ -109,27 +112,12 @@ def test_a_foreign_model_samples_above_temperature_0_only(is_simple: bool) -> No
     assert [(s["temperature"], s["do_sample"]) for s in settings] == [(0.0, False)] + [(1.0, True)] * 4
 
 
-@pytest.mark.parametrize("is_simple", [True, False])
-def test_only_noisy_draws_see_a_perturbed_image(is_simple: bool) -> None:
-    model = ForeignModel(is_simple=is_simple)
-    generate_samples(model, requests())
-    pictures = [model.images(instance)[0].tobytes() for instance in model.seen]
-    assert pictures[0] == pictures[1] == pictures[2] == PICTURE.tobytes()
-    assert len({*pictures}) == 3
-
-
-def test_own_adapters_get_draws_in_any_order() -> None:
-    model = OwnModel(is_simple=False)
-    [line] = generate_samples(model, requests())
-    assert AnswerSet.from_json(line).texts == ["baseline 0", "clean 0", "clean 1", "noisy 0", "noisy 1"]
-    assert AnswerSet.from_json(line).has_logprobs
-
-
 def test_failed_draws_of_own_adapters_are_asked_again_and_never_answers(tmp_path: Path) -> None:
     model = OwnModel(is_simple=False)
     model.failing = frozenset({2, 5, 6})
     [line] = generate_samples(model, requests(store=tmp_path))
-    assert AnswerSet.from_json(line).texts == ["baseline 0", "clean 0", "clean 1", "noisy 0", "noisy 1"]
+    found = AnswerSet.from_json(line)
+    assert (found.texts, found.has_logprobs) == (["baseline 0", "clean 0", "clean 1", "noisy 0", "noisy 1"], True)
     assert len(model.seen) == 5 + 2 + 1
 
 

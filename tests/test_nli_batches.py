@@ -118,16 +118,6 @@ class Overflowing(torch.nn.Module):
         return output
 
 
-@pytest.fixture
-def warnings():
-    from loguru import logger
-
-    messages = []
-    sink = logger.add(lambda message: messages.append(str(message)), level="WARNING")
-    yield messages
-    logger.remove(sink)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_pairs_that_overflow_in_half_precision_are_computed_again_in_float32(tokenizer, warnings, dtype):
     nli_model._warn_of_overflow.cache_clear()

@@ -55,16 +55,6 @@ def forward(monkeypatch):
     return shown
 
 
-@pytest.fixture
-def warnings():
-    from loguru import logger
-
-    messages = []
-    sink = logger.add(lambda message: messages.append(str(message)), level="WARNING")
-    yield messages
-    logger.remove(sink)
-
-
 def cluster(model, sets=SETS, **options):
     return NliClustering(model=str(model), device="cpu", **options).cluster(sets)
 

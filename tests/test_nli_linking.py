@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 
 import numpy as np
@@ -162,17 +161,6 @@ def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions
     assert first.asked == second.asked
 
 
-@settings(max_examples=20)
-@given(labelled_texts(), st.sampled_from(sorted(RULES)))
-def test_with_veto_no_cluster_holds_a_contradiction_and_none_crosses_a_component(labelled, rule):
-    texts, labels = labelled
-    ids = cluster_by_nli(texts, rule=rule, veto=True, classifier=Oracle(lambda a, b: labels[a, b]))
-    for (a, i), (b, j) in itertools.permutations(zip(texts, ids, strict=True), 2):
-        assert i != j or labels[a, b] is not CONTRADICTION
-    whole = components(texts, lambda a, b: labels[a, b], rule)
-    assert len(set(zip(ids, whole, strict=True))) == len(set(ids))
-
-
 def test_a_veto_cuts_the_chain_that_leads_from_yes_to_no():
     chain = {
         frozenset({"yes, an effusion", "an effusion"}): ENTAILMENT,
@@ -194,22 +182,6 @@ def asked_about(relation, sets, **options):
     oracle = Oracle(relation)
     NliClustering(classifier=oracle, **options).cluster(sets)
     return oracle
-
-
-def test_clusters_with_a_known_contradiction_are_not_asked_about_again_under_the_veto():
-    texts = [f"{side} {i}" for side in ("left", "right") for i in range(8)]
-
-    def relation(a, b):
-        return ENTAILMENT if meaning(a) == meaning(b) else CONTRADICTION
-
-    vetoed, plain = (asked_about(relation, [texts], veto=veto).asked for veto in (True, False))
-
-    def across(asked):
-        return sum(meaning(a) != meaning(b) for a, b in asked)
-
-    assert across(plain) == 8 * 8
-    assert across(vetoed) < 16
-    assert len(vetoed) - across(vetoed) == 2 * 2 * math.comb(8, 2)
 
 
 @every_rule

@@ -24,24 +24,6 @@ BUILDS = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture
-def warnings():
-    from loguru import logger
-
-    messages = []
-    sink = logger.add(lambda message: messages.append(str(message)), level="WARNING")
-    yield messages
-    logger.remove(sink)
-
-
 def batch(length, rows=3, seed=0):
     generator = torch.Generator().manual_seed(seed + length)
     ids = torch.randint(4, 17, (rows, length), generator=generator)

@@ -111,28 +111,6 @@ def test_metrics_leave_out_what_has_no_label_and_count_it() -> None:
     assert METRICS["unlabelled_rate"](records("unlabelled_rate", *labels)) == pytest.approx(1 / 6)
 
 
-def test_a_score_that_only_knows_the_kind_of_question_is_found_out() -> None:
-    # All "hard" questions score 1 and are mostly wrong, all "easy" ones score 0 and are mostly right.
-    scored = score_answers(answer_set(), clustering="exact")
-    kinds = [("hard", 1.0, y) for y in (1, 1, 1, 0) * 2] + [("easy", 0.0, y) for y in (0, 0, 0, 1) * 2]
-    scores = [
-        replace(scored, numbers={**scored, "se": x}, label=y, parent=kind, group=str(i))
-        for i, (kind, x, y) in enumerate(kinds)
-    ]
-
-    def value(metric: str) -> object:
-        return METRICS[metric]([METRICS[metric].record(s, {}, {}) for s in scores])
-
-    assert value("se_auroc") == 0.75
-    assert value("se_auroc_within") == 0.5
-    assert summarise(scores)["auroc_within_question_types"]["se"].value == 0.5
-    without = [replace(s, parent=None) for s in scores]
-    assert (
-        summarise(without)["auroc_within_question_types"]["se"].reason
-        == "not every unit has a parent, such as a kind of question"
-    )
-
-
 # --- held-out documents and missing log-probabilities ----------------------------------------------------------------
 
 
@@ -157,6 +135,8 @@ def test_rates_are_about_all_documents_and_an_auroc_about_those_not_held_out() -
     assert summary["hallucination_rate"] == 3 / 4
     assert (summary["auroc"]["se"].value, summary["auroc"]["se"].n) == (1.0, 10)
     assert summary["auroc_within_question_types"]["se"].n_pairs == 25
+    without = summarise([replace(s, parent=None) for s in scores])["auroc_within_question_types"]["se"]
+    assert without.reason == "not every unit has a parent, such as a kind of question"
 
 
 @pytest.mark.parametrize("missing", ["one noisy", "all noisy", "one clean"])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from loguru import logger
 
+from hedge_tasks import evaluation
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.registry import Registration, Registry
 
@@ -29,14 +28,6 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def warnings() -> Iterator[list[str]]:
-    messages: list[str] = []
-    number = logger.add(lambda message: messages.append(message.record["message"]), level="WARNING")
-    yield messages
-    logger.remove(number)
-
-
 def shapes() -> Registry:
     return Registry("shape", GROUP, {"list": "builtins:list", "empty": dict})
 
@@ -54,7 +45,8 @@ def test_nothing_is_imported_before_it_is_asked_for(outside: Path) -> None:
 
 def test_our_names_stay_ours(outside: Path, warnings: list[str]) -> None:
     assert shapes().build("list") == []
-    assert warnings == ["shape 'list' of some-shapes is not used: hedge_tasks has one of this name"]
+    [warning] = warnings
+    assert "shape 'list' of some-shapes is not used: hedge_tasks has one of this name" in warning
 
 
 def test_a_broken_package_breaks_nobody_else(outside: Path, warnings: list[str]) -> None:
@@ -64,6 +56,9 @@ def test_a_broken_package_breaks_nobody_else(outside: Path, warnings: list[str])
     for _ in range(2):
         assert [name for name, _ in registry.each()] == ["list", "empty", "square"]
     assert sum("'circle'" in message for message in warnings) == 1
+    for own in (Registration("no_such:Circle").checked, Registration("no_such:Circle").tried):
+        with pytest.raises(ModuleNotFoundError):  # what is wrong with ours is ours
+            own("circle")
 
 
 @pytest.mark.parametrize(
@@ -91,3 +86,52 @@ def test_a_name_can_be_registered_once() -> None:
 def test_more_entries_can_come_from_elsewhere() -> None:
     registry: Registry = Registry("shape", "no.such.group", {}, also=lambda: [("row", Registration("builtins:tuple"))])
     assert registry.names() == ["row"]
+
+
+# --- evaluations of other packages ------------------------------------------------------------------------------------
+
+SUITES = """
+from pathlib import Path
+from hedge_tasks.evaluation import Evaluation
+mine = Evaluation("mine", Path("/mine"), judges={"mine": "some_suites:judge"}, measures=("some_suites:MEASURES",),
+                  commands={"data": ("some_suites:fetch", "some_suites:gone")})
+several = lambda: [Evaluation("lost", Path("/lost"), measures=("nowhere:X",)), Evaluation("shale", Path("/shale"))]
+neither = [mine, 3]
+MEASURES = ("a measure",)
+def fetch(): ...
+"""
+
+
+def test_evaluations_of_another_package_stand_beside_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+) -> None:
+    (tmp_path / "some_suites.py").write_text(SUITES)
+    package = tmp_path / "some_suites-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: some-suites\nVersion: 1.0\n")
+    points = [f"{name} = some_suites:{name}" for name in ("mine", "several", "neither", "gone")]
+    (package / "entry_points.txt").write_text("\n".join([f"[{evaluation.GROUP}]", *points]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    evaluation.evaluations.cache_clear()
+    try:
+        installed = evaluation.evaluations()
+        assert {name: source for name, (_, source) in installed.items() if source != "hedge_tasks"} == {
+            "mine": "some-suites",
+            "lost": "some-suites",
+        }
+        assert evaluation.evaluation_measures("mine") == evaluation.installed_measures("mine") == ["a measure"]
+        assert evaluation.installed_measures("lost") == evaluation.installed_measures("nowhere") == []
+        with pytest.raises(ConfigError, match="unknown evaluation 'mien', did you mean 'mine'"):
+            evaluation.evaluation_measures("mien")
+        judges = dict(evaluation.from_evaluations("judges")())
+        assert judges["mine"] == Registration("some_suites:judge", "some-suites")
+        assert "fetch" in [command.__name__ for command in evaluation.evaluation_commands("data")]
+        assert evaluation.task_folders()[1:] == [Path("/mine"), Path("/lost")]
+    finally:
+        evaluation.evaluations.cache_clear()
+    said = [
+        *("evaluation 'gone' of some-suites cannot be loaded: AttributeError", "expected an Evaluation, got int"),
+        "evaluation 'shale' of some-suites is left out: hedge_tasks has it",
+        *("measures of lost of some-suites cannot be loaded", "a command of mine of some-suites cannot be loaded"),
+    ]
+    assert [text for text in said if not any(text in warning for warning in warnings)] == []

@@ -85,13 +85,6 @@ def test_entropy_equals_brute_force_and_is_bounded(sample):
 # --- RadFlag ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("clean", "expected"), [([0, 0, 0], 0.0), ([1, 2, 3], 1.0), ([0, 1, 0, 1], 0.5), ([0], 0.0), ([0] * 9 + [1], 0.1)]
-)
-def test_radflag_is_the_share_of_disagreeing_answers(clean, expected):
-    assert radflag(0, clean) == expected
-
-
 # --- VASE ------------------------------------------------------------------------------------------------------------
 
 

@@ -64,13 +64,6 @@ def clustered(n=120, size=3, seed=0, decimals=1):
 # --- DeLong ----------------------------------------------------------------------------------------------------------
 
 
-def test_delong_by_hand():
-    # Placement values 1 and 1/2 of either class: the variance is (1/8) / 2 + (1/8) / 2.
-    estimate = estimate_auroc([3, 1, 2, 0], [1, 1, 0, 0], fewest=2)
-    assert estimate.value == 0.75
-    assert estimate.stderr == pytest.approx(math.sqrt(1 / 8), abs=1e-12)
-
-
 @pytest.mark.parametrize("decimals", [3, 1, 0])
 @pytest.mark.parametrize("seed", range(5))
 def test_delong_with_midranks_equals_the_quadratic_formula(seed, decimals):

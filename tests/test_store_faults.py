@@ -78,18 +78,5 @@ def test_two_processes_on_the_same_documents(tmp_path: Path, undisturbed: list[s
     assert (len(store), len(store.dropped)) == (DRAWS, 0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_cut_anywhere_only_the_cut_record_is_made_again(tmp_path: Path, undisturbed: list[str], seed: int) -> None:
-    generate_samples(SeededModel(0), requests(tmp_path, N))
-    [file] = tmp_path.iterdir()
-    content = file.read_bytes()
-    cut = random.Random(seed).randrange(len(content))
-    file.write_bytes(content[:cut])
-    whole = sum(b'"answer"' in line for line in content[:cut].split(b"\n")[:-1])
-    assert len(AnswerStore(tmp_path)) in (whole, whole + 1)
-    assert generate_samples(SeededModel(0), requests(tmp_path, N)) == undisturbed
-
-
 def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("answers-*.jsonl"))

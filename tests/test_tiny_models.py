@@ -27,20 +27,6 @@ def demo():
     return evaluate.load_demo(demo_set.DATA_FILE)
 
 
-@pytest.fixture(scope="module")
-def label_of():
-    """Function (premise, hypothesis) -> label name of the embedded NLI classifier."""
-    model = AutoModelForSequenceClassification.from_pretrained(nli_path()).eval()
-    tokenizer = AutoTokenizer.from_pretrained(nli_path())
-
-    @torch.inference_mode()
-    def label(premise: str, hypothesis: str) -> str:
-        logits = model(**tokenizer(premise, hypothesis, return_tensors="pt")).logits
-        return model.config.id2label[int(logits.argmax())]
-
-    return label
-
-
 class TestFiles:
     @pytest.mark.parametrize("file", MODEL_FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
     def test_readable_by_everyone(self, file):
@@ -119,32 +105,7 @@ class TestVisionLanguageModel:
         torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)
 
 
-SAME = [
-    ("upper left", "the lesion is in the upper left quadrant", "Where is the lesion?"),
-    ("two", "there are two lesions", "How many lesions are there?"),
-    ("yes", "a lesion is present", "Is there a lesion in the image?"),
-    ("round", "it is round", "What shape is the lesion?"),
-    ("CT", "this is a CT", "Which modality is this?"),
-]
-DIFFERENT = [
-    ("upper left", "upper right", "Where is the lesion?"),
-    ("one lesion", "two lesions", "How many lesions are there?"),
-    ("yes", "no", "Is there a lesion in the image?"),
-    ("small", "a large lesion", "How large is the lesion?"),
-    ("MRI", "this is an X-ray", "Which modality is this?"),
-]
-
-
 class TestNli:
-    @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("pairs", "expected"), [(SAME, "ENTAILMENT"), (DIFFERENT, "CONTRADICTION")], ids=["same", "different"]
-    )
-    def test_answers_to_one_question(self, label_of, pairs, expected):
-        for first, second, question in pairs:
-            assert label_of(first, second) == label_of(second, first) == expected, (first, second)
-            assert label_of(f"{question} {first}", f"{question} {second}") == expected, (first, second)
-
     @pytest.mark.slow
     def test_accuracy_on_held_out_pairs(self):
         model = AutoModelForSequenceClassification.from_pretrained(nli_path()).eval()

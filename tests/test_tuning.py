@@ -121,8 +121,9 @@ def test_cross_fit_never_asks_the_document_itself() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["tuned", "cross-fit", "label-free", "oracle"])
-@pytest.mark.parametrize("search", ["plateau", "optuna"])
+@pytest.mark.parametrize(
+    ("method", "search"), [*((method, "plateau") for method in METHODS), ("cross-fit", "optuna"), ("tuned", "optuna")]
+)
 def test_neither_order_nor_processes_change_the_choice(method: str, search: str) -> None:
     sets = answer_sets(5)
     choice = ThresholdChoice(method=method, search=search, per_class=4, repeats=2)

@@ -53,7 +53,7 @@ class Measure:
             always there.
         kept: whether run files keep these columns, so that runs are compared by it; if it is a function of sums, it
             stands in reports and submissions, too.
-        leads: whether it stands at the head of reports, and among what is compared without being named.
+        leads: whether it stands at the head of reports and boards, and is among what is compared of two runs.
         of_samples: whether it is about sampled answers, so that a run without samples has none.
         passes: forced passes that it rests on, such as "forced_options"; see `hedge_tasks.detectors.base.NEEDS`.
         beyond_experts: why labels of experts (whether an answer is hallucinated) do not correct it, where they do not.

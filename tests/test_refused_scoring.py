@@ -1,0 +1,155 @@
+"""What makes no sense is refused by its name before any work, whatever room it comes to; and borders of small rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from at_border import at_border
+from test_hook import OwnModel, requests
+
+from hedge_tasks.claims.base import Claim, ClaimEvidence
+from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.detectors import get, names
+from hedge_tasks.detectors.distribution import as_ids, as_logprobs
+from hedge_tasks.detectors.probes.base import FittedDetector
+from hedge_tasks.detectors.probes.builtin import mahalanobis
+from hedge_tasks.detectors.probes.crossfit import cross_fitted
+from hedge_tasks.detectors.probes.registry import fitted_detectors
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import Labelled, compare_columns
+from hedge_tasks.errors import HedgeError, first_line, unknown
+from hedge_tasks.models import adapter_class
+from hedge_tasks.models.base import positive
+from hedge_tasks.models.contrast import Contrast
+from hedge_tasks.models.weights import doubled_fits
+from hedge_tasks.numbers import Column, Number, format_p
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import Prompt, load_prompt
+from hedge_tasks.statistics.betting import MeanTest
+
+CLUSTERED = {"backend": "exact", "with_question": False}
+DEFINED = Definition.of("m", "t", Prompt("p", "{question}"), SamplingPlan()).model_dump()
+
+
+def fitted(targets: list[int]) -> object:
+    never = FittedDetector("n", "n", "last", fit=lambda *_: {}, score=lambda *_: None)
+    labels = np.arange(len(targets)) % 2
+    return cross_fitted(never, np.zeros((len(targets), 1, 1)), np.array(targets), labels, list(map(str, labels)))
+
+
+def adapter(name: str, **options: Any) -> object:
+    return adapter_class(name)(**options)
+
+
+def without_tokens() -> object:
+    return generate_samples(OwnModel(is_simple=False), requests(alternatives=2))
+
+
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: Scorer.from_settings("x", {**CLUSTERED, "model": "custom:y"}), "not a model on disk or hub"),
+    (lambda: Scorer.from_settings("x", {**CLUSTERED, "backend": 3}), "x: no clustering is recorded"),
+    (lambda: Scorer.from_settings("x", {**CLUSTERED, "with_question": 1}), "x: no clustering is recorded"),
+    (lambda: Scorer.from_settings("x", {**CLUSTERED, "backend": "embd"}), "x: the recorded settings make no clus"),
+    (lambda: Scorer.from_settings("x", {**CLUSTERED, "backend": "nli", "batch_size": 2}), "'batch_size' is no setting"),
+    (lambda: Scorer.from_settings("x", {**CLUSTERED, "detectors": "se"}), "detectors: expected a list of names"),
+    (lambda: NliClustering(rule="strickt"), "did you mean 'strict'"),
+    (lambda: NliClustering(dtype="int8"), "dtype must be one of .*, got 'int8'"),
+    (lambda: NliClustering(max_characters=0), "max_characters"),
+    (lambda: EmbeddingClustering(cache={}), "cache must be an EmbeddingCache"),  # type: ignore[arg-type]
+    (lambda: as_ids([0, [1]], "ids"), r"ids\[1\] is not hashable"),  # type: ignore[list-item]
+    (lambda: as_logprobs(["a"], "lps"), "lps must be numbers"),  # type: ignore[list-item]
+    (lambda: as_logprobs([[0.0]], "lps"), "lps must have one dimension"),  # type: ignore[list-item]
+    (lambda: fitted([0] * 11 + [1]), "two images|both targets"),
+    (lambda: mahalanobis.fit(np.zeros((9, 1, 2)), np.repeat([0, 1], [3, 6]), np.arange(9)), "four supported"),
+    (lambda: mahalanobis.fit(np.ones((9, 1, 2)), np.zeros(9), np.arange(9)), "alike"),
+    (lambda: MeanTest(0.0), r"in \(0, 1\]"),
+    (lambda: MeanTest(1.01), r"in \(0, 1\]"),
+    (lambda: adapter("hedge_h"), "did you mean 'hedge_hf'"),
+    (lambda: adapter("hedge_tiny", writes="answer"), "did you mean 'answers'"),
+    (lambda: adapter("hedge_tiny", dtype="float23"), "did you mean 'float32'"),
+    (lambda: adapter("hedge_ray", of="hedge_tiny", replicas=0), "replicas and draws_per_task are at least 1"),
+    (lambda: adapter("hedge_ray", of="hedge_tiny", draws_per_task=0), "replicas and draws_per_task are at least 1"),
+    *((lambda n=n: adapter(n, of="x", pretrained="x", model="x", decoding="vcd"), "which only hedge_hf can")
+      for n in ("hedge_ray", "hedge_vllm")),
+    (lambda: adapter("hedge_openai", model="x", decoding="vcd"), "which only hedge_hf can"),
+    (lambda: Contrast.parse("plain/question:1"), "contrast: .*; got 'plain/question:1'"),
+    (lambda: Contrast.parse("plain/question: plain/question:1"), "cannot be contrasted with itself"),
+    (lambda: Definition.read({**DEFINED, "prompt": {}}), "prompt.user: missing"),
+    (lambda: Definition.read({**DEFINED, "sampling": {}}), r"sampling\.\w+: missing"),
+    (without_tokens, "alternatives: OwnModel does not tell its tokens"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_makes_no_sense_is_refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises((HedgeError, ValueError), match=message):
+        call()
+
+
+@pytest.mark.parametrize(("user", "told"), [("why?", "no {question}"), ("{question}<image><image>", "more than one")])
+def test_a_prompt_has_its_question_once_and_one_place_for_pictures(tmp_path: Path, user: str, told: str) -> None:
+    file = tmp_path / "own.json"
+    file.write_text(json.dumps({"prompts": {"a": {"user": user}}}))
+    with pytest.raises(HedgeError, match=told):
+        load_prompt(f"{file}/a")
+
+
+# --- borders ----------------------------------------------------------------------------------------------------------
+
+
+def test_borders_of_small_rules() -> None:
+    at_border(lambda p: format_p(p).startswith("<"), 1e-4, "100")
+    at_border(lambda n: " more" in str(unknown("x", "?", map(str, range(int(n))))), 31, "011")
+    at_border(lambda n: len(first_line(OSError("x" * int(n)))) == 9 + n, 300, "110")
+    for n, told in ((0, "got 0"), ("1.5", "got '1.5'")):
+        with pytest.raises(HedgeError, match=f"x: expected a positive integer or auto, {told}"):
+            positive("x", n, or_else="auto")
+    assert positive("x", "1") == 1
+    at_border(lambda room: doubled_fits(300, 100, int(room)), 625, "011")
+
+
+def test_what_claims_are_supported_by_at_ties() -> None:
+    one = (Claim("a#0", "a", "x", 0, 1, "sentence"),)
+
+    def said(entailed: float, neutral: float, contradicted: float) -> str:
+        [(_, verdict, _)] = ClaimEvidence(one, "", np.array([[[contradicted, neutral, entailed]]])).verdicts(0)
+        return verdict
+
+    at_border(lambda x: said(x, 0.4, 0.1) == "supporting", 0.4, "001")
+    at_border(lambda x: said(x, 0.1, 0.4) == "supporting", 0.4, "011")
+    at_border(lambda x: said(0.1, 0.4, x) == "contradicting", 0.4, "001")
+
+
+@pytest.mark.parametrize("show", ["value", "interval", "stderr", "n", "p"])
+def test_cells_of_every_kind_under_every_column(show: str) -> None:
+    column = Column("a", show=show)  # type: ignore[arg-type]
+    number = Number(0.5, stderr=0.25, interval=(0.25, 0.75), n=7)
+    told = {"value": "0.500", "interval": "[0.250, 0.750]", "stderr": "0.250", "n": "7", "p": "-"}
+    assert column.text(number) == told[show]
+    assert column.text(None) == "-"
+    assert column.text(0.25) == {"value": "0.250", "p": "0.2500"}.get(show, "")  # a published value has no counts
+    assert column.text("x") == {"p": "-"}.get(show, "x")
+
+
+def test_columns_without_strata_are_one_stratum() -> None:
+    rng = np.random.default_rng(0)
+    labels, ids = np.arange(40) % 2, tuple(map(str, range(40)))
+    a, b = (Labelled(rng.normal(size=40) + labels, labels, None, None, ids) for _ in range(2))
+    within, pooled = compare_columns(a, b, within=True), compare_columns(a, b)
+    assert within is not None
+    assert pooled is not None
+    assert within.difference == pytest.approx(pooled.difference)
+
+
+def test_names_are_for_commands_and_titles_for_people() -> None:
+    named = [(name, get(name).title) for name in names()]
+    named += [(p.name, p.title) for level in ("answer", "claim") for p in fitted_detectors(level).values()]
+    assert [(name, title) for name, title in named if not name.islower() or " " in name or "_" in title] == []
