@@ -10,6 +10,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.judging.config import verdict_record
+from hedge_tasks.judging.fallback import own_reading
 from hedge_tasks.runs.run_files import Run, now
 
 
@@ -38,6 +39,7 @@ def case_of(answers: AnswerSet, record: Mapping[str, Any] | None = None) -> Case
         description=(record or {}).get("description"),
         image_key=(record or {}).get("image_key"),
         cut=answers.baseline.finish == "length",
+        own=own_reading(answers.forced),
     )
 
 
@@ -53,10 +55,9 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     """
     cases = cases_of(run)
     verdicts = judge.judge(cases)
-    documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
-    source = {"judged_again": {"created": run.created, "judge": judge_of(run)}}
-    settings = {**run.settings, "documents": documents, **source}
-    judged = replace(run, settings=settings, created=now(), path=None)
+    documents = {**(run.settings.get("documents") or {}), "judge": judge.settings()}
+    settings = {"documents": documents, "judged_again": {"created": run.created, "judge": judge_of(run)}}
+    judged = replace(run, settings={**run.settings, **settings}, created=now(), path=None)
     return with_verdicts(judged, cases, verdicts), verdicts
 
 
