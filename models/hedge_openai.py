@@ -9,7 +9,7 @@ import asyncio
 import os
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -174,7 +174,7 @@ class HedgeOpenAI(ChatAdapter):
         )
         self._pictures = PictureWorkers()
         self._has_n = True
-        self._reads_prompts: bool | None = None
+        self._reasons: dict[str, str] = {}
         self._client = ChatClient(
             self.model,
             self.base_url,
@@ -192,19 +192,16 @@ class HedgeOpenAI(ChatAdapter):
     @cached_property
     def answer_identity(self) -> str:
         """The model, not its address: its name, and what the server says is behind that name where this is another."""
-        scaled = f"|max_image_side={self.max_image_side}" if self.max_image_side else ""
-        return f"hedge_openai:{self._named_and_behind()}{scaled}"
+        scaled = [f"max_image_side={self.max_image_side}"] if self.max_image_side else []
+        # Of a folder its name: the same weights lie elsewhere on another machine.
+        roots = [root for model in self._listed if isinstance(root := model.get("root"), str)]
+        behind = {name for root in roots if (name := _short(root)) != _short(self.model)}
+        return "|".join([f"hedge_openai:{self.model}", *sorted(behind), *scaled])
 
     @cached_property
     def _listed(self) -> list[Mapping[str, Any]]:
         """The server's entry under the model's name, once it is there."""
         return [model for model in self._client.served() if model.get("id") == self.model]
-
-    def _named_and_behind(self) -> str:
-        # Of a folder its name: the same weights lie elsewhere on another machine.
-        roots = [root for model in self._listed if isinstance(root := model.get("root"), str)]
-        behind = {name for root in roots if (name := _short(root)) != _short(self.model)}
-        return "|".join([self.model, *sorted(behind)])
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings sent besides the temperature, and not refused. Whether they are obeyed is another matter."""
@@ -224,9 +221,8 @@ class HedgeOpenAI(ChatAdapter):
             those of them that were not asked for; `answers_with_tokens` and `answers_of_other_tokens`: how many answers
             came with tokens, and how many of these with tokens that do not spell the answer.
         """
-        refused = {name: reason[:_LONGEST_REASON] for name, reason in self._client.refused.items()}
         return {
-            "refused": refused,
+            "refused": {name: reason[:_LONGEST_REASON] for name, reason in self._client.refused.items()},
             "answered_as": sorted(map(_short, self._names)),
             "other_models": sorted(_short(name) for name in self._names if not self._is_asked(name)),
             "answers_with_tokens": self._spelled.total(),
@@ -276,16 +272,16 @@ class HedgeOpenAI(ChatAdapter):
         """Return how likely each text is as the answer to its conversation, where the server reports it: vLLM's does.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The server reads the conversation with the text as the beginning
-        of its last turn. One request a text; where the first one fails, it is the only one.
+        of its last turn. One request a text, and a first one that shows whether the server does so at all.
         """
 
-        async def force(i: int, stop: threading.Event | None = None) -> Answer | str:
-            turns = await self._encoded(partial(list, conversations[i]))()
+        async def force(i: int, stop: threading.Event) -> Answer | str:
+            turns = await asyncio.to_thread(self._turns, conversations[i])
             return forced_answer(await self._read_prompt(_answered(turns, texts[i]), _BEGUN, stop), texts[i])
 
-        if not texts or isinstance(first := run(force(0)), str):
-            return [first for _ in texts]
-        return [first, *self._ask_each(lambda i, stop: force(1 + i, stop), len(texts) - 1)]
+        if why := self._untold(self._read_first, conversations):
+            return [why for _ in texts]
+        return self._ask_each(force, len(texts))
 
     def reply_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
@@ -296,14 +292,23 @@ class HedgeOpenAI(ChatAdapter):
         conversation: options of one token each. Where one of them is not there, letters stand for all, in two orders
         (`first_token.by_letters`): three requests. Such answers have the `finish` "length": their end is not counted.
         """
-        if self._reads_prompts is None and texts:
-            reading = run(self._read_prompt(self._turns(conversations[0]), _READ))
-            self._reads_prompts = not isinstance(reading, str)
-            if isinstance(reading, str):
-                self._client.say_once("first tokens", f"{reading}: the likeliest first tokens are read instead", "INFO")
-        if self._reads_prompts:
-            return whole_replies(conversations, texts, self._read_all, lambda token: is_control(token.text))
-        return self._first_tokens(conversations, texts)
+        if why := self._untold(self._read_first, conversations):
+            self._client.say_once("first tokens", f"{why}: the likeliest first tokens are read instead", "INFO")
+            if why := self._untold(self._first_token, conversations):
+                return [why for _ in texts]
+            return self._first_tokens(conversations, texts)
+        return whole_replies(conversations, texts, self._read_all, lambda token: is_control(token.text))
+
+    def _untold(self, ask: Callable[..., Coroutine[Any, Any, object]], conversations: Conversations) -> str:
+        """Why the server tells something of no conversation, empty where it does. It is asked once, about the first."""
+        name = ask.__name__
+        if name not in self._reasons and conversations:
+            told = run(ask(conversations[0]))
+            self._reasons[name] = told if isinstance(told, str) else ""
+        return self._reasons.get(name, "")
+
+    async def _read_first(self, conversation: list[dict[str, Any]]) -> Reading:
+        return await self._read_prompt(self._turns(conversation), _READ)
 
     def _turns(self, conversation: list[dict[str, Any]]) -> bytes:
         return encoded(to_openai(conversation, max_image_side=self.max_image_side))
@@ -315,9 +320,8 @@ class HedgeOpenAI(ChatAdapter):
         async def read(i: int, stop: threading.Event) -> Reading:
             conversation, reply = prompts[i]
             begun = turns[id(conversation)]
-            if reply is None:
-                return await self._read_prompt(begun, _READ, stop)
-            return await self._read_prompt(_answered(begun, reply), _FINISHED, stop)
+            prompt = (begun, _READ) if reply is None else (_answered(begun, reply), _FINISHED)
+            return await self._read_prompt(*prompt, stop)
 
         return self._ask_each(read, len(prompts))
 
@@ -349,7 +353,7 @@ class HedgeOpenAI(ChatAdapter):
         options: Sequence[str],
         answers: dict[str, Answer | str],
         stop: threading.Event,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Answer | str]:
         """Return the same by letters of the options, shown in two orders, or the `answers` before with the reason."""
         if set(options) <= set(ascii_uppercase) or len(options) > MOST:
             return answers
@@ -363,7 +367,7 @@ class HedgeOpenAI(ChatAdapter):
         return dict.fromkeys(options, shares) if isinstance(shares, str) else {**shares}
 
     async def _first_token(
-        self, conversation: list[dict[str, Any]], stop: threading.Event
+        self, conversation: list[dict[str, Any]], stop: threading.Event | None = None
     ) -> tuple[tuple[str, float], ...] | str:
         """Tokens that a reply may begin with, with their log-probabilities; or why they are not known."""
         turns = await asyncio.to_thread(self._turns, conversation)
@@ -390,10 +394,8 @@ class HedgeOpenAI(ChatAdapter):
 
     def _ask_each(self, call: Call[Result], n: int) -> list[Result]:
         """Replies of `n` calls, many of them under way at once."""
-        outcomes: dict[int, Result] = {}
         with closing(ask_each(call, n, self.num_concurrent)) as batches:
-            for batch in batches:
-                outcomes |= dict(batch)
+            outcomes = dict(pair for batch in batches for pair in batch)
         return [outcomes[i] for i in range(n)]
 
     async def _read_prompt(
@@ -497,13 +499,11 @@ class HedgeOpenAI(ChatAdapter):
             with self._noting:
                 self._spelled[completion.spelled] += 1
         named = completion.model
-        if named is None or named in self._names:
-            return
-        self._names.add(named)
-        if not self._is_asked(named):
-            self._client.say_once(
-                "another model", f"{self.base_url}: model {self.model!r} was asked for, and {named!r} answered"
-            )
+        if named is not None:
+            self._names.add(named)
+            if not self._is_asked(named):
+                other = f"{self.base_url}: model {self.model!r} was asked for, and {named!r} answered"
+                self._client.say_once("another model", other)
 
     def _is_asked(self, named: str) -> bool:
         """Whether a name is that of the model asked for, with or without a folder, a date or a revision."""
@@ -612,12 +612,11 @@ def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = 
         seed: Of a draw; None for a request that is none.
     """
     settings: dict[str, Any] = {"temperature": temperature, "max_tokens": limits["max_new_tokens"]}
-    settings |= _decoding(limits) if seed is not None else {k: limits[k] for k in ("top_p",) if k in limits}
     if limits.get("until"):
         settings["stop"] = list(limits["until"])
-    if seed is not None:
-        settings |= {"seed": seed % SEEDS, "logprobs": True}
-    return settings
+    if seed is None:
+        return settings | {name: limits[name] for name in ("top_p",) if name in limits}
+    return {**settings, **_decoding(limits), "seed": seed % SEEDS, "logprobs": True}
 
 
 def _decoding(limits: Mapping[str, Any]) -> dict[str, Any]:

@@ -286,7 +286,7 @@ def test_a_server_that_tells_the_log_probabilities_of_a_prompt() -> None:
         model = HedgeOpenAI(model="m", base_url=url)
         found = model.forced_logprobs([TURNS] * 3, ["left lung", "no", "left lung base"])
     assert found == [Answer("left lung", -0.4, 2), Answer("no", -0.2, 1), Answer("left lung base", -0.4, 3)]
-    for body in script.bodies:
+    for body in script.bodies[1:]:  # the first one shows whether the server does so at all
         assert body["prompt_logprobs"] == 0
         assert body["continue_final_message"] is True
         assert body["add_generation_prompt"] is False

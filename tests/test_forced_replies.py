@@ -271,7 +271,7 @@ def test_of_any_other_server_the_first_tokens_are_read() -> None:
     assert found[0] == Answer("A", pytest.approx(math.log(math.exp(-0.5) + math.exp(-3)), abs=1e-5), 1, "length")
     assert found[1] == Answer("B", -4.0, 1, "length")
     assert isinstance(found[2], str)
-    assert len(script.bodies) == 2  # whether it reads prompts, and the first tokens of the one conversation
+    assert len(script.bodies) == 3  # whether it reads prompts and tells first tokens, and those of the one conversation
     assert (script.bodies[1]["top_logprobs"], script.bodies[1]["max_tokens"]) == (20, 1)
     assert script.bodies[1]["temperature"] == 1.0
 
@@ -329,6 +329,6 @@ def test_options_of_several_tokens_are_told_by_their_letters_in_two_orders(serve
     assert {one.finish for one in found if isinstance(one, Answer)} == {"length"}
     assert [math.exp(total(one)) for one in found] == pytest.approx(server.shares(), abs=2e-5)
     assert sum(math.exp(total(one)) for one in found) == pytest.approx(1, abs=1e-4)
-    _, *lettered_ones = server.asked
+    _, _, *lettered_ones = server.asked
     assert len(lettered_ones) == 2
     assert all("where?" in json.dumps(body["messages"]) for body in lettered_ones)

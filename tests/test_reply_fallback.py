@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from openai_server import serve, texts_of
 
-from hedge_tasks.judging import Case, Verdict, build_judge
+from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.measures.standard_measures import ReadByModelRate
 
@@ -41,7 +40,9 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
     replies = ["1", ODD, *silent, "A strange text.", SOFT, SOFTLY_OTHER, SOFTLY_NONE]
     with serve(seen) as url:
         judge = build_judge("medhallu", fallback={"name": "llm", "model": "tiny", "url": url, "max_retries": 0})
-        verdicts = judge.judge([Case(str(i), "q", "1", reply) for i, reply in enumerate(replies)])
+        verdicts = judge.judge(
+            [Case(str(i), "q", "1", reply, images=lambda: ["a picture"]) for i, reply in enumerate(replies)]
+        )
     assert [v.category for v in verdicts] == ["hallucinated", "hallucinated", *[None] * 4, "hallucinated", None, None]
     assert [v.label for v in verdicts] == [0, 0, None, None, None, None, 0, None, None]
     assert [outcome_of(v) for v in verdicts[2:5]] == ["declined", "cut off", "declined"]
@@ -61,21 +62,6 @@ def test_without_a_second_reader_a_soft_reading_has_no_label() -> None:
     assert [v.label for v in verdicts] == [None, 0]
     assert verdicts[0].reason == "unconfirmed: hallucinated (leading)"
     assert outcome_of(verdicts[0]) == "unconfirmed"
-
-
-def test_the_model_is_shown_neither_reference_nor_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its prompt has place for: cases have nothing of what is true."""
-    shown: list[Case] = []
-
-    class Reader:
-        def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-            shown.extend(cases)
-            return [Verdict(None, "", "reader", "1", "none") for _ in cases]
-
-    monkeypatch.setattr("hedge_tasks.judging.fallback.build_judge", lambda *_, **__: Reader())
-    judge = build_judge("medhallu", fallback="llm:model=a")
-    judge.judge([Case("0", "q", "1", ODD, images=lambda: ["picture"])])
-    assert [(case.question, case.answer, case.reference, case.images) for case in shown] == [("q", ODD, "", None)]
 
 
 class _Scores(dict[str, float]):

@@ -1,53 +1,102 @@
-"""Replies that the model reads itself: what is asked, and what decides."""
+"""Replies of which words leave open what they say: the model itself is asked about these, and about no other."""
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
+from evaluation import evaluate
 
-from hedge_tasks.data.answers import READ, Answer, AnswerSet
-from hedge_tasks.judging import Case
-from hedge_tasks.replies.reading import MODEL
-from hedge_tasks.suites.shale.judge import ShaleJudge
+from hedge_tasks.data.answers import READ, Answer
+from hedge_tasks.judging import Case, build_judge
+from hedge_tasks.judging.fallback import own_reading
+from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.models.hedge_scripted import HedgeScripted
+from hedge_tasks.replies.reading import ITSELF
+from hedge_tasks.runs.relabel import relabel
+from hedge_tasks.runs.run_files import Run, load_run
 
-QUESTION = "Which? (A) red (B) blue"
+SOFT, UNREAD, REFUSED = "Yes, but it may be an artefact.", "Bright tissue.", "I'm sorry, I can't help."
+TRUE, ODD = "Hallucinated, if the abstract is to be believed.", "The claim would make any pharmacologist laugh."
+CLOSED = {"demo-000": SOFT, "demo-006": UNREAD, "demo-012": "Yes.", "demo-018": REFUSED, "demo-024": "Yes. No."}
+MEANT = {SOFT: ("No", 0.9), UNREAD: ("No", 0.9), "Yes. No.": ("Yes", 0.25), TRUE: ("0", 0.9), ODD: ("1", 0.9)}
+"""What a scripted model takes its replies for, and how surely."""
+
+SUITES = {
+    "hedge_demo": ({f"demo-{i:03d}": "large" for i in range(25)} | CLOSED, {"demo-000": 1, "demo-006": 0}),
+    "hedge_medhallu_demo": ({"0-t": TRUE, "0-h": ODD, "1-t": REFUSED}, {"0-t": 0, "0-h": 0}),
+    "hedge_vope_demo": ({"street/car": UNREAD}, {}),
+}
+"""Replies by task, and the labels that follow from what the model takes them for."""
 
 
-def answered(number: int, reply: str, **logprobs: float) -> AnswerSet:
-    forced = {f"{READ}{option}": Answer(option, value, 1) for option, value in logprobs.items()}
-    return AnswerSet(str(number), Answer(reply), (Answer("x"),), question=QUESTION, reference="(A) red", forced=forced)
+def run_of(task: str, folder: Path, *arguments: str) -> Run:
+    shipped = task_folder() / task.removesuffix("_demo") / "demo" / "replies.json"
+    script = json.loads(shipped.read_text("utf-8")) if shipped.is_file() else {}
+    folder.mkdir()
+    (folder / "replies.json").write_text(json.dumps({**script, **SUITES[task][0]}), "utf-8")
+    model = ("--model", "hedge_scripted", "--model_args", f"script={folder / 'replies.json'}", "--limit", "25")
+    evaluate(folder, *model, "--tasks", task, "--gen_kwargs", ",".join(("n=1,n_noisy=0,probe=false", *arguments)))
+    return load_run(next(folder.rglob("hedge_runs/run-*.jsonl")), None)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
-def test_rules_are_the_second_opinion() -> None:
-    from hedge_tasks.lmms.self_reading import self_read
+@pytest.mark.parametrize("task", SUITES)
+def test_a_model_is_asked_about_open_replies_alone_and_decides_them(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
 
-    a, b = {"A": math.log(0.9), "B": math.log(0.1)}, {"A": math.log(0.2), "B": math.log(0.3)}
-    sets = [
-        answered(0, "(A)", **a),
-        answered(1, "(A)", **b),
-        answered(2, "Something of a warm hue, surely.", **a),
-        answered(3, "I'm sorry, but I can't help with that.", **a),
-        answered(4, "(B)"),
-        answered(5, "(B)", A=-1.0, B=-1.0),
-        # The rules read nothing, and then only softly; p = .6 decides neither, p = .9 confirms.
-        answered(6, "Something of a cool hue, surely.", **b),
-        answered(7, "There is a blue one.", **b),
-        answered(8, "There is a red one.", **a),
-    ]
-    judge = ShaleJudge()
-    cases = [Case(s.id, QUESTION, "(A) red", s.baseline.text) for s in sets]
-    judged = [(verdict, {"kept": verdict.reason}) for verdict in judge.judge(cases)]
-    found, counts = self_read(judge, cases, sets, judged)
-    assert counts == {"agree": 2, "decided": 1, "unsure": 2, "declined": 1, "differ": 1}
-    verdicts = [verdict for verdict, _ in found]
-    assert [verdict.label for verdict in verdicts] == [0, None, 0, None, 1, 1, None, None, 0]
-    assert verdicts[1].category == judge.unread
-    assert "the rules read 'A', the model itself reads 'B' (p = 0.600)" in verdicts[1].reason
-    assert "p = 0.900" in verdicts[2].reason
-    assert (verdicts[2].raw, verdicts[2].category) == (sets[2].baseline.text, "A")
-    assert verdicts[7].reason.endswith("the model itself reads 'B' (p = 0.600), and is not sure")
-    assert verdicts[8].basis == MODEL
-    assert [verdicts[i] for i in (0, 3, 4, 5)] == [judged[i][0] for i in (0, 3, 4, 5)]
-    assert [more for _, more in found] == [more for _, more in judged]
+    def reply_logprobs(self: Any, conversations: Sequence[Any], texts: Sequence[str]) -> list[Answer]:
+        turns = [conversation[-2:-1] for conversation in conversations]  # none before the question, or the reply
+        replies = [turn[0]["content"][0]["text"] if turn and turn[0]["role"] == "assistant" else "" for turn in turns]
+        asked.extend(filter(None, replies))
+        meant = [MEANT.get(reply, ("", 0.9)) for reply in replies]
+        shares = [p if text == option else (1 - p) / 9 for (option, p), text in zip(meant, texts, strict=True)]
+        return [Answer(text, math.log(share), 1) for text, share in zip(texts, shares, strict=True)]
+
+    silent = run_of(task, tmp_path / "silent")  # its adapter cannot tell
+    monkeypatch.setattr(HedgeScripted, "reply_logprobs", reply_logprobs, raising=False)
+    off = run_of(task, tmp_path / "off", "self_reading=false")
+    assert not asked
+    monkeypatch.setenv("HEDGE_STORE", str(tmp_path / "store"))
+    told = run_of(task, tmp_path / "told")
+    replies, labels = SUITES[task]
+    wanted = {id: reply for id, reply in replies.items() if reply in MEANT}
+    assert set(asked) == set(wanted.values())
+    before, without, after = ({a.id: a.label for a in run.answer_sets} for run in (silent, off, told))
+    assert (before, after) == (without, before | labels)
+    assert {before[id] for id in labels} <= {None}
+    assert "self_reading" not in {**silent.settings["outcome"], **off.settings["outcome"]}
+    decided = [[id, MEANT[reply][0]] for id, reply in wanted.items() if MEANT[reply][1] > 0.5]
+    counts = {"asked": len(wanted), "decided": len(decided), "changed": len(decided), "labels": decided}
+    assert told.settings["outcome"]["self_reading"] == counts
+    assert [id for id, verdict in told.verdicts.items() if verdict.get("basis") == ITSELF] == list(labels)
+    asked.clear()
+    again = run_of(task, tmp_path / "again")  # what is stored is not asked again
+    assert (asked, again.verdicts) == ([], told.verdicts)
+    if task == "hedge_demo":  # judged once more, the reading is part of the answers
+        assert {a.id: a.label for a in relabel(told, build_judge("rule"))[0].answer_sets} == after
+
+
+def test_a_model_is_taken_at_its_word_where_it_is_sure() -> None:
+    def taken_for(**shares: float) -> str | None:
+        return own_reading({f"{READ}{option}": Answer(option, math.log(p), 1) for option, p in shares.items()})
+
+    assert [taken_for(A=0.81, B=0.19), taken_for(A=0.09, B=0.01, C=0.01)] == ["A", "A"]
+    assert [taken_for(A=0.79, B=0.21), taken_for(A=0.5, B=0.5), taken_for(A=1.0), taken_for()] == [None] * 4
+
+
+@pytest.mark.parametrize(("judge", "reference"), [("medhallu", "1"), ("option", "A"), ("rule", "yes"), ("vope", "yes")])
+def test_a_firm_reading_and_published_code_know_nothing_of_it(judge: str, reference: str) -> None:
+    right, wrong = {"1": ("1", "0"), "A": ("A", "B"), "yes": ("Yes", "No")}[reference]
+    question = "Is it so? (A) this (B) that" if judge == "option" else "Is it so?"
+    cases = [Case(str(i), question, reference, reply, own=wrong) for i, reply in enumerate((right, ODD, REFUSED))]
+    assert [verdict.label for verdict in build_judge(judge).judge(cases)] == [0, 1, None]
+    if judge == "option":
+        assert build_judge(judge, parsing="official").judge(cases[1:2])[0].label is None

@@ -6,7 +6,6 @@ from hedge_tasks.judging.base import Judge as Judge
 from hedge_tasks.judging.base import Verdict as Verdict
 from hedge_tasks.judging.base import build_judge as build_judge
 from hedge_tasks.judging.base import judge_names as judge_names
-from hedge_tasks.judging.base import register_judge as register_judge
 from hedge_tasks.judging.config import check_judge as check_judge
 from hedge_tasks.judging.config import configured_judge as configured_judge
 from hedge_tasks.judging.config import judge_from as judge_from

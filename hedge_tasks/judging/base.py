@@ -38,6 +38,7 @@ class Case:
             question.
         image_key: What tells these pictures from others, such as a digest; labels are stored under it.
         cut: Whether the answer ended because it had become too long.
+        own: The offered answer that the model takes its reply for; see `fallback.own_reading`.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Case:
     images: Callable[[], Sequence[Any]] | None = None
     image_key: str | None = None
     cut: bool = False
+    own: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,11 +123,6 @@ JUDGES: Registry[Judge] = Registry(
     also=from_evaluations("judges"),
 )
 """Every judge by name: those that any task may have, those of evaluations and those of other packages."""
-
-
-def register_judge(name: str, factory: str | Callable[..., Judge]) -> None:
-    """Make a judge known by name. `factory` is a callable, or `"module:attribute"` to be imported on first use."""
-    JUDGES.register(name, factory)
 
 
 def judge_names() -> list[str]:

@@ -78,7 +78,6 @@ class JudgeCheck:
 
     n: int
     judged: int
-    correct: int
     classes: tuple[str, ...]
     recall: Mapping[str, Recall]
     confusion: tuple[tuple[int, ...], ...]
@@ -94,7 +93,7 @@ class JudgeCheck:
     @property
     def accuracy(self) -> float | None:
         """Share of the judged that agree."""
-        return _share(self.correct, self.judged)
+        return self.agreement.value
 
 
 LABELS = {0: "supported", 1: "hallucinated"}
@@ -254,7 +253,6 @@ def _compared(rows: Sequence[_Row], classes: Sequence[str]) -> JudgeCheck:
     return JudgeCheck(
         n=len(rows),
         judged=len(pairs),
-        correct=sum(human == judge_label for human, judge_label in pairs),
         classes=tuple(classes),
         recall=recall,
         confusion=tuple(tuple(counts[people, judged] for judged in (*classes, None)) for people in classes),

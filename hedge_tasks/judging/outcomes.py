@@ -64,9 +64,9 @@ def readings_of(verdicts: Iterable[Mapping[str, Any] | None]) -> dict[str, dict[
         "firm": [b for b in BASES if b not in SOFT],
         "soft": [b for b in BASES if b in SOFT],
         "unread": list(REASONS),
+        UNREAD_JUDGE: [JUDGE_UNREAD],
     }
     by_part = {part: {b: counts[b] for b in bases if counts[b]} for part, bases in parts.items()}
-    by_part[UNREAD_JUDGE] = {JUDGE_UNREAD: counts[JUDGE_UNREAD]} if counts[JUDGE_UNREAD] else {}
     return {part: by_basis for part, by_basis in by_part.items() if by_basis}
 
 

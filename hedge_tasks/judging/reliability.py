@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -32,7 +31,7 @@ def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: f
         >>> reliability([Verdict(1, "", "rule", "1"), Verdict(None, "", "rule", "1")])
         'unreliable: 1 of 2 answers (50.0 %) have no label, more than 5 %'
     """
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or math.isnan(limit) or not 0 <= limit <= 1:
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 <= limit <= 1:
         raise ConfigError(f"unlabelled limit: expected a share between 0 and 1, got {limit!r}")
     every_verdict = list(verdicts)
     missing = sum(map(is_undecided, every_verdict))

@@ -26,7 +26,8 @@ class ReplyJudge(ABC):
     """Label 0 where the reply says what is right, 1 where it says something else, None where it says neither.
 
     A reading that the rest of the reply may take back (`replies.reading.SOFT`) counts where the fallback model reads
-    the same, and is counted as unconfirmed where there is none.
+    the same, and is counted as unconfirmed where nobody reads more. Without a fallback it is the model itself that says
+    what such a reply and an unread one mean, where it was asked (`Case.own`).
 
     The verdict's `category` is what was read, its `votes` are the readings of every parsing, ours first, `raw` is the
     reply, so that anybody can read it again; the reason says what a reading rests on.
@@ -40,7 +41,7 @@ class ReplyJudge(ABC):
     Args:
         parsing: "hedge" (`hedge_tasks.replies`) or "official" (the reference code's rules).
         fallback: a judge model that reads baseline replies which the rules cannot, or read only softly
-            (`llm:model=...`); None for none.
+            (`llm:model=...`); None for the model that replied.
 
     Raises:
         ConfigError: an option makes no sense.
@@ -55,7 +56,7 @@ class ReplyJudge(ABC):
 
     def __init__(self, parsing: str = HEDGE, fallback: Spec | None = None) -> None:
         self.parsing = check_parsing(parsing)
-        self.fallback = None if fallback is None else Fallback(fallback, self.prompts)
+        self.fallback = Fallback(fallback, self.prompts)
 
     # --- what a judge says of itself ----------------------------------------------------------------------------------
 
@@ -82,12 +83,11 @@ class ReplyJudge(ABC):
     # --- what all of them do ------------------------------------------------------------------------------------------
 
     def settings(self) -> dict[str, Any]:
-        own = {"judge": self.name, "version": self.version, "parsing": self.parsing}
-        return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
+        return {"judge": self.name, "version": self.version, "parsing": self.parsing, **self.fallback.settings()}
 
     @property
     def parts(self) -> Sequence[Judge]:
-        return [] if self.fallback is None else self.fallback.parts
+        return self.fallback.parts
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """One verdict a case.
@@ -97,8 +97,8 @@ class ReplyJudge(ABC):
         """
         truths = [self.truth(case) for case in cases]
         readings = [self.reading(self.parsing, case) for case in cases]
-        if self.fallback is not None:
-            replies = [(case, read, self.prompt_for(case)) for case, read in zip(cases, readings, strict=True)]
+        replies = [(case, read, self.prompt_for(case)) for case, read in zip(cases, readings, strict=True)]
+        if self.fallback.parts or self.parsing == HEDGE:  # as published, nobody asks the model itself
             readings = self.fallback.read(replies, self.named)
         return [self._judged(*parts) for parts in zip(cases, truths, readings, strict=True)]
 
@@ -113,6 +113,5 @@ class ReplyJudge(ABC):
             return Verdict(None, f"unconfirmed: {read}", *who, self.unread, basis=read.basis)
         if read.value is None or read.value in self.undecided:
             return Verdict(None, str(read), *who, read.value or self.unread, basis=read.basis)
-        right = read.value == truth
-        label = SUPPORTED if right else HALLUCINATED
-        return Verdict(label, f"{'right' if right else 'wrong'}: {read}", *who, read.value, basis=read.basis)
+        label = SUPPORTED if read.value == truth else HALLUCINATED
+        return Verdict(label, f"{'wrong' if label else 'right'}: {read}", *who, read.value, basis=read.basis)

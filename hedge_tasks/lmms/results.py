@@ -22,7 +22,6 @@ from hedge_tasks.detectors.units import UnitEvidence, UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, DrawsFailed, lookup
 from hedge_tasks.judging import Case, keep_labels, verdict_record
 from hedge_tasks.judging.config import LABELS
-from hedge_tasks.judging.reply_judge import ReplyJudge
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import filters_of
 from hedge_tasks.lmms.findings import FINDINGS
@@ -30,7 +29,7 @@ from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.reasoning import Tags, changed, spoken, without_reasoning
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.lmms.self_reading import self_read
+from hedge_tasks.lmms.self_reading import self_readings
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.measures.blind import CLAIM_TEXT
 from hedge_tasks.measures.measure import Measure
@@ -157,9 +156,10 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         keep_labels(self.judge, output_folder(self._args, LABELS))
         cases = [self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)]
         judged = self.judge_cases(cases, answer_sets)
-        if self.plan.self_reading and isinstance(self.judge, ReplyJudge):
-            judged, counts = self_read(self.judge, cases, answer_sets, judged)
-            self._outcome["self_reading"] = {name: sum(gather([count])) for name, count in counts.items()}
+        if by_itself := self_readings(answer_sets, [verdict for verdict, _ in judged]):
+            self._outcome["self_reading"] = by_itself
+            what = "words left open {asked} replies, the model itself was sure of {decided}; changed labels: {changed}"
+            logger.info("{}: {}", self.config.task, what.format(**by_itself))
         for case, (verdict, facts) in zip(cases, judged, strict=True):
             record = {**verdict_record(case, verdict), **facts}
             self._verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}

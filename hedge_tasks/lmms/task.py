@@ -24,11 +24,10 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Judge, check_judge
 from hedge_tasks.lmms.documents import load_documents
 from hedge_tasks.lmms.filters import check_models, chosen_detectors, chosen_filters, filters_of
-from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import model_identity, store_folder
 from hedge_tasks.lmms.results import TaskResults
 from hedge_tasks.lmms.rows import NO_SAMPLES, measures_for
-from hedge_tasks.lmms.self_reading import check_self_reading
+from hedge_tasks.lmms.self_reading import asks_itself, unsettled
 from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.standard_measures import detectors_of, looks_at_samples
@@ -149,8 +148,6 @@ class HedgeTask(TaskResults):
         self.plan = plan
         if not plan.n:
             self._leave_out_samples()
-        if plan.self_reading:
-            check_self_reading(self.config.task, self.judge, offers=type(self).choices is not TaskHooks.choices)
         self._check_images()
         self._second_stage = self.second_stage()
         if not self._predict_only:
@@ -247,19 +244,22 @@ class HedgeTask(TaskResults):
     def _sample_request(self, doc: Mapping[str, Any], **of_document: Any) -> SampleRequest:
         """Return a request with what all documents of the task share."""
         plan, kind = self.plan, self._settings.question_type
-        texts = self.choices(doc) if plan.guided or plan.self_reading or OPTIONS in self._forced else ()
+        reads = plan.self_reading and asks_itself(self.judge) and not self._predict_only
+        offered = reads or OPTIONS in self._forced
+        texts = self.choices(doc) if plan.guided or offered else ()
         if plan.guided and texts is None:
             raise ConfigError(f"{self.config.task}: guided: its answers are free, there is nothing to choose")
         return SampleRequest(
             question_type=str(doc[kind]) if kind else None,
             choices=tuple(texts or ()) if plan.guided else (),
-            options=tuple(texts or ()) if plan.self_reading or OPTIONS in self._forced else (),
+            options=tuple(texts or ()) if offered else (),
+            unsettled=partial(unsettled, self.judge, self.reasoning_tags, self.answers_are_free) if reads else None,
             prompt=self._prompt,
             plan=plan,
             model=model_identity(self._args),
             store=store_folder(self._args),
             second_stage=self._second_stage,
-            forced=(*self._forced, *((SELF_READING,) if plan.self_reading else ())),
+            forced=(*self._forced, *((SELF_READING,) if getattr(self.judge, "of_documents", True) else ())),
             **of_document,
         )
 

@@ -99,8 +99,7 @@ class Labels(Answers):
         return [m for m in every if polarity(re.split(r"[.,;:!?\n]", text[: m.end()][-_NEAR:])[-1]) == AFFIRMED]
 
     def marks(self) -> frozenset[str]:
-        own = {name.upper() for name in self.spelled if len(name) == 1}
-        return frozenset("0123456789") if self.digits else frozenset(own)
+        return frozenset("0123456789" if self.digits else (name.upper() for name in self.spelled if len(name) == 1))
 
     def at(self, text: str) -> AnswerMatch | None:
         if match := _DIGIT.match(text):
@@ -132,7 +131,7 @@ class Labels(Answers):
         if re.search(r"\b(?:is|are|was|the|answer|it|this)\b", front, re.I):
             return None
         value = self._sign(text[: match.end()], match[0])
-        return AnswerMatch(SEVERAL if value is None else value, match.end())
+        return AnswerMatch(value or SEVERAL, match.end())
 
     def _sign(self, clause: str, called: str) -> str | None:
         """The label of a clause that calls something right or wrong; None where it leaves it open."""
@@ -157,9 +156,8 @@ class Labels(Answers):
                 or cues("some").match(behind.strip())
                 or polarity(front) == OPEN
                 or cues("condition").match(behind.strip())
+                or re.search(r"\b(?:some|part|parts|nothing|none|reference|if|must|should|every)\b", front)
             ):
-                continue
-            if re.search(r"\b(?:some|part|parts|nothing|none|reference|if|must|should|every)\b", front):
                 continue
             if cues("good", "bad").fullmatch(match[0]) and self.good is not None:
                 value = self._sign(front + match[0], match[0])
@@ -244,7 +242,7 @@ def read_judgement(reply: str, values: Mapping[str, str], field: str, judged: st
     names = {labels.spelled[normalise(m[0])] for m in labels.affirmed(plain(objects_in(reply)[1]))}
     if _PLACEHOLDER.search(str(whole.get("reason"))):
         return Judgement(unreadable(NOTHING), REASONS[NOTHING])
-    beside = bool(whole) and read.readable and read.basis != JSON
+    beside = whole and read.readable and read.basis != JSON
     if read.soft or beside or names - {read.value}:
         read = unreadable(UNCONFIRMED)
     if not read.readable:
@@ -270,9 +268,7 @@ def outcome_of(value: object, values: Mapping[str, str]) -> str | None:
         value: text or a whole number, such as 3, 3.0, "3" or "Supported".
         values: as for `read_judgement`.
     """
-    if isinstance(value, float):
-        if not value.is_integer():
-            return None
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     return values.get(normalise(str(value))) if isinstance(value, (str, int)) else None
 

@@ -13,6 +13,7 @@ SAID_BACK = "said back"
 LEADING = "leading"
 STATEMENT = "statement"
 MODEL = "model"
+ITSELF = "the model itself"
 
 BASES = {
     JSON: "the answer field of a JSON object",
@@ -24,6 +25,7 @@ BASES = {
     LEADING: "how the reply begins, where what follows says more or something else",
     STATEMENT: "a sentence about what was asked",
     MODEL: "a judge model, asked about what the rules cannot read, or read only softly",
+    ITSELF: "the model that replied, by its own distribution over the offered answers behind its reply",
 }
 """Bases of a reading, the firmest first."""
 
@@ -69,6 +71,9 @@ UNFINISHED = frozenset({THOUGHT, CUT})
 
 UNANSWERED = DECLINING | UNFINISHED | {FAILED}
 """Reasons with which there is no answer that anybody could be asked to judge."""
+
+UNSETTLED = SOFT | {NOTHING, CONTRADICTION}
+"""Bases and reasons of replies that say something of which words do not settle what it is."""
 
 UNREADABLE = "unreadable"
 """Stands in the place of every sampled reply that cannot be read, so that they are one meaning and no more."""

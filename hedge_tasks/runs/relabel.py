@@ -11,6 +11,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.judging.config import verdict_record
+from hedge_tasks.judging.fallback import own_reading
 from hedge_tasks.runs.run_files import Run, now
 
 
@@ -39,6 +40,7 @@ def case_of(answers: AnswerSet, record: Mapping[str, Any] | None = None) -> Case
         description=(record or {}).get("description"),
         image_key=(record or {}).get("image_key"),
         cut=answers.baseline.finish == "length",
+        own=own_reading(answers.forced),
     )
 
 

@@ -13,7 +13,8 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
   option, named `reversed:LETTER` by the letter that the option has in the given order;
 - `noisy`: the same on the perturbed picture of each noisy draw, named `noisy:NUMBER:TEXT`. One pass an option and
   picture, beside the draws and never in one number with them;
-- `self_reading`: the same as the final answer behind the model's own baseline reply, named `read:TEXT`.
+- `self_reading`: the same as the final answer behind the model's own baseline reply, named `read:TEXT`, where words
+  leave open what the reply says. A question without options of its own has "Yes" and "No".
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -72,6 +74,7 @@ CONDITION = "forced"
 """Of these records in a store, for people with `grep`."""
 
 _REWORDING = "neutral_wording"
+_YES_NO = ("Yes", "No")
 _WORDS = {"true": "True", "false": "False"}
 _CHUNK = 64
 
@@ -151,38 +154,25 @@ def forced_keys(
         options: that the question offers.
         n_noisy: noisy draws.
     """
-    keys = {
-        f"{OPTION}{option}": definition.forced_key(
-            document, question, {"name": OPTIONS, **_option_fields(option)}, None
-        )
-        for option in options
-    }
+    key = partial(definition.forced_key, document, question)
+    offered, letters = options or _YES_NO, _reversed_letters(question, options)
     # The document's key stands for the question in the given order only.
-    reversed_fields = {"name": _REVERSED, "asked": reversed_question(question) or ""}
-    for option, letter in _reversed_letters(question, options).items():
-        keys[f"{REVERSED}{option}"] = definition.forced_key(
-            document, question, {**reversed_fields, **_option_fields(letter)}, None
-        )
-    for option in options:
-        fields = {
-            "name": SELF_READING,
-            "baseline": baseline.text,
-            "offered": ", ".join(options),
-            **_option_fields(option),
-        }
-        keys[f"{READ}{option}"] = definition.forced_key(document, question, fields, _final_prompt())
+    other_order = {"name": _REVERSED, "asked": reversed_question(question) or ""}
+    behind = {"name": SELF_READING, "baseline": baseline.text, "offered": ", ".join(offered)}
+    keys = {f"{OPTION}{option}": key({"name": OPTIONS, **_option_fields(option)}, None) for option in options}
+    keys |= {f"{REVERSED}{o}": key({**other_order, **_option_fields(letter)}, None) for o, letter in letters.items()}
+    keys |= {f"{READ}{option}": key({**behind, **_option_fields(option)}, _final_prompt()) for option in offered}
     for draw in definition.plan(1, n_noisy).draws(document) if options and n_noisy else ():
         if draw.condition == "noisy":
-            draw_fields = {"name": _NOISY, "draw": definition.key(document, question, draw)}
+            of_draw = {"name": _NOISY, "draw": definition.key(document, question, draw)}
             for option in options:
-                fields = {**draw_fields, **_option_fields(option)}
-                keys[f"{NOISY}{draw.index}:{option}"] = definition.forced_key(document, question, fields, None)
+                keys[f"{NOISY}{draw.index}:{option}"] = key({**of_draw, **_option_fields(option)}, None)
     for name in (name for name in NAMES if name not in _PREFIXES.values()):
         prompt = _truth_prompt() if name in _WORDS else None
         fields = {"name": name, "baseline": baseline.text, "said": _forced_text(name, baseline)}
         if name == "reworded":
             fields["asked"] = _reworded_question(question, document)
-        keys[name] = definition.forced_key(document, question, fields, prompt)
+        keys[name] = key(fields, prompt)
     return keys
 
 
@@ -197,15 +187,15 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
     pending: dict[str, _Pass] = {}
     for job in jobs:
         pending |= {key: (pass_, job) for key, pass_ in _passes(job).items() if job.store.get(key) is None}
+    asks = {whole: getattr(model, name, None) for whole, name in _ASKS.items()}
+    if lost := [pass_.name for pass_, _ in pending.values() if asks[pass_.whole] is None]:
+        # Its own readings of its replies nobody has asked for.
+        level = "INFO" if all(name.startswith(READ) for name in lost) else "WARNING"
+        what = "{} does not tell how likely given words are: {} forced passes are left out, the first is {!r}"
+        logger.log(level, what, type(model).__name__, len(lost), lost[0])
+        pending = {key: of_job for key, of_job in pending.items() if asks[of_job[0].whole] is not None}
     if not pending:
         return
-    asks = {whole: getattr(model, name, None) for whole, name in _ASKS.items()}
-    if unsupported := {pass_.whole for pass_, _ in pending.values() if asks[pass_.whole] is None}:
-        what = " and ".join(_UNTOLD[whole] for whole in sorted(unsupported))
-        logger.warning(
-            "{} does not tell how likely given {} are: what needs this is left out", type(model).__name__, what
-        )
-        pending = {key: (pass_, job) for key, (pass_, job) in pending.items() if pass_.whole not in unsupported}
     keys, reasons = list(pending), list[str]()
     with tqdm(total=len(keys), desc="Forced passes", unit="pass", disable=getattr(model, "rank", 0) != 0) as bar:
         for part in _chunks(pending):
@@ -217,10 +207,7 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
 
 def forced_answers(job: Job) -> dict[str, Answer]:
     """By name the passes about a job's document that were asked for and made."""
-    if not job.request.forced:
-        return {}
-    answers = {name: job.store.get(key) for name, key in _keys(job).items() if _kind(name) in job.request.forced}
-    return complete_passes(answers)
+    return complete_passes({name: job.store.get(key) for name, key in _keys(job).items()})
 
 
 def complete_passes(answers: Mapping[str, Answer | None]) -> dict[str, Answer]:
@@ -261,7 +248,6 @@ def _chunks(passes: Mapping[str, _Pass]) -> Iterator[dict[str, _Pass]]:
 
 
 _ASKS = {False: "forced_logprobs", True: "reply_logprobs"}
-_UNTOLD = {False: "words", True: "replies"}
 
 
 def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[str]:
@@ -320,11 +306,8 @@ def _conversations(passes: Mapping[str, ForcedPass]) -> dict[str, list[dict[str,
 
 def _passes(job: Job) -> dict[str, ForcedPass]:
     """By key the passes that a job's request asks for."""
-    if not job.request.forced:
-        return {}
-    check_names("forced pass", job.request.forced, NAMES)
+    keys = _keys(job)
     draw, baseline = _baseline(job)
-    keys = {name: key for name, key in _keys(job).items() if _kind(name) in job.request.forced}
     if _in_other_order(job.request) == job.request:
         keys = {name: key for name, key in keys.items() if _kind(name) != _REVERSED}
     # One object for all options of a question and picture, which is read once.
@@ -342,13 +325,20 @@ def _passes(job: Job) -> dict[str, ForcedPass]:
 
 
 def _keys(job: Job) -> dict[str, str]:
+    """By name the keys of the passes that a job's request asks for."""
     request = job.request
-    n_noisy = request.plan.noisy_count if _NOISY in request.forced else 0
-    return forced_keys(job.definition, request.key, request.question, _baseline(job)[1], request.options, n_noisy)
+    check_names("forced pass", request.forced, NAMES)
+    wanted = set(request.forced)
+    if SELF_READING in wanted and (request.unsettled is None or not request.unsettled(job.answer_set())):
+        wanted.remove(SELF_READING)
+    n_noisy = request.plan.noisy_count if _NOISY in wanted else 0
+    arguments = (request.key, request.question, _baseline(job)[1], request.options, n_noisy)
+    keys = forced_keys(job.definition, *arguments) if wanted else {}
+    return {name: key for name, key in keys.items() if _kind(name) in wanted}
 
 
 def _baseline(job: Job) -> tuple[DrawRequest, Answer]:
-    [(key, draw)] = [(key, draw) for key, draw in job.draws.items() if draw.draw.condition == "baseline"]
+    key, draw = next(iter(job.draws.items()))  # `SamplingPlan.draws`: baseline first
     return draw, job.store[key]
 
 
@@ -358,7 +348,7 @@ def _draw_to_read(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest
     if name == OPTIONS:
         return draw
     if name == SELF_READING:
-        then = _final_prompt().user_text(Wording(", ".join(request.options)))
+        then = _final_prompt().user_text(Wording(", ".join(request.options or _YES_NO)))
         return _AfterReply(request, draw.draw, draw.document, draw.row, reply=baseline.text, then=then)
     if name == _REVERSED:
         return replace(draw, request=_in_other_order(request))

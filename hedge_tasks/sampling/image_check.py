@@ -6,6 +6,7 @@ compares its samples can see that it never looked.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,12 +39,12 @@ class ImageCheck:
 def plan_checks(jobs: Sequence[Job]) -> list[ImageCheck]:
     """The checks that the jobs' plans ask for: of each task the first documents that show a picture."""
     checks: list[ImageCheck] = []
-    done: dict[str, int] = {}
+    done = Counter[str]()
     for job in jobs:
         task = job.definition.task
-        if done.get(task, 0) >= job.request.plan.image_check:
+        if done[task] >= job.request.plan.image_check:
             continue
-        [(key, baseline)] = [(k, d) for k, d in job.draws.items() if d.draw.condition == "baseline"]
+        key, baseline = next(iter(job.draws.items()))  # `SamplingPlan.draws`: baseline first
         peer = next(
             (o for o in jobs if o.definition.task == task and _shows_another_picture(o.request, job.request)), None
         )
@@ -56,7 +57,7 @@ def plan_checks(jobs: Sequence[Job]) -> list[ImageCheck]:
             draw = replace(baseline, request=request)
             draws[kind] = (job.definition.key(request.key, request.question, draw.draw), draw)
         checks.append(ImageCheck(job, key, draws))
-        done[task] = done.get(task, 0) + 1
+        done[task] += 1
     return checks
 
 

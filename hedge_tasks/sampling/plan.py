@@ -80,7 +80,7 @@ class SamplingPlan(Settings):
         guided: whether the model may only write one of the answers that a question offers, in tasks that have such
             questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
         self_reading: whether the model is asked, by forced passes, which of the offered answers its own baseline reply
-            is; see `hedge_tasks.lmms.self_reading`. No draw is another one for it.
+            is, where words leave that open and its adapter can. No draw is another one for it.
         inside: parts of the model that are kept for detectors that look inside, such as "states+attention", or "all";
             see `hedge_tasks.data.inside`. No draw is another one for it.
         alternatives: keep with the baseline answer its tokens, each with its log-probability and so many of the
@@ -108,7 +108,7 @@ class SamplingPlan(Settings):
     max_image_side: AtLeastOne | None = None
     perturb_at: AtLeastOne | None = None
     guided: bool = False
-    self_reading: bool = False
+    self_reading: bool = True
     inside: str | bool = False
     alternatives: Annotated[Count, Field(le=MOST_ALTERNATIVES)] | None = None
 
@@ -158,7 +158,7 @@ class SamplingPlan(Settings):
         noise = self.noise.settings()
         settings = {**self.model_dump(), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
         # Only where they are on: they are no part of the definition of answers that were sampled without.
-        off = [n for n in ("max_image_side", "perturb_at", "guided", "self_reading", "inside") if not settings[n]]
+        off = [n for n in ("max_image_side", "perturb_at", "guided", "inside") if not settings[n]]
         off += ["alternatives"] if self.alternatives is None else []
         return {key: value for key, value in settings.items() if key not in off}
 

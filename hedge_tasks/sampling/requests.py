@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from hedge_tasks.data.answers import Draw
+from hedge_tasks.data.answers import AnswerSet, Draw
 from hedge_tasks.data.pictures import UNREADABLE_ERRORS, at_most, to_rgb8, whole_pictures
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.places import Place
@@ -53,6 +53,8 @@ class SampleRequest:
         forced: names of the forced passes about the baseline answer; see `hedge_tasks.sampling.forced`.
         choices: the only texts that the model may write (`guided: true`); none leaves it free.
         options: the answers that the question offers, for the forced pass `options`; the model is free all the same.
+        unsettled: whether words leave open what the baseline reply says, so that the model is asked what it meant (the
+            forced pass `self_reading`); None where nobody reads it so.
         conversation: chat messages that another task has written, in place of the prompt's; None for the prompt's.
         other_media: whether `load_images` gives more than pictures (video, sound), which adapters get as it is.
     """
@@ -74,6 +76,7 @@ class SampleRequest:
     forced: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    unsettled: Callable[[AnswerSet], bool] | None = None
     conversation: Conversation | None = None
     other_media: bool = False
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hedge_tasks.judging.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
+from hedge_tasks.judging.base import HALLUCINATED, SUPPORTED, Case, Verdict
 from hedge_tasks.judging.config import Spec
 from hedge_tasks.judging.fallback import Fallback
 from hedge_tasks.judging.outcomes import of_unanswered
@@ -72,31 +72,28 @@ class RuleJudge:
     """Judge closed and short answers by fixed rules; decline the rest.
 
     Args:
-        fallback: a judge model that reads yes or no where the rules cannot, or only softly (`llm:model=...`).
+        fallback: a judge model that reads yes or no where the rules cannot, or only softly (`llm:model=...`); None for
+            the model that replied, see `ReplyJudge`.
     """
 
     name = "rule"
     version = "14"
 
     def __init__(self, *, fallback: Spec | None = None) -> None:
-        self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
+        self.fallback = Fallback(fallback, (_PROMPT,))
+        self.parts = self.fallback.parts
 
     def settings(self) -> dict[str, Any]:
-        own = {"judge": self.name, "version": self.version}
-        return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
-
-    @property
-    def parts(self) -> Sequence[Judge]:
-        return [] if self.fallback is None else self.fallback.parts
+        return {"judge": self.name, "version": self.version, **self.fallback.settings()}
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """One verdict a case, in their order."""
-        decisions = [_Compared(case).decision for case in cases]
-        if self.fallback is not None:
-            polar = [(i, decision.polar) for i, decision in enumerate(decisions) if decision.polar is not None]
-            readings = self.fallback.read([(cases[i], reading, _PROMPT) for i, reading in polar])
-            for (i, _), reading in zip(polar, readings, strict=True):
-                decisions[i] = _of_reading(_Compared(cases[i]).truth, reading)
+        compared = [_Compared(case) for case in cases]
+        decisions = [beside.decision for beside in compared]
+        polar = [(i, decision.polar) for i, decision in enumerate(decisions) if decision.polar is not None]
+        readings = self.fallback.read([(cases[i], reading, _PROMPT) for i, reading in polar])
+        for (i, _), reading in zip(polar, readings, strict=True):
+            decisions[i] = _of_reading(compared[i].truth, reading)
         return [self._verdict(decision) for decision in decisions]
 
     def _verdict(self, decision: Decision) -> Verdict:

@@ -6,11 +6,12 @@ from typing import ClassVar
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging.base import Case
+from hedge_tasks.judging.base import SUPPORTED, Case
 from hedge_tasks.judging.reply_judge import ReplyJudge
 from hedge_tasks.replies import Reading, official, read_option, read_yes_no
 from hedge_tasks.replies.parsing import HEDGE, OFFICIAL
 from hedge_tasks.replies.reading import NOTHING, UNREADABLE
+from hedge_tasks.runs.relabel import case_of
 from hedge_tasks.suites.shale.items import options_of
 
 
@@ -61,10 +62,8 @@ def reply_is_right(answers: AnswerSet, parsing: str) -> bool:
     Raises:
         DataError: the reference is no answer to the question.
     """
-    reply = answers.baseline
-    case = Case(answers.id, answers.question or "", answers.reference or "", reply.text, cut=reply.finish == "length")
-    reading = read(parsing, case.answer, case.question, cut=case.cut)
-    return not reading.soft and reading.value == right_reading(case)
+    [verdict] = ShaleJudge(parsing).judge([case_of(answers)])
+    return verdict.label == SUPPORTED
 
 
 def right_reading(case: Case) -> str:

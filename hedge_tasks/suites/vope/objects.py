@@ -9,11 +9,12 @@ from typing import Any
 from hedge_tasks.data.answers import AnswerSet, option_logprobs
 from hedge_tasks.detectors import Evidence, get, names
 from hedge_tasks.errors import DataError
-from hedge_tasks.judging.base import Case, Verdict
+from hedge_tasks.judging.base import Verdict
 from hedge_tasks.measures.forced_options import option_shares
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import MODEL
+from hedge_tasks.runs.relabel import case_of
 from hedge_tasks.suites.vope.extraction import mentions
 from hedge_tasks.suites.vope.judge import SETS, VopeJudge
 from hedge_tasks.suites.vope.vocabulary import coco
@@ -74,7 +75,7 @@ def recheck_records(answers: AnswerSet, judge: VopeJudge) -> list[ObjectRecord]:
     Raises:
         DataError: a follow-up is no recheck of an object; names it.
     """
-    cases = [_case(recheck) for recheck in answers.follow_ups]
+    cases = [case_of(recheck) for recheck in answers.follow_ups]
     clean, noisy = ([_categories(answer.text) for answer in draws] for draws in (answers.clean, answers.noisy))
     records = []
     for recheck, case, verdict in zip(answers.follow_ups, cases, judge.judge(cases), strict=True):
@@ -95,12 +96,6 @@ def recheck_records(answers: AnswerSet, judge: VopeJudge) -> list[ObjectRecord]:
         stories = [[category in story for story in draws] for draws in (clean, noisy)]
         records.append(_with_stories(_with_forced(record, recheck), *stories))
     return records
-
-
-def _case(recheck: AnswerSet) -> Case:
-    reply = recheck.baseline
-    cut = reply.finish == "length"
-    return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text, cut=cut)
 
 
 def word_of(answers: AnswerSet, recheck: AnswerSet) -> str:

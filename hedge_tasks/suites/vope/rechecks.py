@@ -10,7 +10,7 @@ from dataclasses import replace
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.lmms.reasoning import without_reasoning
 from hedge_tasks.replies import spoken_text
-from hedge_tasks.sampling.forced import OPTIONS
+from hedge_tasks.sampling.forced import OPTIONS, SELF_READING
 from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -52,5 +52,5 @@ def _recheck(request: SampleRequest, stage: SecondStage, word: str, present: boo
         second_stage=None,
         choices=_YES_NO if stage.plan.guided else (),
         options=_YES_NO,
-        forced=tuple(name for name in request.forced if name == OPTIONS),
+        forced=(*(name for name in request.forced if name == OPTIONS), SELF_READING),
     )
