@@ -1,4 +1,4 @@
-"""`hedge leaderboard`: entries from runs, what of them is refused, their replay, and a static site."""
+"""`hedge leaderboard`: make, check, replay and show leaderboard entries."""
 
 from __future__ import annotations
 

@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loguru import logger
-
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
 
 if TYPE_CHECKING:
@@ -50,6 +48,8 @@ def rescore(
     scorers = {name: make(finished) for name, make in makers.items()}
     chosen = ray is None and any(scorer.choice is not None for scorer in scorers.values())
     if blocks is not None and (chosen or out):
+        from loguru import logger
+
         logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
     filters: dict[str, Any] = {}

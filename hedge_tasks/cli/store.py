@@ -1,4 +1,4 @@
-"""`hedge store`: what is in an answer store, and getting it out, in, and checked."""
+"""`hedge store`: look into an answer store and check it, export, import."""
 
 from __future__ import annotations
 
