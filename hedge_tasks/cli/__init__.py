@@ -46,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from hedge_tasks.errors import HedgeError
 
     logger.remove()
+    logger.enable("hedge_tasks")  # a command before it may have silenced modules
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
     try:

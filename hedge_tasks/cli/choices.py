@@ -32,11 +32,8 @@ class RunChoice:
     trust_run: bool = False
 
     def load(self) -> Run:
-        from hedge_tasks.errors import DataError
         from hedge_tasks.runs.run_files import load_run
 
-        if str(self.run) == "-":
-            raise DataError("-: a run is a file or a folder; only answers are read from the standard input")
         return load_run(self.run, self.task, trust=self.trust_run)
 
 
