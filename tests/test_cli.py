@@ -10,6 +10,7 @@ import pytest
 
 from hedge_tasks.cli import main
 from hedge_tasks.detectors.pipeline import USUAL
+from hedge_tasks.runs.run_files import Run, save_run
 
 
 def line(i: int, clean: str, label: int | None = None, **fields: object) -> dict:
@@ -55,6 +56,11 @@ def test_json_output(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (summary["alpha"], summary["clustering"]["backend"]) == (0.5, "exact")
 
 
+def test_a_run_without_documents_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["health", str(save_run(Run("hedge_demo", "m", ()), tmp_path))]) == 1
+    assert "nothing could be checked" in capsys.readouterr().out
+
+
 def test_given_clusters_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [line(0, "aaa", 1, cluster_ids=[0, 1, 2, 3, 4, 5]), line(1, "aaa", 0, cluster_ids=[0] * 6)]
     out = tmp_path / "scores.jsonl"
@@ -63,10 +69,15 @@ def test_given_clusters_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(out.read_text().splitlines()[0])["radflag"] == 1.0
 
 
-def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["score", str(write(tmp_path / "a.jsonl", line(0, "ab"))), "--clustering", "exact"]) == 0
+def test_without_labels_there_are_scores_and_no_table_of_what_is_undefined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write(tmp_path / "a.jsonl", *(line(i, "ab") for i in range(25))))
+    assert main(["score", path, "--clustering", "exact"]) == 0
     printed = capsys.readouterr().out
-    assert "no labels, so no ROC-AUC" in printed
+    assert "undefined" not in printed
+    assert all(re.search(rf"^q{i} +0\.693 ", printed, re.MULTILINE) for i in range(25))
+    assert printed.splitlines()[-1].startswith("No answer has a label, and without labels there is no ROC-AUC: give ")
 
 
 @pytest.mark.slow

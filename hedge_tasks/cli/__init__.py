@@ -66,13 +66,15 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
     from hedge_tasks.errors import ConfigError
 
     values = [value for name, value in arguments.items() if name not in _WRITTEN]
-    paths = [path for value in values for path in (value if isinstance(value, list | tuple) else [value])]
-    resolved = {path.resolve() for path in paths if isinstance(path, Path)}
+    paths = [path for value in values for path in (value if isinstance(value, list) else [value])]
+    read = {path.resolve() for path in paths if isinstance(path, Path)}
     for name in _WRITTEN:
         file = arguments.get(name)
-        if isinstance(file, Path) and file.is_file() and file.resolve() in resolved:
+        if not isinstance(file, Path) or not file.is_file():
+            continue
+        if file.resolve() in read:
             raise ConfigError(f"--{name}: {file} is read as well; write to another file")
-        if isinstance(file, Path) and file.is_file() and file.open("rb").read(len(_RUN)) == _RUN:
+        if file.open("rb").read(len(_RUN)) == _RUN:
             raise ConfigError(f"--{name}: {file} is the file of a run; write to another file")
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hedge_tasks.cli.choices import RunChoice
-from hedge_tasks.cli.printing import typed
+from hedge_tasks.cli.printing import Details, typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 
@@ -72,7 +72,7 @@ def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str,
         except HedgeError as error:
             wrong[str(path)] = [str(error)]
     notes = [f"{path}: {'; '.join(why) or 'has a place on a board, as not replayed'}" for path, why in wrong.items()]
-    facts = {path: {"refused": reasons} for path, reasons in wrong.items()}
+    facts = {path: Details({"refused": reasons}) for path, reasons in wrong.items()}
     return {**facts, "notes": notes}, PROBLEMS_FOUND if any(wrong.values()) else 0
 
 

@@ -51,8 +51,8 @@ def score(
     names, scorer = chosen_detectors(detectors, USUAL), clustering.alone("embed")
     read = read_answers([answers], columns=columns.settings())
     open_sets = [answer_set for answer_set in read.answer_sets if answer_set.cluster_ids is None]
-    fresh = iter(scorer.cluster(open_sets) if open_sets else [])
-    clustered = [next(fresh) if answer_set.cluster_ids is None else answer_set for answer_set in read.answer_sets]
+    fresh = {answer_set.id: answer_set for answer_set in scorer.cluster(open_sets)}
+    clustered = [fresh.get(answer_set.id, answer_set) for answer_set in read.answer_sets]
     scores = score_all(clustered, scorer.backend, names, alpha=scorer.alpha)
     if out:
         write_scores(out, scores)

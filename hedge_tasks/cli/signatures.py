@@ -100,6 +100,7 @@ def _number(text: str) -> float:
 
 
 _READ: dict[Any, Any] = {Place: _place, float: _number}
+
 _METAVAR = {int: "N", Path: "PATH"}
 
 
@@ -110,22 +111,23 @@ def _add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str, *, 
         several |= get_origin(hint) in (list, tuple)
         hint = get_args(hint)[0]
     is_optional, word = parameter.default is not parameter.empty, parameter.name.rstrip("_")
+    if is_optional and parameter.default not in (None, False, "", ()):
+        text += f" (default: {parameter.default})"
+    text = text.replace("%", "%%")
     options: dict[str, Any] = {"help": text, "type": _READ.get(hint, hint), "metavar": word.upper()}
     if is_optional:
         options["default"] = list(parameter.default) if several else parameter.default
-        options["help"] += "" if parameter.default in (None, False, "", ()) else f" (default: {parameter.default})"
     if get_origin(hint) is Literal:
         options |= {"choices": get_args(hint), "type": str}
-    options["help"] = options["help"].replace("%", "%%")
     if is_argument:
         nargs = {(True, True): "*", (True, False): "+", (False, True): "?"}.get((several, is_optional))
         parser.add_argument(parameter.name, nargs=nargs, **options)
         return
     if hint is bool:
-        options = {"action": "store_true", "help": options["help"]}
+        options = {"help": text, "action": "store_true"}
     else:
         options |= {"required": not is_optional, "action": "append" if several else "store"}
-        options["metavar"] = _METAVAR.get(hint, options["metavar"])
+        options["metavar"] = _METAVAR.get(hint, word.upper())
     option = word if word in _OF_LMMS_EVAL else word.replace("_", "-")
     parser.add_argument(f"--{option}", dest=parameter.name, **options)
 
