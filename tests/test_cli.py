@@ -49,13 +49,6 @@ def test_score_prints_a_summary_and_writes_scores(
     assert (rows[0]["se"], rows[3]["radflag"], rows[2]["n_clusters"]) == (0.0, 1.0, 3)
 
 
-def test_json_output(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["score", str(answers), "--clustering", "exact", "--json", "--alpha", "0.5"]) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert summary["auroc"]["se"]["value"] == 1.0
-    assert (summary["alpha"], summary["clustering"]["backend"]) == (0.5, "exact")
-
-
 def test_a_run_without_documents_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["health", str(save_run(Run("hedge_demo", "m", ()), tmp_path))]) == 1
     assert "nothing could be checked" in capsys.readouterr().out
@@ -139,6 +132,8 @@ def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json", "--all"]) == 0
     everything = json.loads(capsys.readouterr().out)
     assert {"hedge_vqarad_one_sentence", "hedge_vope_official"} <= {task["task"] for task in everything}
+    assert main(["list"]) == 0
+    assert "hedge list --all shows them" in capsys.readouterr().out
     assert main(["list", "--folder"]) == 0
     assert (Path(capsys.readouterr().out.strip()) / "hedge_demo" / "hedge_demo.yaml").is_file()
 

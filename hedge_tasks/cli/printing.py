@@ -19,7 +19,7 @@ NOTES = "notes"
 _MOST_ROWS = 20
 _LONGEST = 60
 _MOST_NAMES = 8
-"""What text shows at most: rows of a list, characters of a cell, names on a line."""
+"""The most that text shows: rows of a list, characters of a cell, names on a line."""
 
 
 def print_as(value: Any, form: str) -> None:

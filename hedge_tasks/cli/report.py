@@ -57,9 +57,9 @@ def report(
     with progress(name="Report") as bar:
         page = build_report(finished, result_files(choice.runs), options, partial(_step, bar))
     write_whole(out, page)
-    facts: dict[str, Any] = {"report": str(out), "bytes": len(page.encode()), "runs": [run.title for run in finished]}
+    facts: dict[str, Any] = {"report": out, "bytes": len(page.encode()), "runs": [run.title for run in finished]}
     if figures:
-        facts["figures"] = [str(file) for run in finished for file in _figures(run, figures, curves=options.curves)]
+        facts["figures"] = [file for run in finished for file in _figures(run, figures, curves=options.curves)]
     return facts
 
 

@@ -54,9 +54,9 @@ def rescore(
     for make, scorer in zip(makers, scorers, strict=True):
         scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, make, ray)
         filters[scorer.name] = _summary(finished, scores, scorer)
-    about = {"task": finished.task, "model": finished.model, "filters": filters}
+    about: dict[str, Any] = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
-        about["run"] = str(_save(finished, scorers, out))
+        about["run"] = _save(finished, scorers, out)
     return {**about, **claim_block(kept_numbers(finished))}
 
 

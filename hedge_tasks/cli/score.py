@@ -58,7 +58,7 @@ def score(
         write_scores(out, scores)
     settings = {name: value for name, value in scorer.settings().items() if name != "detectors"}
     facts = {
-        "answers": str(answers),
+        "answers": answers,
         "clustering": settings if open_sets else "given",
         "alpha": scorer.alpha,
         "clusters_given": len(clustered) - len(open_sets),

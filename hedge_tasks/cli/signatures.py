@@ -136,7 +136,7 @@ def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.printing import print_as
 
     values = vars(arguments)
-    hints = {key: hint for key, hint in get_type_hints(function).items() if is_dataclass(hint)}
+    hints: dict[str, Any] = {key: hint for key, hint in get_type_hints(function).items() if is_dataclass(hint)}
     choices = {key: hint(**{field.name: values[field.name] for field in fields(hint)}) for key, hint in hints.items()}
     result = function(**{key: {**values, **choices}[key] for key in inspect.signature(function).parameters})
     result, code = result if isinstance(result, tuple) else (result, 0)
