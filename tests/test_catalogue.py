@@ -7,10 +7,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import pytest
 import yaml
 
-from hedge_tasks.cli import main
 from hedge_tasks.lmms.catalogue import CATALOGUE, PACKAGE, list_tasks, task_folder
 
 OURS = [task for task in list_tasks() if task_folder() in Path(task.yaml).parents]
@@ -51,13 +49,3 @@ def test_a_group_has_the_documents_of_its_members() -> None:
     members = yaml.safe_load(Path(group.yaml).read_text("utf-8"))["task"]
     assert group.documents == sum(tasks[name].documents or 0 for name in members) == 4 * (451 + 500)
     assert (tasks["hedge_medhallu"].modality, group.modality) == ("text", "image")
-
-
-def test_variants_are_shown_with_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list"]) == 0
-    short = capsys.readouterr().out
-    assert main(["list", "--all"]) == 0
-    long = capsys.readouterr().out
-    assert "hedge_vope_official_writing" not in short
-    assert "write a story about the image, on the paper's images" in long
-    assert "hedge list --all shows them" in short

@@ -10,6 +10,7 @@ import pytest
 
 from hedge_tasks.cli import main
 from hedge_tasks.detectors.pipeline import USUAL
+from hedge_tasks.runs.run_files import Run, save_run
 
 
 def line(i: int, clean: str, label: int | None = None, **fields: object) -> dict:
@@ -48,11 +49,9 @@ def test_score_prints_a_summary_and_writes_scores(
     assert (rows[0]["se"], rows[3]["radflag"], rows[2]["n_clusters"]) == (0.0, 1.0, 3)
 
 
-def test_json_output(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["score", str(answers), "--clustering", "exact", "--json", "--alpha", "0.5"]) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert summary["auroc"]["se"]["value"] == 1.0
-    assert (summary["alpha"], summary["clustering"]["backend"]) == (0.5, "exact")
+def test_a_run_without_documents_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["health", str(save_run(Run("hedge_demo", "m", ()), tmp_path))]) == 1
+    assert "nothing could be checked" in capsys.readouterr().out
 
 
 def test_given_clusters_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,10 +62,15 @@ def test_given_clusters_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(out.read_text().splitlines()[0])["radflag"] == 1.0
 
 
-def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["score", str(write(tmp_path / "a.jsonl", line(0, "ab"))), "--clustering", "exact"]) == 0
+def test_without_labels_there_are_scores_and_no_table_of_what_is_undefined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write(tmp_path / "a.jsonl", *(line(i, "ab") for i in range(25))))
+    assert main(["score", path, "--clustering", "exact"]) == 0
     printed = capsys.readouterr().out
-    assert "no labels, so no ROC-AUC" in printed
+    assert "undefined" not in printed
+    assert all(re.search(rf"^q{i} +0\.693 ", printed, re.MULTILINE) for i in range(25))
+    assert printed.splitlines()[-1].startswith("No answer has a label, and without labels there is no ROC-AUC: give ")
 
 
 @pytest.mark.slow
@@ -128,6 +132,8 @@ def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json", "--all"]) == 0
     everything = json.loads(capsys.readouterr().out)
     assert {"hedge_vqarad_one_sentence", "hedge_vope_official"} <= {task["task"] for task in everything}
+    assert main(["list"]) == 0
+    assert "hedge list --all shows them" in capsys.readouterr().out
     assert main(["list", "--folder"]) == 0
     assert (Path(capsys.readouterr().out.strip()) / "hedge_demo" / "hedge_demo.yaml").is_file()
 

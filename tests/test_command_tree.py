@@ -60,11 +60,6 @@ def test_every_command_has_json_and_verbose() -> None:
     assert [words for words, parser in RUN.items() if not {"--json", "--verbose"} <= set(parser.options())] == []
 
 
-def test_a_command_s_line_is_that_of_its_docstring() -> None:
-    lines = {name: line for commands in COMMANDS.values() for name, (_, line) in commands.items()}
-    assert {name: ROOT.commands[name].summary for name in lines} == lines
-
-
 @pytest.mark.parametrize("name", ["--model", "--clustering", "--trust-run", "--alpha"])
 def test_an_option_means_one_thing_everywhere(name: str) -> None:
     old = ("hedge paper", "hedge make", "hedge data")

@@ -90,15 +90,21 @@ def test_other_questions_under_the_same_ids_are_refused(tmp_path: Path, capsys: 
     assert "not runs on the same questions" in capsys.readouterr().err
 
 
-def test_differences_besides_the_model_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one = finished_run(sampling={"n": 6, "temperature": 1.0})
-    verdicts = {id_: {**v, "judge": "llm 2"} for id_, v in one.verdicts.items()}
-    other = replace(one, verdicts=verdicts, settings={**one.settings, "sampling": {"n": 6, "temperature": 0.7}})
-    files = [saved(run, tmp_path / name) for name, run in (("a", one), ("b", other))]
+def test_settings_that_differ_are_told(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    runs = [
+        finished_run(sampling={"n": 6, "temperature": temperature}, documents={"judge": {"judge": judge}})
+        for temperature, judge in ((1.0, "rule"), (0.7, "llm"))
+    ]
+    [table] = compare(*(saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)))["settings"]
+    assert [list(row.values()) for row in table] == [["temperature", "1.0", "0.7"], ["judge", "rule", "llm"]]
+
+
+def test_clusterings_of_one_name_that_differ_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exact = {"with_question": False, "backend": "exact", "alpha": 1.0}
+    runs = [finished_run(filters={"exact": {**exact, "alpha": alpha}}) for alpha in (1.0, 0.5)]
+    files = [saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)]
     assert main(["compare", *map(str, files)]) == 0
-    said = capsys.readouterr()
-    assert "labels: judges is ['rule 1'] in a and ['llm 2'] in b" in said.err
-    assert "sampling: temperature is 1.0 in a and 0.7 in b" in said.err
+    assert "WARNING: clustering: exact is " in capsys.readouterr().err
 
 
 def test_detectors_that_are_named_are_all_compared_in_either_order(tmp_path: Path, compare: Callable[..., Any]) -> None:

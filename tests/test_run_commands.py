@@ -22,7 +22,7 @@ from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.runs.from_answers import run_from_answers
 from hedge_tasks.runs.from_store import run_from_store
 from hedge_tasks.runs.relabel import relabel
-from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.statistics import auroc
@@ -185,4 +185,3 @@ def test_two_runs_in_a_folder_need_a_choice(run: Path, capsys: pytest.CaptureFix
     save(run, seed=1)
     assert main(["rescore", str(run)]) == 2
     assert "holds 2 runs, choose one by its task or file" in capsys.readouterr().err
-    assert load_run(sorted(run.rglob("run-*.jsonl"))[0]).task == "hedge_demo"

@@ -1,4 +1,4 @@
-"""`hedge audit`: experts label a sample, and every number is told against them."""
+"""`hedge audit`: have experts label a sample, and tell every number against them."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _search(
     calibration = guard.calibrate(tested, scorer, detectors, **terms)
     policy = calibration.policy
     facts: dict[str, Any] = {
-        "finding": Details(finding.to_dict()),
+        "finding": Details(finding),
         "policy": Details(policy.model_dump(mode="json") if policy else None),
         "candidates": _candidates(calibration),
         "left_out": Details(calibration.left_out),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedge_tasks.data.roles import ColumnSettings
-    from hedge_tasks.detectors.probes.base import FittedDetector
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.guard import Guard
     from hedge_tasks.judging import Judge
@@ -32,11 +31,8 @@ class RunChoice:
     trust_run: bool = False
 
     def load(self) -> Run:
-        from hedge_tasks.errors import DataError
         from hedge_tasks.runs.run_files import load_run
 
-        if str(self.run) == "-":
-            raise DataError("-: a run is a file or a folder; only answers are read from the standard input")
         return load_run(self.run, self.task, trust=self.trust_run)
 
 
@@ -74,9 +70,10 @@ class ClusteringChoice:
     clustering: str | None = None
     alpha: float | None = None
 
-    def takes_all(self, run: Run) -> bool:
-        """Whether no clustering is chosen, and the run has its own."""
-        return self.clustering is None and bool(run.settings.get("filters"))
+    def each(self, run: Run) -> list[ClusteringChoice]:
+        """Return the chosen clustering, or all of the run's where none is chosen."""
+        own = () if self.clustering is not None else run.settings.get("filters") or ()
+        return [replace(self, clustering=name) for name in own] or [self]
 
     def scorer(self, run: Run) -> Scorer:
         """Return the scorer of a run that the options describe, else its first.
@@ -93,10 +90,7 @@ class ClusteringChoice:
 
     def scorers(self, run: Run) -> dict[str, Scorer]:
         """Return the scorer of `scorer`, or all of the run's where none is chosen, by name."""
-        from hedge_tasks.runs.scorers import scorers_of
-
-        scorers = scorers_of(run).values() if self.takes_all(run) else [self.scorer(run)]
-        return {scorer.name: self._weighted(scorer) for scorer in scorers}
+        return {scorer.name: scorer for scorer in (choice.scorer(run) for choice in self.each(run))}
 
     def alone(self, default: str) -> Scorer:
         """Return the scorer of answers that belong to no run."""
@@ -187,20 +181,6 @@ def chosen_detectors(names: str | None, default: Sequence[str]) -> tuple[str, ..
     from hedge_tasks.detectors.registry import named
 
     return tuple(default) if names is None else named(names)
-
-
-def with_fitted(names: Sequence[str]) -> tuple[tuple[str, ...], list[FittedDetector]]:
-    """Return named detectors, those of them apart that are fitted.
-
-    Raises:
-        ConfigError: There is no such detector; names the nearest one.
-    """
-    from hedge_tasks.detectors.probes.registry import fitted_detectors
-    from hedge_tasks.detectors.registry import named
-
-    fitted, names = fitted_detectors(), [name.strip() for name in names]
-    others = [name for name in names if name not in fitted]
-    return named(",".join(others)) if others else (), [fitted[name] for name in names if name in fitted]
 
 
 def label_store_of(run: Run) -> Path | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import RunChoice, keeping_judge, label_store_of
+from hedge_tasks.cli.choices import RunChoice, chosen_detectors, keeping_judge, label_store_of
 from hedge_tasks.cli.claim_text import claim_facts
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import say
@@ -65,7 +65,6 @@ def claims(
         html: Write a page with the answers.
         all_: All tables and columns: within answers, the flagged claims, whole answers, ...
     """
-    from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.llm import account
     from hedge_tasks.measures.headline import headline
@@ -76,7 +75,7 @@ def claims(
 
     if labels and judge:
         raise ConfigError("choose one of --labels and --judge")
-    names = None if detectors in (None, "all") else [get(name.strip()).name for name in str(detectors).split(",")]
+    names = None if detectors in (None, "all") else chosen_detectors(detectors, ())
     finished = run.load()
     judging = keeping_judge(judge, label_store_of(finished)) if judge else None
     support, askers = _support(finished, choice)

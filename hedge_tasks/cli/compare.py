@@ -31,6 +31,7 @@ def compare(
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.numbers import reason_lines
     from hedge_tasks.report.analysis import analyse, compare_within, table_of
+    from hedge_tasks.report.run_names import differences
     from hedge_tasks.runs.run_files import load_run
 
     runs = [run.load(), *([] if other is None else [load_run(other, run.task, trust=run.trust_run)])]
@@ -43,12 +44,10 @@ def compare(
         raise ConfigError("; ".join(["there is nothing to compare", *left_out]))
     findings = [headline(r) for r in runs]
     lines = [line for finding in findings for line in (*finding.lines(), finding.labels)]
-    return {
-        **{side: r.title for side, r in zip("ab", runs, strict=False)},
-        "comparisons": table_of(pairs),
-        "finding": Details(None if other else findings[0].to_dict()),
-        "notes": [*lines, *left_out],
-    }
+    facts = {"a": runs[0].title, "comparisons": table_of(pairs), "notes": [*lines, *left_out]}
+    if other is None:
+        return {**facts, "finding": Details(findings[0])}
+    return {**facts, "b": runs[1].title, "settings": list(filter(None, differences(runs, "ab"))), "finding": None}
 
 
 def _between(analyses: Sequence[Analysis]) -> list[Pair]:
@@ -58,19 +57,11 @@ def _between(analyses: Sequence[Analysis]) -> list[Pair]:
     from hedge_tasks.report.analysis import compare_two, one_family
 
     first, second = analyses
-    if not first.scores.keys() & second.scores:
+    shared = [name for name in first.scorers if name in second.scorers]
+    if not shared:
         logger.warning("the runs have no clustering in common, and detectors are not compared: say --clustering exact")
-    for (name, a), b in zip(_circumstances(first).items(), _circumstances(second).values(), strict=True):
-        for key in (key for key in {**a, **b} if a.get(key) != b.get(key)):
-            logger.warning("{}: {} is {!r} in a and {!r} in b", name, key, a.get(key), b.get(key))
+    for name in shared:
+        a, b = (analysis.scorers[name].settings() for analysis in analyses)
+        if a != b:
+            logger.warning("clustering: {} is {!r} in a and {!r} in b", name, a, b)
     return one_family(compare_two(first, second, "a", "b"))
-
-
-def _circumstances(analysis: Analysis) -> dict[str, dict[str, Any]]:
-    """Return what else than its model decides the numbers of a run."""
-    run = analysis.run
-    return {
-        "clustering": {name: scorer.settings() for name, scorer in analysis.scorers.items()},
-        "sampling": run.settings.get("sampling") or {},
-        "labels": {"judges": sorted({str(verdict.get("judge")) for verdict in run.verdicts.values()})},
-    }

@@ -1,4 +1,7 @@
-"""`hedge data`: checks of local data sets; each evaluation brings the command that builds its own."""
+"""`hedge data`: build and check local data sets, from what you have downloaded.
+
+Each evaluation brings the command that builds its own.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,3 @@ def attack(
 
 
 COMMANDS = {"attack": attack}
-
-MAKING: dict[str, Any] = {}
-"""Evaluations bring what makes data sets."""

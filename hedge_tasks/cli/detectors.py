@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice, chosen_detectors, with_fitted
+from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice, chosen_detectors
 from hedge_tasks.cli.claim_text import claim_block
 from hedge_tasks.cli.printing import Details
 
@@ -83,13 +82,11 @@ def _thresholds(run: Run, clustering: ClusteringChoice, search: Literal["plateau
     from hedge_tasks.detectors.thresholds.choice import ThresholdChoice
     from hedge_tasks.measures.sweep import check_samples
     from hedge_tasks.measures.threshold_report import threshold_table
-    from hedge_tasks.runs.scorers import scorers_of
 
     check_samples(run.answer_sets)
-    if clustering.takes_all(run):  # the first of a run's filters is NLI, which has no threshold
-        tunable = (name for name, scorer in scorers_of(run).items() if scorer.backend.name == "embed")
-        clustering = replace(clustering, clustering=next(tunable, None))
-    scorer = clustering.scorer(run)
+    scorers = [*clustering.scorers(run).values()]
+    # The first of a run's filters is NLI, which has no threshold.
+    scorer = next((scorer for scorer in scorers if scorer.backend.name == "embed"), scorers[0])
     table = threshold_table(run.answer_sets, scorer, ThresholdChoice(search=search))
     return {"task": run.task, "clustering": Details(scorer.settings()), "ways": table}
 
@@ -116,7 +113,8 @@ def _compare(
     Args:
         options: `against` and `draws`.
     """
-    from hedge_tasks.detectors.registry import get
+    from hedge_tasks.detectors.probes.registry import fitted_detectors
+    from hedge_tasks.detectors.registry import get, named
     from hedge_tasks.measures.detector_table import detector_table
     from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.unit_table import kept_numbers
@@ -124,38 +122,40 @@ def _compare(
 
     if keep:
         file_of(run)  # before anything is asked for nothing
-    chosen, fitted = with_fitted(names.split(",")) if names is not None else _kept(run, probes=probes)
+    fitted = fitted_detectors()
+    chosen = _kept(run, fitted, probes=probes) if names is None else [name.strip() for name in names.split(",")]
+    others = ",".join(name for name in chosen if name not in fitted)
     # Whoever names a detector wants it, whatever has to be asked for it, and gets no others.
     only: dict[str, Any] = {"only_kept": names is None and not keep, "blind": names is None}
     against, budget = get(options["against"]).name, options["draws"]
     scorer = clustering.scorer(run)
-    table = detector_table(run, scorer, chosen, fitted=fitted, against=against, budget=budget, **only)
+    only["fitted"] = [fitted[name] for name in chosen if name in fitted]
+    table = detector_table(run, scorer, named(others) if others else (), against=against, budget=budget, **only)
     finding = headline(run)
     return {
         **{"task": run.task, "model": run.model, "against": against, "budget": budget},
         **({"written": keep_evidence(run)} if keep else {}),
         **{"clustering": Details(scorer.settings()), "left_out": Details(table.left_out)},
         "detectors": _table(table, everything=all_),
-        "finding": Details(finding.to_dict()),
+        "finding": Details(finding),
         **claim_block(kept_numbers(run)),
         "notes": [*finding.lines(), *finding.details],
     }
 
 
-def _kept(run: Run, *, probes: bool) -> tuple[tuple[str, ...], Sequence[FittedDetector]]:
-    """Return the detectors that a run keeps evidence for, and fitted ones."""
+def _kept(run: Run, fitted: Mapping[str, FittedDetector], *, probes: bool) -> list[str]:
+    """Return the detectors that a run keeps evidence for, fitted ones as well."""
     from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
     from hedge_tasks.detectors.pipeline import FREE, REFERENCE
-    from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.runs.kept_inside import names_kept
 
-    fitted, kept_arrays = [*fitted_detectors().values()], names_kept(run)
+    kept_arrays = names_kept(run)
     if probes:
-        return (REFERENCE, *FREE), fitted
+        return [REFERENCE, *FREE, *fitted]
     met = {need for need, arrays in INSIDE_ARRAYS.items() if kept_arrays >= arrays}
-    shown = tuple(name for name in names() if not get(name).experimental or get(name).needs & met)
-    return shown, [detector for detector in fitted if detector.array in kept_arrays]
+    shown = [name for name in names() if not get(name).experimental or get(name).needs & met]
+    return [*shown, *(name for name, detector in fitted.items() if detector.array in kept_arrays)]
 
 
 def _table(table: DetectorTable, *, everything: bool) -> Table:

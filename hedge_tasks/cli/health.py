@@ -18,8 +18,10 @@ def health(run: RunChoice) -> tuple[list[dict[str, Any]], int]:
     facts, problems = [], False
     for finished in runs_so_far(run.run, run.task, trust=run.trust_run):
         health, trust = health_of(finished), headline(finished).trust
-        about = {"task": finished.task, "model": finished.model, **health.to_dict(), "trust": Details(trust.to_dict())}
+        about = {"task": finished.task, "model": finished.model, **health.to_dict(), "trust": Details(trust)}
         mitigated = mitigation_line(health.decoding)
-        facts.append({**about, "notes": [*([f"decoded with: {mitigated}"] if mitigated else []), trust.text]})
-        problems = problems or bool(health.unreliable)
+        notes = [f"decoded with: {mitigated}"] if mitigated else []
+        notes += [] if health.documents else ["There is no document with all its answers: nothing could be checked."]
+        facts.append({**about, "notes": [*notes, trust.text]})
+        problems = problems or bool(health.unreliable) or not health.documents
     return facts, PROBLEMS_FOUND if problems else 0

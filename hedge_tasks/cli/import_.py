@@ -1,4 +1,4 @@
-"""`hedge import`: runs out of what other harnesses have written."""
+"""`hedge import`: make runs of what other harnesses have written."""
 
 from __future__ import annotations
 

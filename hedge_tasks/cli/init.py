@@ -92,9 +92,7 @@ def init(
     check_free(task)
     table = read_table(data, split=split)
     files = PictureFiles(images or table.folder, outside=outside)
-    single: dict[str, Any] = {"question": question, "group": group, "id": id, "question_type": question_type}
-    of_options: dict[str, Any] = {"options": options, "first_option": first_option}
-    columns = ColumnSettings(answers=answer, images=image, **single, **of_options)
+    columns = ColumnSettings(question, answer, image, group, id, question_type, options, first_option)
     roles = find_roles(table, columns, files)
     load_prompt(prompt := prompt or prompt_of(roles))
     facts = _facts(table, roles)

@@ -63,14 +63,8 @@ def judge(
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
     if check is not None:
         chosen = keeping_judge([*judge], label_store, images=images is not None)
-        return run_check(
-            check,
-            chosen,
-            label_field=label_field,
-            scheme=scheme,
-            columns=pairs("--columns", columns, read=str),
-            images=images,
-        )
+        named = pairs("--columns", columns, read=str)
+        return run_check(check, chosen, label_field=label_field, scheme=scheme, columns=named, images=images)
     finished = load_run(Path(run or ""), task)
     folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)
     if folder is None:
@@ -78,10 +72,10 @@ def judge(
     chosen = keeping_judge([*judge], label_store or label_store_of(finished))
     judged, verdicts = relabel(finished, chosen)
     cost, notes = asked(chosen)
-    facts = {
+    return {
         "task": judged.task,
         "model": judged.model,
-        "run": str(save_run(judged, folder)),
+        "run": save_run(judged, folder),
         "judge": chosen.settings(),
         "documents": len(verdicts),
         **_counts(verdicts),
@@ -90,10 +84,8 @@ def judge(
         **cost,
         "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changes(finished, judged).items()],
         "notes": notes,
+        **(_compared(clustering, judged, verdicts) if getattr(chosen, "judges", None) else {}),
     }
-    if getattr(chosen, "judges", None):
-        facts |= _compared(clustering, judged, verdicts)
-    return facts
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:

@@ -36,7 +36,7 @@ def run_check(file: Path, judge: Judge, **options: Any) -> dict[str, Any]:
     if judge.name != "rule":
         judges["rule"] = judge_from("rule").judge(cases)
     cost, notes = account.asked(judge)
-    facts: dict[str, Any] = {"file": str(file), "judge": judge.settings(), **cost, "notes": notes}
+    facts: dict[str, Any] = {"file": file, "judge": judge.settings(), **cost, "notes": notes}
     for name, result in checks.items():
         facts[name] = {**_facts(result), "beside": _beside(name, human, case_facets, judges)}
     texts = ("question", "reference", "answer")

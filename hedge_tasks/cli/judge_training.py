@@ -61,12 +61,8 @@ def data(
 
     asked_with = load_judge_prompt(prompt)
     has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
-    options: dict[str, Any] = {
-        "label_field": label_field,
-        "columns": pairs("--columns", columns, read=str),
-        "scheme": prompt if has_categories else None,
-    }
-    judged, refused = _judged(labels, asked_with, images, **options)
+    options = {"columns": pairs("--columns", columns, read=str), "scheme": prompt if has_categories else None}
+    judged, refused = _judged(labels, asked_with, images, label_field=label_field, **options)
     made.check_labels(judged, asked_with)
     check_names("wrong outcome", filter(None, [twin_outcome]), [o.key for o in asked_with.outcomes if o.label == 1])
     twin = twin_outcome or _outcome_of(1, asked_with, "--twin-outcome says which an answer has that is wrong by a word")
@@ -79,17 +75,16 @@ def data(
         "refused": refused,
         "verifiers": [dict(model.identity) for model in verifiers],
     }
+    notes = [f"Next: {typed('judge', 'train', out, '--base', 'Qwen/Qwen2.5-VL-3B-Instruct', '--out', 'judge')}"]
     if verifiers and twins:
         twins, checked = made.confirmed_pairs(twins, verifiers, out)
         facts |= {"verified": checked.report()}
+    elif twins:
+        notes = [f"Warning: nobody checked that {len(twins)} made wrong answers are wrong; name a --verifier", *notes]
     chosen = [*judged, *(example for pair in twins for example in pair)]
     parts = made.split([*chosen, *tasks], hold_out, seed)
     attacks = gate.attack(made.attacked_examples(chosen, asked_with), bound=floor)
     facts = dict(made.write_examples(out, parts, asked_with, facts, attacks))
-    notes = []
-    if twins and not verifiers:
-        notes.append(f"Warning: nobody checked that the {len(twins)} made wrong answers are wrong; name a --verifier")
-    notes.append(f"Next: {typed('judge', 'train', out, '--base', 'Qwen/Qwen2.5-VL-3B-Instruct', '--out', 'judge')}")
     return {**facts, "solved": Table.of(*gate.floor_rows(attacks), title=gate.FLOOR_TITLE), "notes": notes}
 
 
@@ -149,9 +144,9 @@ def _example(case: Case, row: Mapping[str, Any], where: str, images: Path | None
     from hedge_tasks.judging.check import picture_below
     from hedge_tasks.making.judging.examples import TrainingExample
 
-    name = row.get("image")
-    image = picture_below(images, str(name), where) if images and name else None
-    return TrainingExample(case=case, group=str(name) if name else case.question, image=image, **about)
+    name = str(row.get("image") or "")
+    image = picture_below(images, name, where) if images and name else None
+    return TrainingExample(case=case, group=name or case.question, image=image, **about)
 
 
 def train(

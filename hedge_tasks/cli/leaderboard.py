@@ -1,4 +1,4 @@
-"""`hedge leaderboard`: entries from runs, what of them is refused, their replay, and a static site."""
+"""`hedge leaderboard`: make, check, replay and show leaderboard entries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hedge_tasks.cli.choices import RunChoice
-from hedge_tasks.cli.printing import typed
+from hedge_tasks.cli.printing import Details, typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 
@@ -20,10 +20,10 @@ def init(folder: Path) -> dict[str, Any]:
     """
     from hedge_tasks.leaderboard.repository import make_repository
 
-    files = [str(path) for path in make_repository(folder)]
+    files = make_repository(folder)
     start = shlex.join(["git", "-C", str(folder), "init", "--initial-branch", "main"])
     then = f"Next: {start}; commit, push it to GitHub, and choose Pages from GitHub Actions"
-    return {"folder": str(folder), "files": files, "notes": [then]}
+    return {"folder": folder, "files": files, "notes": [then]}
 
 
 def submit(
@@ -43,7 +43,7 @@ def submit(
     file = place_of(out, entry)
     write_entry(file, entry)
     commands = commands_for(file, f"Entry: {entry.title} on {entry.task}")
-    facts = {"entry": str(file), "model": entry.model, "revision": entry.revision, "edition": entry.edition}
+    facts = {"entry": file, "model": entry.model, "revision": entry.revision, "edition": entry.edition}
     check_line = typed("leaderboard", "check", file)
     notes = ["Has it a place?", f"  {check_line}", "The pull request:", *(f"  {line}" for line in commands)]
     return {**facts, "documents": len(entry.documents), "commands": commands, "notes": notes}
@@ -72,7 +72,7 @@ def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str,
         except HedgeError as error:
             wrong[str(path)] = [str(error)]
     notes = [f"{path}: {'; '.join(why) or 'has a place on a board, as not replayed'}" for path, why in wrong.items()]
-    facts = {path: {"refused": reasons} for path, reasons in wrong.items()}
+    facts = {path: Details({"refused": reasons}) for path, reasons in wrong.items()}
     return {**facts, "notes": notes}, PROBLEMS_FOUND if any(wrong.values()) else 0
 
 
@@ -118,7 +118,7 @@ def replay(
     file = out or entry.resolve().parent.parent / REPLAYS / f"{submitted.name}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, json.dumps(outcome.model_dump(), indent=1) + "\n")
-    facts = {"file": str(file), "replayed": outcome.holds, **outcome.model_dump(), "notes": [outcome.in_words]}
+    facts = {"file": file, "replayed": outcome.holds, **outcome.model_dump(), "notes": [outcome.in_words]}
     return facts, 0 if outcome.holds else PROBLEMS_FOUND
 
 
@@ -141,7 +141,7 @@ def build(folder: Path, *, out: Path = Path("site"), cache: Path | None = None) 
     files = build_site(board, out)
     refused = {str(path): reason for path, reason in board.refused.items()}
     n_replayed = sum(entry.replayed for entry in board.entries)
-    facts = {"site": str(out), "pages": len(files), "entries": len(board.entries), "replayed": n_replayed}
+    facts = {"site": out, "pages": len(files), "entries": len(board.entries), "replayed": n_replayed}
     notes = [f"refused {path}: {reason}" for path, reason in refused.items()]
     return {**facts, "refused": refused, "notes": notes}, PROBLEMS_FOUND if refused else 0
 

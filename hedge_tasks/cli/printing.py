@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ NOTES = "notes"
 _MOST_ROWS = 20
 _LONGEST = 60
 _MOST_NAMES = 8
+"""The most that text shows: rows of a list, characters of a cell, names on a line."""
 
 
 def print_as(value: Any, form: str) -> None:
@@ -62,14 +63,11 @@ def typed(*words: object) -> str:
 
 
 def _blocks(value: Any, name: str = "") -> Iterator[Table | str]:
-    """Yield what text shows of a value: its tables, short facts as one, and its notes.
-
-    A mapping of numbers or of flat mappings, and a list of the latter, are tables. What is neither, only JSON has.
-    """
+    """Yield what text shows of a value: its tables, the facts of each mapping as one, and its notes."""
     if isinstance(value, Table | str):
         yield value
     elif name and (rows := _rows(value, name)):
-        yield _table_of(rows, "" if isinstance(value, Mapping) else _words(name))
+        yield _table(rows, "" if isinstance(value, Mapping) else _words(name))
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _blocks(item)
@@ -78,64 +76,57 @@ def _blocks(value: Any, name: str = "") -> Iterator[Table | str]:
         short = {key: text for key, item in items.items() if (text := _short(item)) is not None}
         if short:
             yield Table.of((_words(name), ""), [[_words(key), text] for key, text in short.items()])
-        for key, item in items.items():
-            if key not in short:
-                yield from _blocks(item, str(key))
+        for key in (key for key in items if key not in short):
+            yield from _blocks(items[key], str(key))
         if value.get(NOTES):
             yield "\n".join(value[NOTES])
 
 
-def _rows(value: Any, name: str) -> list[dict[str, Any]] | None:
-    """Return what is a table as its rows, the keys of a mapping under `name`; None for what is more than that."""
-    keyed = isinstance(value, Mapping)
-    rows: list[dict[str, Any]] = []
-    for key, item in value.items() if keyed else enumerate(value) if isinstance(value, list | tuple) else ():
-        if isinstance(item, Number):
-            item = {"value": item, "stderr": item.stderr, "rarer class": item.n_rarer, "n": item.n}
-        if not isinstance(item, Mapping) or not all(map(_is_cell, item.values())):
-            return None
-        rows.append({name: key, **item} if keyed else dict(item))
-    return rows
+def _rows(value: Any, name: str) -> list[Mapping[str, Any]]:
+    """Return the rows of a list of flat mappings, or of a mapping of numbers or such; none for what is more than that.
+
+    Args:
+        name: Of the value, and of the column of a mapping's keys.
+    """
+    rows: list[Mapping[str, Any]] = []
+    if isinstance(value, Mapping) and all(isinstance(item, Number | Mapping) for item in value.values()):
+        rows = [{name: key, **(_parts(item) if isinstance(item, Number) else item)} for key, item in value.items()]
+    elif isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value):
+        rows = [*value]
+    return [] if any(isinstance(item, Table | Mapping) for row in rows for item in row.values()) else rows
 
 
-def _is_cell(value: Any) -> bool:
-    return not isinstance(value, Table) and (not isinstance(value, Mapping) or _short(value) is not None)
-
-
-def _table_of(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
-    """Return the short cells and numbers of mappings as a table, at most so many rows."""
-    cells = [
-        {key: item if isinstance(item, Number) else _short(item, _LONGEST) for key, item in row.items()}
-        for row in rows[:_MOST_ROWS]
-    ]
+def _table(rows: list[Mapping[str, Any]], title: str) -> Table:
+    cells = [{key: _cell(item) for key, item in row.items()} for row in rows[:_MOST_ROWS]]
     keys = [key for key in dict.fromkeys(k for row in cells for k in row) if any(row.get(key) for row in cells)]
     notes = [f"and {len(rows) - len(cells)} more: --json"] if len(rows) > len(cells) else []
     return Table([Column(key, _words(key), interval=True) for key in keys], cells, title, notes)
+
+
+def _parts(number: Number) -> dict[str, Any]:
+    return {"value": number, "stderr": number.stderr, "rarer class": number.n_rarer, "n": number.n}
+
+
+def _cell(value: Any) -> Number | str | None:
+    if isinstance(value, Number):
+        return value
+    text = _short(value) or ""
+    return f"{text[:_LONGEST]}..." if len(text) > _LONGEST else text or None
 
 
 def _words(name: object) -> str:
     return str(name).replace("_", " ")
 
 
-def _short(value: Any, longest: int | None = None) -> str | None:
-    """Return a fact on a line, cut where it is longer; None for what is no short fact."""
-    text = None
+def _short(value: Any) -> str | None:
+    """Return a fact on a line; None for what is no short fact."""
     if isinstance(value, Number):
-        text = format_number(value, interval=True)
-    elif isinstance(value, float):
-        text = format_value(value)
-    elif isinstance(value, str | int | Path | Remote):
-        text = " ".join(str(value).split())
-    elif isinstance(value, Mapping):
-        text = _short_facts({key: item for key, item in value.items() if item is not None})
-    elif isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
+        return format_number(value, interval=True)
+    if isinstance(value, float):
+        return format_value(value)
+    if isinstance(value, str | int | Path | Remote):
+        return " ".join(str(value).split())
+    if isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
         more = f" and {len(value) - _MOST_NAMES} more" if len(value) > _MOST_NAMES else ""
-        text = ", ".join(map(str, value[:_MOST_NAMES])) + more
-    return f"{text[:longest]}..." if text is not None and longest is not None and len(text) > longest else text
-
-
-def _short_facts(value: Mapping[str, Any]) -> str | None:
-    if not 0 < len(value) <= _MOST_NAMES or any(isinstance(item, Number | Mapping) for item in value.values()):
-        return None
-    parts = {key: _short(item) for key, item in value.items()}
-    return None if None in parts.values() else ", ".join(f"{_words(key)} {text}" for key, text in parts.items())
+        return ", ".join(map(str, value[:_MOST_NAMES])) + more
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,18 +51,15 @@ def report(
         detectors=chosen_detectors(detectors, ()) or None,
     )
 
-    def built(progress: Callable[[str], None] = lambda text: None) -> tuple[str, list[Run]]:
-        finished = choice.load()
-        return build_report(finished, result_files(choice.runs), options, progress), finished
-
     if serve:
-        return _serve(choice.runs, lambda: built()[0], port)
+        return _serve(choice.runs, lambda: build_report(choice.load(), result_files(choice.runs), options), port)
+    finished = choice.load()
     with progress(name="Report") as bar:
-        page, finished = built(lambda text: _step(bar, text))
+        page = build_report(finished, result_files(choice.runs), options, partial(_step, bar))
     write_whole(out, page)
-    facts: dict[str, Any] = {"report": str(out), "bytes": len(page.encode()), "runs": [run.title for run in finished]}
+    facts: dict[str, Any] = {"report": out, "bytes": len(page.encode()), "runs": [run.title for run in finished]}
     if figures:
-        facts["figures"] = [str(file) for run in finished for file in _figures(run, figures, curves=options.curves)]
+        facts["figures"] = [file for run in finished for file in _figures(run, figures, curves=options.curves)]
     return facts
 
 

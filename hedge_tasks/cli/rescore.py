@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loguru import logger
-
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
 
 if TYPE_CHECKING:
@@ -42,23 +40,23 @@ def rescore(
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.measures.unit_table import kept_numbers
     from hedge_tasks.runs.from_store import run_from_store
-    from hedge_tasks.runs.scorers import scorers_of
 
     finished, blocks = _source(run, definition, judge)
-    names: list[str | None] = [*scorers_of(finished)] if clustering.takes_all(finished) else [clustering.clustering]
-    makers = {name: partial(_scorer, replace(clustering, clustering=name), detectors) for name in names}
-    scorers = {name: make(finished) for name, make in makers.items()}
-    chosen = ray is None and any(scorer.choice is not None for scorer in scorers.values())
+    makers = [partial(_scorer, choice, detectors) for choice in clustering.each(finished)]
+    scorers = [make(finished) for make in makers]
+    chosen = ray is None and any(scorer.choice is not None for scorer in scorers)
     if blocks is not None and (chosen or out):
+        from loguru import logger
+
         logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
     filters: dict[str, Any] = {}
-    for name, scorer in scorers.items():
-        scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, makers[name], ray)
+    for make, scorer in zip(makers, scorers, strict=True):
+        scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, make, ray)
         filters[scorer.name] = _summary(finished, scores, scorer)
-    about = {"task": finished.task, "model": finished.model, "filters": filters}
+    about: dict[str, Any] = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
-        about["run"] = str(_save(finished, list(scorers.values()), out))
+        about["run"] = _save(finished, scorers, out)
     return {**about, **claim_block(kept_numbers(finished))}
 
 
@@ -123,11 +121,8 @@ def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[st
     from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
     from hedge_tasks.runs.audit_files import audit_of
 
-    settings = scorer.settings()
-    settings.pop("detectors", None)  # the table below names them
-    summary = {"clustering": settings, **summarise(scores)}
-    audit = audit_of(finished)
-    summary["labels"] = whose_labels(finished, audit)
+    settings = {key: value for key, value in scorer.settings().items() if key != "detectors"}  # the tables name them
+    summary, audit = summarise(scores), audit_of(finished)
     if audit is not None:
         summary["experts"] = {name: auroc_by_experts(scores, name, audit) for name in summary["auroc"]}
-    return summary
+    return {"clustering": settings, **summary, "labels": whose_labels(finished, audit)}

@@ -17,18 +17,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hedge_tasks.cli.choices import RunsChoice
 from hedge_tasks.cli.printing import typed
 from hedge_tasks.cli.report import report
-from hedge_tasks.cli.serve import silent
 from hedge_tasks.cli.signatures import Words
 from hedge_tasks.errors import ConfigError, HedgeError, check_names, unknown
 from hedge_tasks.io.commands import PROBLEMS_FOUND, say
-
-if TYPE_CHECKING:
-    from hedge_tasks.lmms.catalogue import ListedTask
 
 _INTERRUPTED = 130
 _NAMED = re.compile(r"^(?:task|group|tag): *[\"']?([\w.-]+)[\"']? *$", re.MULTILINE)
@@ -43,12 +39,14 @@ def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
     Args:
         price: Of a million tokens that are generated.
     """
+    from loguru import logger
+
     options = _checked(words)
     folder = Path(options.get("output_path", "results"))
     command = [*words, *([] if "output_path" in options else ["--output_path", str(folder)])]
     for line in _costs(options, price):
         say(line, sys.stderr)
-    start = time.time()
+    start = time.time() - 1
     with subprocess.Popen([sys.executable, "-m", "lmms_eval", *command], start_new_session=True) as process:
         try:
             code = process.wait()
@@ -58,14 +56,19 @@ def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
             again = typed("run", *command)
             say(f"interrupted; {_kept(folder)}, and this goes on from there: {again}", sys.stderr)
             return "", _INTERRUPTED
-    if code or not _written(folder, "*_results.json", start):
+    results, runs = (
+        sorted(file for file in folder.rglob(pattern) if file.stat().st_mtime >= start)
+        for pattern in ("*_results.json", "run-*.jsonl")
+    )
+    if code or not results:
         say(f"hedge: lmms-eval wrote no results into {folder} (what failed stands above); {_kept(folder)}", sys.stderr)
         return "", PROBLEMS_FOUND
-    runs, out = _written(folder, "run-*.jsonl", start), folder / "report.html"
-    if runs:
-        with silent("hedge_tasks.detectors"):  # what the evaluation has said already
-            report(RunsChoice(runs, trust_run=True), out=out)
-    return f"report: {out}" if runs else "", 0
+    if not runs:
+        return "", 0
+    logger.disable("hedge_tasks.detectors")  # what the evaluation has said already
+    report(RunsChoice(runs, trust_run=True), out=folder / "report.html")
+    logger.enable("hedge_tasks.detectors")
+    return f"report: {folder / 'report.html'}", 0
 
 
 def _checked(words: Sequence[str]) -> dict[str, str]:
@@ -137,48 +140,29 @@ def _task_names(include: str | None) -> Iterator[str]:
 
 def _costs(options: Mapping[str, str], price: float | None) -> Iterator[str]:
     """Yield a line for each of our tasks: requests and tokens at most, and what they cost."""
-    from hedge_tasks.io.options import pairs
+    from hedge_tasks.io.options import finite, pairs, scalar
     from hedge_tasks.lmms.catalogue import list_tasks
     from hedge_tasks.numbers import Format
-
-    given_settings = pairs("--gen_kwargs", options.get("gen_kwargs", ""))
-    listed = {task.task: task for task in list_tasks()}
-    for name in options.get("tasks", "").split(","):
-        task = listed.get(name)
-        if task is None or task.group or task.documents is None:
-            continue
-        draws, tokens = _draws(task, given_settings)
-        documents = _limited(task.documents, options.get("limit"))
-        requests, most = documents * draws, documents * draws * tokens
-        money = "" if price is None else f", at most {Format(digits=2)(most * price / 1e6)} to pay for them"
-        yield f"{name}: {documents} documents, {requests} requests, at most {most} tokens to generate{money}"
-
-
-def _draws(task: ListedTask, settings: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the draws of a document, and the most tokens of a draw."""
     from hedge_tasks.runs.trust import read_task
     from hedge_tasks.sampling.plan import SamplingPlan
 
-    own = read_task(Path(task.yaml)).get("generation_kwargs") or {}
-    try:
-        plan = SamplingPlan.from_generation_kwargs({**own, **settings})
-    except HedgeError as error:
-        raise ConfigError(f"--gen_kwargs: {error}") from None
-    return 1 + plan.n + plan.noisy_count, plan.max_new_tokens
-
-
-def _limited(documents: int, limit: str | None) -> int:
-    try:
-        most = float(limit or -1)
-    except ValueError:
-        raise ConfigError(f"--limit: expected a number, got {limit!r}") from None
-    return documents if most < 0 else min(documents, int(most) if most >= 1 else int(documents * most))
-
-
-def _written(folder: Path, pattern: str, start: float) -> list[Path]:
-    """Return files that were written since a time, the newest last."""
-    files = [file for file in folder.rglob(pattern) if file.stat().st_mtime >= start - 1]
-    return sorted(files, key=lambda file: file.stat().st_mtime)
+    settings = pairs("--gen_kwargs", options.get("gen_kwargs", ""))
+    limit = finite("--limit", scalar(options.get("limit") or "-1"))
+    for task in list_tasks():
+        if task.task not in options.get("tasks", "").split(",") or task.group or task.documents is None:
+            continue
+        own = read_task(Path(task.yaml)).get("generation_kwargs") or {}
+        try:
+            plan = SamplingPlan.from_generation_kwargs({**own, **settings})
+        except HedgeError as error:
+            raise ConfigError(f"--gen_kwargs: {error}") from None
+        documents = (
+            task.documents if limit < 0 else min(task.documents, int(limit * (task.documents if limit < 1 else 1)))
+        )
+        requests = documents * (1 + plan.n + plan.noisy_count)
+        tokens = requests * plan.max_new_tokens
+        money = "" if price is None else f", at most {Format(digits=2)(tokens * price / 1e6)} to pay for them"
+        yield f"{task.task}: {documents} documents, {requests} requests, at most {tokens} tokens to generate{money}"
 
 
 def _kept(folder: Path) -> str:

@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.cli.choices import ClusteringChoice, ColumnChoice, chosen_detectors
+from hedge_tasks.cli.printing import Details
+
+_UNLABELLED = (
+    "No answer has a label, and without labels there is no ROC-AUC: give a column label (1: hallucinated, 0: not), "
+    "or name yours with --label COLUMN."
+)
 
 
 def score(
@@ -40,18 +46,19 @@ def score(
     from hedge_tasks.detectors.pipeline import USUAL, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
+    from hedge_tasks.numbers import Column, Table
 
     names, scorer = chosen_detectors(detectors, USUAL), clustering.alone("embed")
     read = read_answers([answers], columns=columns.settings())
     open_sets = [answer_set for answer_set in read.answer_sets if answer_set.cluster_ids is None]
-    fresh = iter(scorer.cluster(open_sets) if open_sets else [])
-    clustered = [next(fresh) if answer_set.cluster_ids is None else answer_set for answer_set in read.answer_sets]
+    fresh = {answer_set.id: answer_set for answer_set in scorer.cluster(open_sets)}
+    clustered = [fresh.get(answer_set.id, answer_set) for answer_set in read.answer_sets]
     scores = score_all(clustered, scorer.backend, names, alpha=scorer.alpha)
     if out:
         write_scores(out, scores)
     settings = {name: value for name, value in scorer.settings().items() if name != "detectors"}
     facts = {
-        "answers": str(answers),
+        "answers": answers,
         "clustering": settings if open_sets else "given",
         "alpha": scorer.alpha,
         "clusters_given": len(clustered) - len(open_sets),
@@ -59,5 +66,7 @@ def score(
     }
     if facts["n_labelled"]:
         return {**facts, "notes": list(read.notes)}
-    rows = [{"id": answers.id, **answers} for answers in scores]
-    return {**facts, "scores": rows, "notes": [*read.notes, "no labels, so no ROC-AUC; --out FILE writes all scores"]}
+    # Of what is undefined without labels, JSON alone tells.
+    facts |= {name: Details(value) for name, value in facts.items() if name.startswith("auroc")}
+    table = Table([*map(Column, ("id", *scores[0]))], [{"id": answers.id, **answers} for answers in scores])
+    return {**facts, "scores": table, "notes": [*read.notes, _UNLABELLED]}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Literal
 
 from hedge_tasks.cli.calibrate import promise_of
@@ -38,6 +36,8 @@ def serve(
         stop_on: After which alarm nothing is accepted: of any test, of audits alone, of none.
         concurrency: Questions at a time; as many wait, and more get a 429.
     """
+    from loguru import logger
+
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io import options
 
@@ -63,20 +63,7 @@ def serve(
             keys = "with a key" if settings.key else "without a key, for programs of this machine"
             url = url_of(*listener.getsockname()[:2])
             say(f"{url}/v1 ({keys}). {promise_of(guard.policy)} Ctrl-C ends.")
-            with silent(*QUOTING):
-                server.run(sockets=[listener])
+            for module in QUOTING:
+                logger.disable(module)
+            server.run(sockets=[listener])
     return ""
-
-
-@contextmanager
-def silent(*modules: str) -> Iterator[None]:
-    """Log nothing of these modules, by their names."""
-    from loguru import logger
-
-    for name in modules:
-        logger.disable(name)
-    try:
-        yield
-    finally:
-        for name in modules:
-            logger.enable(name)

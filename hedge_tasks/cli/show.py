@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
@@ -48,14 +49,17 @@ def show(run: RunChoice, clustering: ClusteringChoice, *, id_: str) -> dict[str,
 
 def _table(clustered: AnswerSet) -> Table:
     """Return a row for each answer with its cluster, in the order of the clusters."""
-    from hedge_tasks.numbers import Cell, Column, Table
+    from hedge_tasks.numbers import Table
 
     drawn = ["baseline", *["clean"] * len(clustered.clean), *["noisy"] * len(clustered.noisy)]
-    rows: list[dict[str, Cell]] = [
-        {"cluster": cluster, "drawn": draw, "logprob": a.mean_logprob, "end": a.finish, "answer": printable(a.text)}
-        for cluster, draw, a in zip(clustered.cluster_ids or (), drawn, clustered.answers, strict=True)
-    ]
-    return Table([*map(Column, rows[0])], sorted(rows, key=lambda row: int(str(row["cluster"]))))
+    rows = zip(clustered.cluster_ids or (), drawn, clustered.answers, strict=True)
+    return Table.of(
+        ("cluster", "drawn", "logprob", "end", "answer"),
+        [
+            (cluster, draw, answer.mean_logprob, answer.finish, printable(answer.text))
+            for cluster, draw, answer in sorted(rows, key=itemgetter(0))
+        ],
+    )
 
 
 def printable(text: str) -> str:

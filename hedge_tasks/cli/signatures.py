@@ -11,7 +11,7 @@ Parameters before the `*` are arguments, those behind it options: a `bool` is a 
 again, a `Literal` is a choice, and what has no default is required. A data class stands for the options of its fields,
 with the help of its `Attributes`: an option that several commands take is declared there, once. A docstring's text
 below the first line is printed below the help. Annotations are resolved: their names are imported, not only for type
-checking. A parameter of the type `Words` takes all that is unknown.
+checking. `words: Words` takes all that is unknown.
 
 What is returned is printed by `hedge_tasks.cli.printing`: a table, facts by name, or a list of such; a pair of this and
 an exit code, where that is not 0.
@@ -26,12 +26,11 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
-from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import Parser, command
-from hedge_tasks.io.places import Place, Remote, place
+from hedge_tasks.io.places import Place, place
 
 _OF_LMMS_EVAL = frozenset({"model_args"})
 """Options that are spelled as in lmms-eval."""
@@ -45,24 +44,17 @@ class Words(tuple[str, ...]):
 
 
 def add(commands: Parser, name: str, target: Any) -> None:
-    """Add a command to a group: a function, or a mapping of further names ("": its own)."""
+    """Add a command to a group: a function, or a mapping of further names ("": its own, which is first)."""
     functions = target if isinstance(target, dict) else {"": target}
-    if "" in functions:
-        add_function(commands, name, functions[""])
     for part, function in functions.items():
-        if part:
-            add_function(commands.commands[name], part, function)
-
-
-def add_function(commands: Parser, name: str, function: Callable[..., Any]) -> None:
-    """Add a command that calls a function."""
-    summary, details, _ = documented(function)
-    text = summary[0].lower() + summary[1:].rstrip(".")
-    parser = command(commands, name, partial(_call, function), text)
-    parser.add_argument("--csv", action="store_true", help="print the tables as CSV")
-    parser.add_argument("--latex", action="store_true", help="print the tables for LaTeX (booktabs)")
-    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, details
-    _add_all(parser, function)
+        group = commands.commands[name] if part else commands
+        summary, details, _ = documented(function)
+        text = summary[0].lower() + summary[1:].rstrip(".")
+        parser = command(group, part or name, partial(_call, function), text)
+        parser.add_argument("--csv", action="store_true", help="print the tables as CSV")
+        parser.add_argument("--latex", action="store_true", help="print the tables for LaTeX (booktabs)")
+        parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, details
+        _add_all(parser, function)
 
 
 def _add_all(parser: Parser, source: Any) -> None:
@@ -107,53 +99,46 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"expected a number, got {text!r}{hint}") from None
 
 
-def _taken_apart(hint: Any) -> tuple[Any, bool]:
-    """Return the type of one value, and whether there may be several."""
-    parts = [part for part in get_args(hint) if part is not NoneType]
-    if Remote in parts:
-        return _place, False
-    if NoneType in get_args(hint):
-        return _taken_apart(parts[0])
-    if get_origin(hint) in (list, tuple):
-        return _taken_apart(parts[0])[0], True
-    return (_number if hint is float else hint), False
+_READ: dict[Any, Any] = {Place: _place, float: _number}
+
+_METAVAR = {int: "N", Path: "PATH"}
 
 
-def _add(parser: Any, parameter: inspect.Parameter, hint: Any, help_: str, *, is_argument: bool) -> None:
-    name, default = parameter.name, parameter.default
-    kind, several = _taken_apart(hint)
-    is_optional = default is not parameter.empty
-    shown = f" (default: {default})" if is_optional and default not in (None, False, "", ()) else ""
-    options: dict[str, Any] = {"help": (help_ + shown).replace("%", "%%")}
+def _add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str, *, is_argument: bool) -> None:
+    """Add an argument or an option: `X | None` is an X that may be left out, a list or tuple several."""
+    several = False
+    while hint not in _READ and get_origin(hint) is not Literal and get_args(hint):
+        several |= get_origin(hint) in (list, tuple)
+        hint = get_args(hint)[0]
+    is_optional, word = parameter.default is not parameter.empty, parameter.name.rstrip("_")
+    if is_optional and parameter.default not in (None, False, "", ()):
+        text += f" (default: {parameter.default})"
+    text = text.replace("%", "%%")
+    options: dict[str, Any] = {"help": text, "type": _READ.get(hint, hint), "metavar": word.upper()}
     if is_optional:
-        options["default"] = list(default) if isinstance(default, tuple) else default
-    if kind is bool:
-        options["action"] = "store_true"
-    elif get_origin(kind) is Literal:
-        options |= {"choices": get_args(kind), "type": type(get_args(kind)[0])}
-    else:
-        options["type"] = kind
-    word = name.rstrip("_")
+        options["default"] = list(parameter.default) if several else parameter.default
+    if get_origin(hint) is Literal:
+        options |= {"choices": get_args(hint), "type": str}
     if is_argument:
         nargs = {(True, True): "*", (True, False): "+", (False, True): "?"}.get((several, is_optional))
-        parser.add_argument(name, metavar=word.upper(), **options, **({"nargs": nargs} if nargs else {}))
+        parser.add_argument(parameter.name, nargs=nargs, **options)
         return
-    if kind is not bool:
-        metavar = {int: "N", Path: "PATH"}.get(kind) or word.upper()
-        options |= {"required": not is_optional, "metavar": metavar, "action": "append" if several else "store"}
+    if hint is bool:
+        options = {"help": text, "action": "store_true"}
+    else:
+        options |= {"required": not is_optional, "action": "append" if several else "store"}
+        options["metavar"] = _METAVAR.get(hint, word.upper())
     option = word if word in _OF_LMMS_EVAL else word.replace("_", "-")
-    parser.add_argument(f"--{option}", dest=name, **options)
+    parser.add_argument(f"--{option}", dest=parameter.name, **options)
 
 
 def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.printing import print_as
 
-    def value(key: str, hint: Any) -> Any:
-        names = [field.name for field in fields(hint)] if is_dataclass(hint) else []
-        return hint(**{name: values[name] for name in names}) if names else values["words" if hint is Words else key]
-
-    values, hints = vars(arguments), get_type_hints(function)
-    result = function(**{key: value(key, hints[key]) for key in inspect.signature(function).parameters})
+    values = vars(arguments)
+    hints: dict[str, Any] = {key: hint for key, hint in get_type_hints(function).items() if is_dataclass(hint)}
+    choices = {key: hint(**{field.name: values[field.name] for field in fields(hint)}) for key, hint in hints.items()}
+    result = function(**{key: {**values, **choices}[key] for key in inspect.signature(function).parameters})
     result, code = result if isinstance(result, tuple) else (result, 0)
     print_as(result, next((form for form in ("json", "csv", "latex") if values[form]), "text"))
     return code

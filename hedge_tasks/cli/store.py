@@ -1,4 +1,4 @@
-"""`hedge store`: what is in an answer store, and getting it out, in, and checked."""
+"""`hedge store`: look into an answer store and check it, export, import."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def info(store: Place) -> tuple[dict[str, Any], int]:
         {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)} for kind, line in kinds
     ]
     return {
-        "store": str(opened.folder),
+        "store": opened.folder,
         "files": len(files),
         "bytes": sum(map(size_of, files)),
         "answers": len(opened),
@@ -62,7 +62,7 @@ def export(store: Place, *, out: Place) -> dict[str, Any]:
 
     if not out.name.endswith(SUFFIX):
         raise ConfigError(f"--out {out}: expected a name that ends in {SUFFIX}")
-    return {"out": str(out), "records": write_segment(out, records_of(store))}
+    return {"out": out, "records": write_segment(out, records_of(store))}
 
 
 def import_(sources: list[Place], *, into: Place) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def import_(sources: list[Place], *, into: Place) -> dict[str, Any]:
 
     with closing(AnswerStore(into)) as store:
         counts = [store.add(records_of(source)) for source in sources]
-    return {"into": str(into), "added": sum(n for n, _ in counts), "conflicts": sum(n for _, n in counts)}
+    return {"into": into, "added": sum(n for n, _ in counts), "conflicts": sum(n for _, n in counts)}
 
 
 COMMANDS = {"info": info, "export": export, "import": import_}
