@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,3 +71,14 @@ OFFICIAL: Mapping[str, Mapping[str, Callable[[str], str | None]]] = {
     "options": {"SHALE's evaluate.py": official.shale_choice},
 }
 """The papers' readers by the kind of reply that they are for."""
+
+
+def vope_rechecked(reply: str) -> str | None:
+    """The rule of VOPE's reference code once more, in other words."""
+    text = reply
+    for old, new in (("n't", " not"), ("cannot", "can not"), (",", "")):
+        text = new.join(text.split(old))
+    counts = Counter(text.split(" "))
+    if counts["sound"]:
+        return None
+    return "no" if counts["No"] + counts["not"] + counts["no"] else "yes"

@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
+from reply_corpus import vope_rechecked
 from rows import rows_of
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging import Case, Verdict, build_judge
 from hedge_tasks.suites.vope import measures, relevance
-from hedge_tasks.suites.vope.extraction import mentions
+from hedge_tasks.suites.vope.documents import process_docs
+from hedge_tasks.suites.vope.extraction import mentions, objects_in
 from hedge_tasks.suites.vope.judge import SETS, VopeJudge
 from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_verdict
 from hedge_tasks.suites.vope.relevance import rate
 from hedge_tasks.suites.vope.vocabulary import coco
 
 METRICS = rows_of([*measures.MEASURES, *relevance.MEASURES])
+
+# --- vocabulary -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def official(shared_data: Path) -> Path:
+    folder = shared_data / "vope"
+    if not folder.is_dir():
+        pytest.skip("the official files of VOPE are not here")
+    return folder
+
+
+def official_categories(folder: Path) -> dict[str, str]:
+    relation = json.loads((folder / "relation.json").read_text("utf-8"))
+    words: dict[str, str] = {}
+    for category, synonyms in relation.items():
+        for word in (category, *synonyms):
+            words.setdefault(word.lower(), category)
+    return words
+
 
 # --- extraction -------------------------------------------------------------------------------------------------------
 
@@ -187,6 +213,50 @@ def test_object_aurocs_equal_scikit_learns() -> None:
     assert value("object_vase_auroc", [[]]) == "undefined: no object has a label"
 
 
+# --- the official items -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["captioning", "reasoning", "writing"])
+def test_parity_with_the_reference_code_on_the_official_items(official: Path, task: str) -> None:
+    """The counts of the reference code's rules, written down once more, for scripted replies to 74 official items."""
+    items = json.loads((official / f"coco_{task}_sample74.json").read_text("utf-8"))
+    relation = json.loads((official / "relation.json").read_text("utf-8"))
+    # What the two extract differently by intention is not what is compared here.
+    odd = {"children", "oxen", "seat"}
+    words = sorted(word for word in official_categories(official) if " " not in word and word not in odd)
+    choice, counts, stories = random.Random(task), Counter[str](), []
+    replies = ["Yes.", "No.", "No", "No, there isn't.", "There is no such thing.", "It does not sound so", "yes"]
+    judge = VopeJudge(parsing="official")
+    for item in items:
+        nouns = choice.sample(words, 6)
+        text = " ".join(f"The {noun}." for noun in nouns)
+        found = objects_in(text)
+        assert [word for word, _ in found] == nouns
+        truth = set(process_docs(rows([item["truth"]]))["truth"][0].split(", ")) - {""}
+        safe = set(item["truth"]) | {word for name in item["truth"] for word in relation[name]}
+        said = [choice.choice(replies) for _ in found]
+        replies_of = {
+            word: ("yes" if category in truth else "no", reply)
+            for (word, category), reply in zip(found, said, strict=True)
+        }
+        stories.append(recheck_records(story(text, [text], **replies_of), judge))
+        for (word, _), reply in zip(found, said, strict=True):
+            label, pred = word in {w.lower() for w in safe}, vope_rechecked(reply)
+            name = {(1, "yes"): "des_true", (0, "yes"): "des_hal", (1, "no"): "ima_hal", (0, "no"): "ima_true"}
+            counts[name.get((int(label), pred), "ignored")] += 1
+    assert sum(counts.values()) > 400
+    assert counts["ignored"] > 0
+    assert value("hal_d", stories) == counts["des_hal"] / (counts["des_true"] + counts["des_hal"])
+    assert value("hal_i", stories) == counts["ima_hal"] / (counts["ima_hal"] + counts["ima_true"])
+    told = sum(counts.values()) - counts["ignored"]
+    assert value("exp", stories) == (counts["ima_hal"] + counts["ima_true"]) / told
+    # The reference code takes "No." for a yes, and "no such thing" for a no, which is too soft to count unconfirmed. Of
+    # "It does not sound so" neither makes anything: it has no word of the reference code's, and is as soft.
+    differ = sum(o.reply in ("No.", "There is no such thing.") for mine in stories for o in mine)
+    assert value("parsers_differ", stories) == differ
+
+
 # --- relevance --------------------------------------------------------------------------------------------------------
 
 
@@ -228,3 +298,11 @@ def test_absent_objects_are_rated_and_counted_as_in_tables_4_to_6() -> None:
     assert value("relevance_unrated", rated) == 0.25
     kappa = cohen_kappa_score([3, 1, 3], [2, 1, 3], labels=[1, 2, 3], weights="linear")
     assert value("relevance_kappa_linear", rated) == pytest.approx(kappa)
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+def rows(truths: list[Any]) -> Dataset:
+    table = [{"question_id": i, "image": str(i), "gt_object": truth} for i, truth in enumerate(truths)]
+    return Dataset.from_list(table)
