@@ -123,7 +123,7 @@ ONE = {"baseline": "left", "clean": ["left"]}
         ("detection_auroc", {"predictions": [0.5], "references": [1], "groups": ["a", "b"]}, "1 predictions and 2 gr"),
         ("se", {"predictions": [ONE, {"baseline": "left"}]}, r"predictions\[1\]: clean: missing"),
         ("se", {"predictions": [{**ONE, "label": 1}], "references": [0]}, r"label 1, references\[0\] is 0"),
-        ("se", {"predictions": [ONE], "alpha": math.inf}, "alpha: expected a number"),
+        ("se", {"predictions": [ONE], "alpha": math.inf}, "alpha: expected a finite number"),
         ("se", {"predictions": [ONE], "with_question": 2}, "with_question"),
         ("se", {"predictions": [5]}, r"predictions\[0\]: expected the answers to a question"),
         ("se", {"predictions": [{**ONE, "cleen": []}]}, "did you mean 'clean'"),

@@ -418,7 +418,8 @@ def test_a_whole_evaluation_beside_a_stock_task(
     sets = {s.id: s for s in (AnswerSet.read(json.loads(line["filtered_resps"])) for line in samples)}
     assert len(sets) == 2
     assert all(s.has_logprobs and -20 < a.mean_logprob < 0 for s in sets.values() for a in s.answers)
-    assert run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["health"]["shares"]["log-probabilities"] == 0
+    health = run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["health"]
+    assert {t["name"]: t.get("share", 0) for t in health["tests"]}["log-probabilities"] == 0
     assert 0 <= run.values("stock_text")["exact_match,none"] <= 1
     bodies = [body for body in script.bodies if "seed" in body]
     assert len({body["seed"] for body in bodies}) == 2 * 5

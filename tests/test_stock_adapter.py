@@ -41,5 +41,6 @@ def test_qwen_of_lmms_eval_answers_vqa_rad_beside_pope(
         )
     assert len(run.samples("hedge_vqarad")) == 2
     assert {"se_auroc,nli", "radflag_auroc,nli", "vase_auroc,nli"} <= run.values("hedge_vqarad").keys()
-    assert run.results["configs"]["hedge_vqarad"]["hedge"]["outcome"]["health"]["shares"]["log-probabilities"] == 1
+    health = run.results["configs"]["hedge_vqarad"]["hedge"]["outcome"]["health"]
+    assert {t["name"]: t.get("share", 0) for t in health["tests"]}["log-probabilities"] == 1
     assert 0 <= run.values("pope")["pope_accuracy,none"] <= 1

@@ -135,10 +135,11 @@ def _add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str, *, 
 def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.printing import print_as
 
-    values = vars(arguments)
-    hints: dict[str, Any] = {key: hint for key, hint in get_type_hints(function).items() if is_dataclass(hint)}
-    choices = {key: hint(**{field.name: values[field.name] for field in fields(hint)}) for key, hint in hints.items()}
-    result = function(**{key: {**values, **choices}[key] for key in inspect.signature(function).parameters})
+    values, hints, taken = vars(arguments), get_type_hints(function), dict[str, Any]()
+    for key in inspect.signature(function).parameters:
+        names = [field.name for field in fields(hints[key])] if is_dataclass(hints[key]) else []
+        taken[key] = hints[key](**{name: values[name] for name in names}) if names else values[key]
+    result = function(**taken)
     result, code = result if isinstance(result, tuple) else (result, 0)
     print_as(result, next((form for form in ("json", "csv", "latex") if values[form]), "text"))
     return code

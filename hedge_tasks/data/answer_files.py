@@ -227,9 +227,9 @@ def _replies(
     """The answers of a row; of several columns the first holds the baseline. `failed` gets the id for each lost one."""
     logprobs_of, whole = dict(zip(form.reply, form.logprobs, strict=False)), list[list[Fields]]()
     for column in columns.reply:
-        said = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, where)
-        whole.append([a for a in said if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))])
-        failed += [id] * ((len(said) or 1) - len(whole[-1]))
+        cell = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, where)
+        whole.append([a for a in cell if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))])
+        failed += [id] * ((len(cell) or 1) - len(whole[-1]))
     answers = [answer for of_column in whole for answer in of_column]
     if len(whole) == 1:
         return {"answers": answers}

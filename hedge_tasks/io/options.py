@@ -8,7 +8,6 @@ from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from annotated_types import Ge
 from pydantic import Field, FiniteFloat, Strict, StrictBool, StringConstraints
 
 from hedge_tasks.errors import ConfigError
@@ -85,7 +84,7 @@ def optional_text(key: str, value: object) -> str | None:
 
 def count(key: str, value: object, *, at_least: int = 0) -> int:
     """Return an integer of at least `at_least`. Raises ConfigError for anything else."""
-    return _checked(Annotated[int, Strict(), Ge(at_least)], value, key)
+    return _checked(Annotated[int, Strict(), Field(ge=at_least)], value, key)
 
 
 def flag(key: str, value: object) -> bool:

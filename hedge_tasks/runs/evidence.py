@@ -94,9 +94,9 @@ def join_evidence(parts: Sequence[KeptEvidence]) -> KeptEvidence:
     sources = tuple(dict.fromkeys(source for part in parts for source in part.sources))
     rows: dict[str, RecordedEvidence] = {}
     for part in parts:
-        for id, kept in part.rows.items():
-            said = dict(zip(part.sources, kept.said, strict=True))
-            rows[id] = RecordedEvidence(texts=kept.texts, said=tuple(said.get(source) for source in sources))
+        for id, row in part.rows.items():
+            by_source = dict(zip(part.sources, row.said, strict=True))
+            rows[id] = RecordedEvidence(texts=row.texts, said=tuple(map(by_source.get, sources)))
     return KeptEvidence(sources, rows)
 
 
