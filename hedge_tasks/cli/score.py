@@ -64,9 +64,12 @@ def score(
         "clusters_given": len(clustered) - len(open_sets),
         **summarise(scores),
     }
+    # Of what is undefined for all detectors alike, without labels or without kinds of questions, JSON alone tells.
+    within = "auroc_within_question_types"
+    if not any(scores_of.parent for scores_of in scores):
+        facts[within] = Details(facts[within])
     if facts["n_labelled"]:
         return {**facts, "notes": list(read.notes)}
-    # Of what is undefined without labels, JSON alone tells.
-    facts |= {name: Details(value) for name, value in facts.items() if name.startswith("auroc")}
+    facts |= {name: Details(facts[name]) for name in ("auroc", within)}
     table = Table([*map(Column, ("id", *scores[0]))], [{"id": answers.id, **answers} for answers in scores])
     return {**facts, "scores": table, "notes": [*read.notes, _UNLABELLED]}
