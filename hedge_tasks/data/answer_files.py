@@ -244,7 +244,7 @@ def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[
     answers = [_reply(item, where) for item in ([cell] if several is None else _flat(several))]
     tokens = cells.as_list(logprobs) or []
     for answer, known in zip(answers, [tokens] if several is None else tokens, strict=False):
-        answer.update({"logprobs": known} if known else {})
+        answer.update({"logprobs": known} if known and answer else {})
     return answers
 
 
@@ -258,9 +258,10 @@ def _reply(item: Any, where: str) -> dict[str, Any]:
         if isinstance(item, str) and item.lstrip().startswith('{"id"'):
             raise DataError(f"{where}: a sample of a task of this package; its run file holds more (hedge_runs/)")
         return {} if item is None else {"text": cells.text(item, where)}
-    message, logprobs = item.get("message") or {}, item.get("logprobs") or {}
+    message, logprobs = item.get("message") or {}, item.get("logprobs")
     if "text" in item and not isinstance(logprobs, Mapping):
         return dict(item)
+    logprobs = logprobs or {}
     text, reasoning = cells.content_of(message.get("content") or item.get("text"))
     return {
         "text": text,
