@@ -142,6 +142,9 @@ def test_the_reference_of_a_line_goes_before_an_answer_beside_it(tmp_path: Path)
     row = {"id": "a", "baseline": "red", "clean": ["blue"], "reference": "red", "answer": "other"}
     [answers] = read_answers([lines(tmp_path / "a.jsonl", [row])]).answer_sets
     assert answers.reference == "red"
+    files = [lines(tmp_path / f"{name}.jsonl", [{**row, "question": name}]) for name in ("a", "b")]
+    with pytest.raises(DataError, match=r"b.jsonl: the id 'a' is of another question in an earlier file"):
+        read_answers(files)
 
 
 def test_an_answer_in_a_column_keeps_its_numbers_and_a_lost_one_has_none(tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ def read_answers(
     )
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
-    answer_sets = without_placeholders(_joined(answers for file in read for answers in file.answer_sets))
+    placed = [(file, answers) for file, one in zip(files, read, strict=True) for answers in one.answer_sets]
+    answer_sets = without_placeholders(_joined(placed))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
     # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
@@ -134,15 +135,15 @@ def _requests(questions: Path) -> dict[str, str]:
         return {id: cells.content_of(turn.get("content"))[0] for id, turn in turns.items()}
 
 
-def _joined(answer_sets: Iterable[AnswerSet]) -> list[AnswerSet]:
+def _joined(read: Iterable[tuple[Path, AnswerSet]]) -> list[AnswerSet]:
     """The answers of several files to one question as one set."""
     joined: dict[str, AnswerSet] = {}
-    for later in answer_sets:
+    for file, later in read:
         first = joined.setdefault(later.id, later)
         if first is later:
             continue
         if first.question and later.question and first.question != later.question:
-            raise DataError(f"the id {outside.shown(first.id)} is of another question in the next file")
+            raise DataError(f"{file}: the id {outside.shown(first.id)} is of another question in an earlier file")
         clean = (*first.clean, later.baseline, *later.clean)
         joined[later.id] = replace(first, clean=clean, noisy=(*first.noisy, *later.noisy), cluster_ids=None)
     return [*joined.values()]
