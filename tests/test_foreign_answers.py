@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 from hedge_tasks.cli import main
+from hedge_tasks.cli.choices import ColumnChoice
 from hedge_tasks.data.answer_files import ReadAnswers, read_answers
 from hedge_tasks.data.roles import ColumnSettings
 from hedge_tasks.errors import ConfigError, DataError
@@ -119,6 +121,42 @@ def test_the_answers_of_every_tool(tmp_path: Path, make: Callable[[Path], list[P
     assert any(f"{6 - lost} of 6 answers have no log-probability" in note for note in read.notes)
 
 
+@pytest.mark.parametrize("make", [lmms_eval, vlmevalkit], ids=lambda make: make.__name__)
+def test_the_columns_of_a_tool_go_before_those_with_an_obvious_name(
+    tmp_path: Path, make: Callable[[Path], list[Path]]
+) -> None:
+    file = make(tmp_path)[0]
+    frame = pd.read_excel(file) if make is vlmevalkit else pd.read_json(file, lines=True)
+    plain = read_answers([lines(tmp_path / "plain.jsonl", frame.assign(hit=1).to_dict("records"))])
+    extra = {"id": "same", "question_id": 1, "category": "c", **({"label": 1} if make is vlmevalkit else {})}
+    about = {"question": "Other?", "answer": "other"} if make is lmms_eval else {}
+    rows = frame.assign(hit=1, **extra, **about).to_dict("records")
+    read = read_answers([lines(tmp_path / "more.jsonl", rows)])
+    assert [replace(a, question_type=None) for a in read.answer_sets] == list(plain.answer_sets)
+    assert "kinds of questions come from column 'category'" in read.notes
+    chosen = ColumnChoice(question_type="none").settings()
+    assert read_answers([tmp_path / "more.jsonl"], columns=chosen).answer_sets == plain.answer_sets
+
+
+def test_the_reference_of_a_line_goes_before_an_answer_beside_it(tmp_path: Path) -> None:
+    row = {"id": "a", "baseline": "red", "clean": ["blue"], "reference": "red", "answer": "other"}
+    [answers] = read_answers([lines(tmp_path / "a.jsonl", [row])]).answer_sets
+    assert answers.reference == "red"
+    files = [lines(tmp_path / f"{name}.jsonl", [{**row, "question": name}]) for name in ("a", "b")]
+    with pytest.raises(DataError, match=r"b.jsonl: the id 'a' is of another question in an earlier file"):
+        read_answers(files)
+
+
+def test_an_answer_in_a_column_keeps_its_numbers_and_a_lost_one_has_none(tmp_path: Path) -> None:
+    reply = [{"text": "red", "mean_logprob": -0.5, "n_tokens": 2}, {"text": "blue", "tokens": [["blue", -0.25]]}]
+    rows = [{"response": reply, "scores.mine": 0.7}]
+    [answers] = read_answers([lines(tmp_path / "a.jsonl", rows)]).answer_sets
+    assert [a.mean_logprob for a in answers.answers] == [-0.5, -0.25]
+    row = {"prompt": "?", "response": "red", "sampled_responses": [None, "blue"], "multiple_logprob": [[-1.0], [-0.25]]}
+    [answers] = read_answers([lines(tmp_path / "b.jsonl", [row])]).answer_sets
+    assert [(a.text, a.mean_logprob) for a in answers.clean] == [("blue", -0.25)]
+
+
 def test_a_text_in_brackets_is_one_answer(tmp_path: Path) -> None:
     stats = {"greedy_texts": ["[1, 2]"], "sample_texts": [["['a', 'b']", "c"]]}
     torch.save({"stats": stats}, tmp_path / "m.man")
@@ -145,7 +183,7 @@ def batch(folder: Path) -> list[Path]:
 
     replies = {"a": ["red", "<think>so</think>blue"], "b": ["cow", "cat"]}
     rows = [
-        {"custom_id": i, "response": {"body": {"model": "m", "choices": list(map(choice, of))}}, "error": None}
+        {"id": f"batch_{i}", "custom_id": i, "response": {"body": {"model": "m", "choices": [*map(choice, of)]}}}
         for i, of in replies.items()
     ]
     red = rows[0]["response"]["body"]["choices"][0]

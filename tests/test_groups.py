@@ -45,7 +45,7 @@ def test_groups_are_what_is_connected(rows: list[tuple[str | None, ...]]) -> Non
 
 def test_a_name_is_the_declared_one_and_never_that_of_two_groups() -> None:
     assert find_groups(["p1", None, "p2"], ["x", "x", "p1"]).groups == ("p1", "p1", "p2")
-    assert find_groups(["x", None], [None, "x"]).groups == ("x", "x'")
+    assert find_groups(["x", None, None], [None, "x", "x'"]).groups == ("x", "x'", "x''")
     assert find_groups(None, [None, "y"]).groups == (None, "y")
     assert count_groups([None, None, "a", "a"]) == 3
 

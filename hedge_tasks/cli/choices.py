@@ -132,6 +132,8 @@ class ColumnChoice:
         question: Column with the questions.
         label: Column with labels, 1 = hallucinated.
         id: Column with ids.
+        group: Column with groups, such as patients; none: there are none.
+        question_type: Column with kinds of questions, or none.
     """
 
     reply: tuple[str, ...] = ()
@@ -139,12 +141,15 @@ class ColumnChoice:
     question: str | None = None
     label: str | None = None
     id: str | None = None
+    group: str | None = None
+    question_type: str | None = None
 
     def settings(self) -> ColumnSettings:
         from hedge_tasks.data.roles import ColumnSettings
 
         answers, reply = tuple(self.answer), tuple(dict.fromkeys(self.reply))
-        return ColumnSettings(question=self.question, label=self.label, id=self.id, answers=answers, reply=reply)
+        others = {name: getattr(self, name) for name in ("question", "label", "id", "group", "question_type")}
+        return ColumnSettings(answers=answers, reply=reply, **others)
 
 
 @dataclass(frozen=True)

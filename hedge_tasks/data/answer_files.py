@@ -103,7 +103,8 @@ def read_answers(
     )
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
-    answer_sets = without_placeholders(_joined(answers for file in read for answers in file.answer_sets))
+    placed = [(file, answers) for file, one in zip(files, read, strict=True) for answers in one.answer_sets]
+    answer_sets = without_placeholders(_joined(placed))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
     # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
@@ -134,15 +135,15 @@ def _requests(questions: Path) -> dict[str, str]:
         return {id: cells.content_of(turn.get("content"))[0] for id, turn in turns.items()}
 
 
-def _joined(answer_sets: Iterable[AnswerSet]) -> list[AnswerSet]:
+def _joined(read: Iterable[tuple[Path, AnswerSet]]) -> list[AnswerSet]:
     """The answers of several files to one question as one set."""
     joined: dict[str, AnswerSet] = {}
-    for later in answer_sets:
+    for file, later in read:
         first = joined.setdefault(later.id, later)
         if first is later:
             continue
         if first.question and later.question and first.question != later.question:
-            raise DataError(f"the id {outside.shown(first.id)} is of another question in the next file")
+            raise DataError(f"{file}: the id {outside.shown(first.id)} is of another question in an earlier file")
         clean = (*first.clean, later.baseline, *later.clean)
         joined[later.id] = replace(first, clean=clean, noisy=(*first.noisy, *later.noisy), cluster_ids=None)
     return [*joined.values()]
@@ -244,7 +245,7 @@ def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[
     answers = [_reply(item, where) for item in ([cell] if several is None else _flat(several))]
     tokens = cells.as_list(logprobs) or []
     for answer, known in zip(answers, [tokens] if several is None else tokens, strict=False):
-        answer.update({"logprobs": known} if known else {})
+        answer.update({"logprobs": known} if known and answer else {})
     return answers
 
 
@@ -258,9 +259,10 @@ def _reply(item: Any, where: str) -> dict[str, Any]:
         if isinstance(item, str) and item.lstrip().startswith('{"id"'):
             raise DataError(f"{where}: a sample of a task of this package; its run file holds more (hedge_runs/)")
         return {} if item is None else {"text": cells.text(item, where)}
-    message, logprobs = item.get("message") or {}, item.get("logprobs") or {}
+    message, logprobs = item.get("message") or {}, item.get("logprobs")
     if "text" in item and not isinstance(logprobs, Mapping):
         return dict(item)
+    logprobs = logprobs or {}
     text, reasoning = cells.content_of(message.get("content") or item.get("text"))
     return {
         "text": text,

@@ -28,6 +28,7 @@ class Form:
         needs: columns by which the table is known; those of replies if not given.
         logprobs: of each of `reply` the column with the log-probabilities of their tokens.
         fails: whether a text, or none, may stand for a request that failed.
+        own: the tool's columns of other roles, which go before any with an obvious name.
     """
 
     name: str
@@ -35,12 +36,14 @@ class Form:
     needs: tuple[str, ...] = ()
     logprobs: tuple[str, ...] = ()
     fails: bool = True
+    own: tuple[str, ...] = ()
 
 
-OWN = Form("answer sets", needs=("baseline", "clean"))
+OWN = Form("answer sets", needs=("baseline", "clean"), own=("reference",))
 _NAMED = Form("columns of replies")
+_INSPECT = Form("inspect_ai", ("output.choices",), fails=False)
 _FORMS = (
-    Form("inspect_ai", ("output.choices",), fails=False),
+    _INSPECT,
     Form(
         "lm-polygraph",
         ("greedy_texts", "sample_texts"),
@@ -48,10 +51,11 @@ _FORMS = (
         ("greedy_log_likelihoods", "sample_log_likelihoods"),
         fails=False,
     ),
-    Form("OpenAI batch", ("response",), ("custom_id", "response")),
-    Form("lmms-eval", ("resps",)),
-    Form("uqlm", ("response", "sampled_responses"), logprobs=("logprob", "multiple_logprob")),
-    Form("VLMEvalKit", ("prediction",), ("index", "prediction")),
+    # The id beside it is of the reply: no request has it, and no other file.
+    Form("OpenAI batch", ("response",), ("custom_id", "response"), own=("custom_id",)),
+    Form("lmms-eval", ("resps",), own=("doc_id", "input", "target")),
+    Form("uqlm", ("response", "sampled_responses"), logprobs=("logprob", "multiple_logprob"), own=("prompt",)),
+    Form("VLMEvalKit", ("prediction",), ("index", "prediction"), own=("index", "hit")),
 )
 
 
@@ -66,7 +70,7 @@ def form_of(table: StoredTable, chosen: ColumnSettings) -> Form:
 
 
 def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> ColumnSettings:
-    """Which column is what: as the user says, else by an obvious name; None for none.
+    """Which column is what: as the user says, as its tool has it, or by an obvious name; None for none.
 
     Raises:
         ConfigError: a column that the user names is not there, none or several may hold the replies, or several the
@@ -75,7 +79,9 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
     check_names(f"column of {table.name}", chosen.named(), table.columns)
     reply = _replies_in(table, form, chosen)
     names = {role: obvious(table, role, (*reply, *LISTS)) for role in NAMES}
-    names["label"] = names["label"] or [name for name in table.columns if name.startswith(SCORES)]
+    names = {role: [name for name in named if name in form.own] or named for role, named in names.items()}
+    if form is _INSPECT:
+        names["label"] = [name for name in table.columns if name.startswith(SCORES)]
     if len(names["label"]) > 1 and not chosen.label:
         raise not_told(table, ["label"])
     roles = ("question", "group", "id", "question_type", "label")
@@ -93,10 +99,11 @@ def _replies_in(table: StoredTable, form: Form, chosen: ColumnSettings) -> tuple
 
 
 def notes_of(table: StoredTable, form: Form, columns: ColumnSettings) -> list[str]:
-    """Notes on where right answers and groups come from, and on every column that is not used."""
+    """Notes on where right answers, groups and kinds of questions come from, and on every column that is not used."""
     used = {*columns.named(), *form.logprobs, *(ascii_uppercase if {"A", "B"} <= {*table.columns} else ())}
     used |= {"model", *((*AnswerSet.__dataclass_fields__, *LISTS, *_WRITTEN) if form is OWN else ())}
     unused = ", ".join(repr(column) for column in table.columns if column not in used)
     notes = [*table.notes, *(f"right answers come from column {column!r}" for column in columns.answers)]
-    notes += [f"groups come from column {columns.group!r}"] if columns.group else []
+    kinds = {"groups": columns.group, "kinds of questions": columns.question_type}
+    notes += [f"{what} come from column {column!r}" for what, column in kinds.items() if column]
     return [*notes, *([f"not used: {unused}"] if unused else [])]

@@ -83,12 +83,14 @@ def find_groups(declared: Sequence[str | None] | None, *keys: Sequence[str | Non
 def _names(roots: Sequence[int], columns: Sequence[Sequence[str | None]]) -> list[str | None]:
     """The first key of each component that a column has, columns in order; two components never share a name."""
     named: dict[int, str] = {}
-    taken = Counter[str]()
+    taken = set[str]()
     for column in columns:
         for root, key in zip(roots, column, strict=True):
             if key is not None and root not in named:
-                named[root] = key + "'" * taken[key]
-                taken[key] += 1
+                while key in taken:  # another may be called so with its mark
+                    key += "'"
+                named[root] = key
+                taken.add(key)
     return [named.get(root) for root in roots]
 
 

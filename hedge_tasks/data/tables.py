@@ -26,15 +26,16 @@ from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row, parse_objects
 from hedge_tasks.io.tables import parse_csv
 
-KINDS = {
+_IN_FOLDERS = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "CSV"),
     **dict.fromkeys((".jsonl", ".ndjson"), "JSON lines"),
     ".json": "JSON",
     ".parquet": "parquet",
     ".xlsx": "spreadsheet",
-    ".eval": "inspect_ai",
-    **dict.fromkeys((".man", ".pt", ".pth"), "lm-polygraph"),
 }
+"""Of files that are the table of their folder; other files of torch there are weights."""
+
+KINDS = {**_IN_FOLDERS, ".eval": "inspect_ai", **dict.fromkeys((".man", ".pt", ".pth"), "lm-polygraph")}
 """Endings of the files that are read -> what they are. Those of texts may have .gz behind them."""
 
 STDIN = Path("-")
@@ -149,7 +150,8 @@ def _kind_of(path: Path) -> str:
 
 
 def _folder_table(folder: Path, split: str | None) -> StoredTable:
-    tables = tables_in(folder, split=split, endings=tuple(KINDS)) or tables_in(folder, endings=tuple(KINDS))
+    endings = tuple(_IN_FOLDERS)
+    tables = tables_in(folder, split=split, endings=endings) or tables_in(folder, endings=endings)
     names = ", ".join(tables)
     if not tables:
         raise DataError(f"{folder}: it holds no table. Put a CSV file into it, of image,question,answer")
@@ -202,7 +204,7 @@ def _json_rows(file: Path) -> list[Row]:
     if _LINES.match(data):
         return parse_objects(enumerate(data.splitlines(), 1), str(file))
     value = outside.parse_json(data, str(file))
-    if isinstance(value, Mapping) and {"eval", "status", "samples"} <= {*value}:
+    if isinstance(value, Mapping) and {"eval", "status", "version"} <= {*value}:
         return inspect_logs.rows_of(value, file)
     value = _list_in(value)
     if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
