@@ -18,7 +18,7 @@ from hedge_tasks.measures.blind import SIGNIFICANT
 from hedge_tasks.numbers import Format, Number, format_p
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics.base import codes_of, two_sided_p
+from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS, codes_of, two_sided_p
 from hedge_tasks.statistics.placements import degrees_of_freedom, deleted_spread, whole_auroc, without_each_group
 
 FEW = 20
@@ -182,8 +182,8 @@ def _about_classes(run: Run) -> Iterator[TrustReason]:
         yield TrustReason("No answer has a label, so there is no ROC-AUC. Label the run with hedge judge.")
     elif rarer < FEW:
         yield TrustReason(
-            f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} supported. With "
-            f"fewer than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."
+            f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} supported. Below "
+            f"{FEW} of a class intervals are wide and rankings uncertain, below {FEWEST_OF_A_CLASS} is no ROC-AUC."
         )
 
 

@@ -251,7 +251,7 @@ def run_paths(path: Path) -> list[Path]:
 def _read_run_file(file: Path) -> Run:
     numbered = list(read_raw_lines(file))
     lines = [line for _, line in numbered]
-    if lines != list(_closed(lines[:-1])):
+    if not lines or lines[-1].rstrip() != [*_closed(lines[:-1])][-1].rstrip():
         raise DataError(
             f"{file}: the run file is damaged: it is not what was written. Take a sound copy, or evaluate again: kept "
             "answers are not asked for again"

@@ -94,7 +94,7 @@ class SupportSource(Record):
     """The origin of a support.
 
     Attributes:
-        settings: of decomposition and engine, and what else was asked for (`elsewhere`).
+        settings: of decomposition and engine.
         engine: its name.
         contradicts: see `hedge_tasks.claims.entailment.Entailment`.
         price: of all of it.
