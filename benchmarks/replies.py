@@ -28,9 +28,11 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from scipy.stats import binomtest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -104,31 +106,34 @@ def with_outcomes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def by_kind_and_basis(rows: Sequence[Row], *, show: bool) -> None:
     """Right, wrong, unread: a soft reading is unread until somebody confirms it, and has rows of its own."""
     judged = [(row, reading(row)) for row in rows]
-    tables = {
-        "kind": lambda row, read: TITLES[row["kind"]],
-        "basis": lambda row, read: basis(row, read),
-        "firmness": lambda row, read: "soft" if read.soft else "firm" if read.readable else "(nothing read)",
-        "group": lambda row, read: str(row.get("group", "")),
+    keys: dict[str, Callable[[Row, Reading], str]] = {
+        "kind": lambda row, _: TITLES[row["kind"]],
+        "basis": basis,
+        "firmness": lambda _, read: "soft" if read.soft else "firm" if read.readable else "(nothing read)",
+        "group": lambda row, _: str(row.get("group", "")),
     }
-    for title, key in tables.items():
+    for title, key in keys.items():
         parts: dict[str, list[tuple[Row, Reading]]] = {"all": judged} if title == "kind" else {}
         for row, read in judged:
             parts.setdefault(key(row, read), []).append((row, read))
-        if title == "group" and len(parts) < 2:
-            continue
-        print(f"\n| {title} | n | right | wrong, 95 % limits | unread though it answers | read of what answers |")
-        print("|---|--:|--:|---|--:|--:|")
-        for name, part in sorted(parts.items(), key=lambda item: (item[0] != "all", -len(item[1]))):
-            right = sum(read.value == row["meaning"] for row, read in part)
-            wrong = sum(read.value not in (None, row["meaning"]) for row, read in part)
-            says = [(row, read) for row, read in part if row["meaning"] is not None]
-            unread = sum(read.value is None for _, read in says)
-            share = f"{1 - unread / len(says):.1%}" if says else "-"
-            print(f"| {name} | {len(part)} | {right} | {wrong} {limits(wrong, len(part))} | {unread} | {share} |")
+        if title != "group" or len(parts) > 1:
+            print_parts(title, parts)
     for row, read in judged if show else ():
         if read.value != row["meaning"]:
             what = "unread" if read.value is None else "WRONG"
             print(f"{what} {row['kind']} {row['reply'][:160]!r} means {row['meaning']}, read: {read}")
+
+
+def print_parts(title: str, parts: Mapping[str, list[tuple[Row, Reading]]]) -> None:
+    print(f"\n| {title} | n | right | wrong, 95 % limits | unread though it answers | read of what answers |")
+    print("|---|--:|--:|---|--:|--:|")
+    for name, part in sorted(parts.items(), key=lambda item: (item[0] != "all", -len(item[1]))):
+        right = sum(read.value == row["meaning"] for row, read in part)
+        wrong = sum(read.value not in (None, row["meaning"]) for row, read in part)
+        says = [read for row, read in part if row["meaning"] is not None]
+        unread = sum(read.value is None for read in says)
+        share = f"{1 - unread / len(says):.1%}" if says else "-"
+        print(f"| {name} | {len(part)} | {right} | {wrong} {limits(wrong, len(part))} | {unread} | {share} |")
 
 
 def basis(row: Row, read: Reading) -> str:
@@ -139,16 +144,8 @@ def basis(row: Row, read: Reading) -> str:
 
 def limits(k: int, n: int) -> str:
     """A share with its exact 95 % limits."""
-    low, high = clopper_pearson(k, n)
+    low, high = binomtest(k, n).proportion_ci(method="exact")
     return f"({k / n:.1%} [{low:.1%}, {high:.1%}])"
-
-
-def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    from scipy.stats import beta
-
-    tail = (1 - confidence) / 2
-    low = 0.0 if k == 0 else float(beta.ppf(tail, k, n - k + 1))
-    return low, 1.0 if k == n else float(beta.ppf(1 - tail, k + 1, n - k))
 
 
 def main() -> None:

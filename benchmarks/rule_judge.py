@@ -47,17 +47,6 @@ def case(number: int, question: str, reference: str, answer: str) -> Case:
     return Case(id=str(number), question=question, reference=reference, answer=answer)
 
 
-def kappa(table: Counter[tuple[int, int]]) -> float | None:
-    """Cohen's kappa of a 2 x 2 table; None where people gave only one label, for there it says nothing."""
-    total = sum(table.values())
-    people = [table[label, 0] + table[label, 1] for label in (0, 1)]
-    if 0 in people:
-        return None
-    agree = (table[0, 0] + table[1, 1]) / total
-    chance = sum(people[label] * (table[0, label] + table[1, label]) for label in (0, 1)) / total**2
-    return (agree - chance) / (1 - chance)
-
-
 def held_out(text: str) -> bool:
     """A fifth of the questions (Kvasir-VQA: of the references), by hash, kept back while the rules were written."""
     return int(hashlib.sha256(text.strip().lower().encode()).hexdigest(), 16) % 5 == 0
@@ -83,8 +72,8 @@ def silent(verdict: Verdict) -> bool:
     return verdict.label is None and verdict.reason.partition(":")[0] in SILENT
 
 
-def unlabelled(folder: Path) -> None:
-    """The share without a verdict, by file, question type, and side of the hold-out."""
+def unlabelled(folder: Path, number: int) -> None:
+    """The share without a verdict, by file, question type, and side of the hold-out; then some verdicts of each."""
     judge = build_judge("rule")
     print(f"\nrule judge version {judge.version}; silent: claims nothing; undecided: neither label nor silent")
     print("| answers, questions | n | silent | undecided | judged hallucinated | held out: n | silent | undecided |")
@@ -102,6 +91,10 @@ def unlabelled(folder: Path) -> None:
             title = name.replace("_", " ")
             cells = (f"{title}, {kind}", n, quiet_share, left_share, wrong, n_out, quiet_out, left_out)
             print("| " + " | ".join(map(str, cells)) + " |")
+    for name, rows in real_answers(folder) if number else ():
+        print(f"\n{name}")
+        cases = [c for _, c in rows]
+        show(cases, judge.judge(cases), number)
 
 
 def share(part: int, whole: int) -> str:
@@ -219,8 +212,7 @@ def against_labels(name: str, cases: list[Case], human: list[int]) -> list[Verdi
     print(f"  accuracy on judged          {ratio(table[0, 0] + table[1, 1], judged)}")
     print(f"  recall, hallucinated        {ratio(table[1, 1], table[1, 1] + table[1, 0])} of the judged")
     print(f"  precision, hallucinated     {ratio(table[1, 1], table[1, 1] + table[0, 1])}")
-    agreement = kappa(table)
-    print(f"  Cohen's kappa               {'undefined, one human label' if agreement is None else f'{agreement:.3f}'}")
+    print(f"  Cohen's kappa               {interval(cohen_kappa(human, [v.label for v in verdicts]))}")
     print(f"  human 1: judged 1 {table[1, 1]}, judged 0 {table[1, 0]} | human 0: 1 {table[0, 1]}, 0 {table[0, 0]}")
     by_rule(verdicts)
     return verdicts
@@ -240,19 +232,6 @@ def show(cases: list[Case], verdicts: list[Verdict], number: int) -> None:
         print(f"    [{v.label}] {v.reason}\n        Q {c.question!r}\n        R {c.reference!r}  A {c.answer[:200]!r}")
 
 
-def coverage(name: str, rows: list[tuple[str, Case]], number: int) -> None:
-    cases = [c for _, c in rows]
-    verdicts = build_judge("rule").judge(cases)
-    print(f"\n{name}: {len(rows)} answers without human label")
-    for kind in sorted({kind for kind, _ in rows}):
-        labels = [v.label for (k, _), v in zip(rows, verdicts, strict=True) if k == kind]
-        judged = [label for label in labels if label is not None]
-        rate = f"{sum(judged) / len(judged):.3f}" if judged else "undefined"
-        print(f"  {kind.lower():7} coverage {ratio(len(judged), len(labels))}, judged hallucinated {rate}")
-    by_rule(verdicts)
-    show(cases, verdicts, number)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with the judged answers")
@@ -261,7 +240,7 @@ def main() -> None:
     if not any((options.data / part).exists() for part in ("judge", "vqa_rad")):
         parser.error(f"{options.data} has neither a folder 'judge' nor 'vqa_rad'")
 
-    unlabelled(options.data)
+    unlabelled(options.data, options.show)
     readings = read_answers(options.data)
     if readings:
         agreement(readings)
@@ -279,9 +258,6 @@ def main() -> None:
         rows = read(path)
         cases = [case(i, r["question"], r["ground_truth"], r["answer"]) for i, r in enumerate(rows)]
         show(cases, against_labels("HALP (positives only)", cases, [1] * len(rows)), options.show)
-    for path in sorted((options.data / "vqa_rad" / "predictions").glob("*.jsonl")):
-        answers = predictions(path)
-        coverage(f"VQA-RAD, {path.stem}", answers, options.show)
 
 
 if __name__ == "__main__":

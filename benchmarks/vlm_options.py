@@ -338,7 +338,6 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", help="only these (default: all in the folder)")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 3, 5, 10, 15, 20, 30])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--models", type=int, help="only the first so many models")
     parser.add_argument("--check", action="store_true", help="only the independent computation, see RESULTS.md")
     parser.add_argument("--json", type=Path, help="write all numbers")
     arguments = parser.parse_args()
@@ -358,7 +357,7 @@ def main() -> None:
                 continue
             models = read_options(file, file.with_name(f"{of_set}_questions.parquet"))
             measured = found["sets"].setdefault(of_set, {})
-            for model in list(models)[: arguments.models]:
+            for model in models:
                 start = time.process_time()
                 measured[model] = measure(models[model], model, found["sizes"], arguments.seed)
                 found["seconds"] += time.process_time() - start

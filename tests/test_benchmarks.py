@@ -25,7 +25,7 @@ SMALL = {
 """Options of a case of a few seconds, and less where little is drawn."""
 
 NEEDS = {
-    "a model": "gpu claims sampling",
+    "a model": "gpu claims",
     "data that is not in the repository": "rule_judge vlm_options",
     "a finished run, or minutes": "mitigations equal_numbers mutants streamed_scores",
 }

@@ -20,6 +20,7 @@ from PIL import Image
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from hedge_tasks.models.tiny import vlm_path
+from hedge_tasks.statistics import auroc
 from training import phantom
 
 HELD_OUT_SEED = 2
@@ -88,21 +89,17 @@ class Answerer:
         self.processor = AutoProcessor.from_pretrained(folder)
         self.model = AutoModelForImageTextToText.from_pretrained(folder).eval()
 
-    def ask(self, items: Sequence[Item], temperature: float = 0.0, system: str = "", wrapper: str = "{}") -> list[str]:
-        """Return one answer for each item; temperature 0 is greedy decoding.
-
-        Args:
-            system: System prompt, none when empty.
-            wrapper: User's text, with {} for the question.
-        """
-        answers = []
-        for start in range(0, len(items), _BATCH):
-            answers += self._ask_batch(items[start : start + _BATCH], temperature, system, wrapper)
-        return answers
+    def ask(self, items: Sequence[Item], temperature: float = 0.0) -> list[str]:
+        """Return one answer for each item; temperature 0 is greedy decoding."""
+        starts = range(0, len(items), _BATCH)
+        return [answer for i in starts for answer in self._ask_batch(items[i : i + _BATCH], temperature)]
 
     @torch.inference_mode()
-    def _ask_batch(self, items: Sequence[Item], temperature: float, system: str, wrapper: str) -> list[str]:
-        prompts = [self._prompt(system, wrapper.format(item.question)) for item in items]
+    def _ask_batch(self, items: Sequence[Item], temperature: float) -> list[str]:
+        turns = [
+            [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": i.question}]}] for i in items
+        ]
+        prompts = self.processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
         pictures = [item.picture for item in items]
         inputs = self.processor(
             text=prompts, images=pictures, padding=True, return_tensors="pt", add_special_tokens=False
@@ -111,26 +108,12 @@ class Answerer:
         output = self.model.generate(**inputs, max_new_tokens=MAX_NEW_TOKENS, **sampling)
         return self.processor.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
 
-    def _prompt(self, system: str, text: str) -> str:
-        messages = [{"role": "system", "content": system}] if system else []
-        messages.append({"role": "user", "content": [{"type": "image"}, {"type": "text", "text": text}]})
-        return self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-
 
 def semantic_entropy(texts: Iterable[str]) -> float:
     """Discrete semantic entropy (nats): meanings are counted; texts without meaning count by their wording."""
     counts = np.array(list(Counter(phantom.meaning_of(text) or text for text in texts).values()))
     shares = counts / counts.sum()
     return float(-(shares * np.log(shares)).sum())
-
-
-def auroc(scores: Sequence[float], labels: Sequence[bool]) -> float | None:
-    """Probability that a positive scores higher than a negative, ties count half; None with one class only."""
-    values, positive = np.asarray(scores), np.asarray(labels, dtype=bool)
-    if positive.all() or not positive.any():
-        return None
-    difference = values[positive][:, None] - values[~positive][None, :]
-    return float((difference > 0).mean() + 0.5 * (difference == 0).mean())
 
 
 def by_type(
@@ -159,7 +142,9 @@ def entropy_aurocs(
         (semantic_entropy(texts), not item.is_answered_by(baseline))
         for item, baseline, texts in zip(items, baselines, samples, strict=True)
     ]
-    return by_type(items, pairs, lambda group: auroc(*zip(*group, strict=True)))
+    return by_type(
+        items, pairs, lambda group: auroc(*zip(*group, strict=True)) if len({y for _, y in group}) > 1 else None
+    )
 
 
 def measure_uncertainty(answerer: Answerer, items: Sequence[Item], n_samples: int, seed: int) -> dict:
@@ -194,17 +179,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     answerer = Answerer(options.model)
-    demo, held_out = load_demo(options.demo), draw_held_out(options.held_out_scans)
-    results = {
-        "demo, greedy, wrong": wrong_rates(demo, answerer.ask(demo)),
-        "demo, uncertainty": measure_uncertainty(answerer, demo, options.samples, options.seed),
-        "demo, perturbed, greedy, wrong": wrong_rates(demo, answerer.ask(perturbed_copy(demo, options.seed))),
-        "held out, greedy, wrong": wrong_rates(held_out, answerer.ask(held_out)),
-        "held out, uncertainty": measure_uncertainty(answerer, held_out, options.samples, options.seed),
-        "held out, perturbed, greedy, wrong": wrong_rates(
-            held_out, answerer.ask(perturbed_copy(held_out, options.seed))
-        ),
-    }
+    results: dict[str, object] = {}
+    for name, items in {"demo": load_demo(options.demo), "held out": draw_held_out(options.held_out_scans)}.items():
+        results[f"{name}, greedy, wrong"] = wrong_rates(items, answerer.ask(items))
+        results[f"{name}, uncertainty"] = measure_uncertainty(answerer, items, options.samples, options.seed)
+        perturbed = perturbed_copy(items, options.seed)
+        results[f"{name}, perturbed, greedy, wrong"] = wrong_rates(items, answerer.ask(perturbed))
     logger.info("{}", json.dumps(results, indent=2))
 
 
