@@ -36,7 +36,7 @@ from hedge_tasks.measures.audited import audited_differences, audited_numbers
 from hedge_tasks.measures.run_measures import scored_documents
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.audit_files import audit_file, audit_of
+from hedge_tasks.runs.audit_files import ENDING, audit_of
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import auroc, estimate_auroc, estimate_mean, estimate_rate
@@ -281,7 +281,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "experts agree" in out
     # Kept beside the run, without names.
     kept = load_run(path)
-    assert "labels-1" not in audit_file(kept).read_text()
+    assert "labels-1" not in kept.path.with_suffix(ENDING).read_text()
     again = audit_of(kept)
     assert again is not None
     assert again.n_labels == 60
@@ -295,7 +295,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     for command in (["--detectors", "se,radflag"], [str(path)]):
         assert main(["compare", str(path), *command]) == 0
         assert "60 labels of experts" in capsys.readouterr().out, command
-    (tmp_path / "runs" / audit_file(kept).name).write_text("{}")
+    (tmp_path / "runs" / kept.path.with_suffix(ENDING).name).write_text("{}")
     assert main(["rescore", str(path)]) == 2
     assert "plan" in capsys.readouterr().err
     page = tmp_path / "page.html"

@@ -78,7 +78,7 @@ def test_the_table_has_the_main_rows_and_no_two_alike(tasks: Any) -> None:
         for w in ("", "_within")
         for i, f in enumerate(filters)
     }
-    free = {f"baseline_nll_auroc,{f}": 0.6 for f in filters}
+    free = {f"msp_auroc,{f}": 0.6 for f in filters}
     config = {"hedge": {"filters": filters, "documents": {"evaluation": None}}}
     cells = {"alias": "a", **rates, **areas, **free, "acc,none": 1.0}
     results = {
@@ -93,7 +93,7 @@ def test_the_table_has_the_main_rows_and_no_two_alike(tasks: Any) -> None:
 
     short = rows()
     assert sorted((row[4], row[2]) for row in short if row[1] == "a") == [
-        *(("acc", "none"), ("baseline_nll_auroc", "nli"), ("hallucination_rate", "nli")),
+        *(("acc", "none"), ("hallucination_rate", "nli"), ("msp_auroc", "nli")),
         *(("se_auroc", "embed"), ("se_auroc", "nli"), ("vase_auroc", "embed"), ("vase_auroc", "nli")),
     ]
     assert [row[4] for row in short if row[1] == "b"] == ["acc"]

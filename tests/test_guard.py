@@ -24,7 +24,9 @@ SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 
 
 def run_of(seed: int, n: int = 600, **settings: object) -> Run:
-    return finished_run(n, seed=seed, sampling={**SAMPLING, "seed": seed}, **settings)  # type: ignore[arg-type]
+    """Another seed has other documents."""
+    run = finished_run(n, seed=seed, sampling={**SAMPLING, "seed": seed}, **settings)  # type: ignore[arg-type]
+    return replace(run, answer_sets=tuple(replace(a, question=f"{a.question} ({seed})") for a in run.answer_sets))
 
 
 RUN = run_of(1)
@@ -54,6 +56,10 @@ def test_it_is_checked_on_new_documents_and_not_on_its_own() -> None:
     assert not found.shifted
     with pytest.raises(DataError, match="the documents it was calibrated on"):
         check(POLICY, RUN)
+    others = {a.id: a.answers for a in run_of(2).answer_sets}
+    drawn_again = tuple(replace(a, baseline=others[a.id][0], clean=others[a.id][1:]) for a in RUN.answer_sets)
+    with pytest.raises(DataError, match="the documents it was calibrated on"):
+        check(POLICY, replace(RUN, answer_sets=drawn_again))
 
 
 def test_a_promise_holds_up_to_its_risk_and_is_refuted_below_the_interval() -> None:

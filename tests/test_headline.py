@@ -66,7 +66,7 @@ def test_the_free_log_probability_leads_where_sampling_adds_nothing() -> None:
     assert (finding.lead.detector, finding.lead.draws, finding.adds) == ("msp", 0, False)
     rate, lead = finding.sentences
     assert re.fullmatch(r"(1 in \d+ answers is|\d+ % of answers are) wrong \[\d+, \d+\]\.", rate)
-    assert re.fullmatch(r"The model's own log-probability finds them .*; sampling adds nothing here\.", lead)
+    assert re.fullmatch(r"The model's own log-probability \(msp\) finds them .*; sampling adds nothing here\.", lead)
 
 
 def test_sampling_leads_where_it_adds() -> None:
@@ -108,9 +108,9 @@ def test_sentences_at_their_borders() -> None:
 
     at_border(lambda low: "better than chance" in found(low), 0.5, "110")
     free = Lead("msp", "", Number(0.6, interval=(0.55, 0.7)), 0.0, (0.4, 0.8), ())
-    assert found(0.6).endswith("finds them (70 % [60, 90]).")
-    price = "finds them (70 % [60, 90]) at 6 samples a question, "
-    rival = " the model's own log-probability (60 % [55, 70]; with the missing labels between 40 and 80 %)."
+    assert found(0.6).endswith("finds them (ROC-AUC 70 % [60, 90]).")
+    price = "finds them (ROC-AUC 70 % [60, 90]) at 6 samples a question, "
+    rival = " the model's own log-probability (msp) (60 % [55, 70]; with the missing labels between 40 and 80 %)."
     assert found(0.6, free=free).endswith(f"{price}but cannot be told apart from{rival}")
     assert found(0.6, free=free, adds=True).endswith(f"{price}which adds to{rival}")
 

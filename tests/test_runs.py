@@ -42,6 +42,15 @@ def test_the_newest_run_of_each_task_and_model_counts(tmp_path: Path) -> None:
     assert load_run(tmp_path, "hedge_vqarad").task == "hedge_vqarad"
 
 
+def test_runs_of_other_draws_are_runs_of_their_own(tmp_path: Path) -> None:
+    seeds = [replace(run(created=f"2026-01-02T03:04:0{i}+00:00"), settings={"sampling": {"seed": i}}) for i in (2, 1)]
+    for of_seed in (*seeds, replace(seeds[0], created="2026-01-02T03:04:09+00:00")):
+        save_run(of_seed, tmp_path)
+    assert [r.created[17:19] for r in load_runs(tmp_path)] == ["01", "09"]
+    with pytest.raises(DataError, match="holds 2 runs"):
+        load_run(tmp_path)
+
+
 def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
     for model in ("m", "n"):
         save_run(run(model=model), tmp_path)

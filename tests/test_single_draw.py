@@ -62,7 +62,7 @@ def test_rows_are_about_samples_where_all_their_detectors_are() -> None:
     about = {name for name, metric in metrics.items() if looks_at_samples(metric)}
     assert set(ABOUT_SAMPLES) <= about
     assert not about & {
-        "baseline_nll_auroc",
+        "msp_auroc",
         "hallucination_rate",
         "unlabelled_rate",
         "auroc_documents",

@@ -21,7 +21,7 @@ from hedge_tasks.numbers import ONE_DIGIT
 SCORE_NAMES = ("se", "radflag", "vase")
 """The detectors of the HEDGE paper: what is shown first."""
 
-BASELINE_NAMES = ("discrete_se", "n_clusters", "baseline_nll", "clean_nll", "lexical")
+BASELINE_NAMES = ("discrete_se", "n_clusters", "msp", "baseline_nll", "clean_nll", "lexical")
 """Detectors that any other should be compared with."""
 
 USUAL = (*SCORE_NAMES, *BASELINE_NAMES)

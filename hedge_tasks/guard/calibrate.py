@@ -185,7 +185,7 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
     values, labels, groups = _scores(policy, run), labels_of(run), groups_of(run.answer_sets)
-    if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.digest:
+    if _digest(run) == policy.calibration.digest:
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
     taken = values <= policy.threshold
     accepted = estimate_rate(taken.astype(float), groups=groups, confidence=SURE)
@@ -230,7 +230,7 @@ def _policy(
         created=run.created,
         coverage=coverage_of(run),
         judge=experts if isinstance(experts, str) else ", ".join(judges) or None,
-        digest=_digest([a.id for a in run.answer_sets], scores.values, labels),
+        digest=_digest(run),
         weighting=scores.weighting,
         answered_as=tuple(map(str, names)) if isinstance(names, list) else (),
         question_type=question_type,
@@ -278,8 +278,9 @@ def _why_none(scores: Sequence[Scores], name: str) -> str:
     return next((s.left_out[name] for s in scores if name in s.left_out), "it has no score for any document")
 
 
-def _digest(ids: Sequence[str], values: FloatArray, labels: FloatArray) -> str:
-    rows = sorted(zip(map(str, ids), map(repr, values.tolist()), map(repr, labels.tolist()), strict=True))
+def _digest(run: Run) -> str:
+    """Of the documents, whatever was answered: other draws of the same ones prove nothing either."""
+    rows = sorted((a.id, a.question or "", a.reference or "") for a in run.answer_sets)
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 

@@ -19,7 +19,7 @@ NOT_AVAILABLE = "N/A"
 """Cell of lmms-eval's table that has no number."""
 
 
-ROWS = ("hallucination_rate", "se_auroc", "radflag_auroc", "vase_auroc", "baseline_nll_auroc", FAILED_RATE.name)
+ROWS = ("hallucination_rate", "se_auroc", "radflag_auroc", "vase_auroc", "msp_auroc", FAILED_RATE.name)
 """Metrics that are printed of every task: the rate, three detectors that sample, and one that is free."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.records import Items, Name, Objects, Settings
 from hedge_tasks.perturb import Wording
-from hedge_tasks.runs.protocols import chosen_protocol
+from hedge_tasks.runs.protocols import VARIABLE
 
 TEXT_NOISE = "neutral_wording"
 """Perturbation of tasks that show nothing: the same text behind another introduction."""
@@ -102,7 +103,7 @@ class DocumentSettings(Settings):
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{task}: expected a mapping under {key!r}, got {value!r}")
             merged |= value
-        return cls.read({**merged, "protocol": chosen_protocol(merged.get("protocol"))}, f"{task}: hedge")
+        return cls.read({**merged, "protocol": os.environ.get(VARIABLE) or merged.get("protocol")}, f"{task}: hedge")
 
     def columns(self) -> set[str]:
         """Return every column that is named."""

@@ -58,11 +58,12 @@ class AuditedDifference:
 
 def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
     """Return a line about the source of the labels of a run's numbers."""
-    judges = [name for name, _ in Counter(str(v.get("judge")) for v in run.verdicts.values()).most_common()]
-    whose = f"the judge's ({', '.join(judges[:2])})" if judges else "those that came with the answers"
+    judges = [name for name, _ in Counter(str(v.get("judge")) for v in run.verdicts.values()).most_common(2)]
+    given = not judges or judges[0].startswith("given ")
+    whose = "those that came with the answers" if given else f"the judge's ({', '.join(judges)})"
     if audit is not None:
         return f"Labels: {whose}; `against experts`: {audit.n_labels} labels of experts."
-    return f"Labels: {whose}; its errors are in every number. `hedge audit plan` chooses documents for experts."
+    return f"Labels: {whose}; errors in them are in every number. `hedge audit plan` chooses documents for experts."
 
 
 def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit) -> Number:

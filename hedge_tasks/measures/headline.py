@@ -35,7 +35,7 @@ from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, max_t
 from hedge_tasks.statistics.base import midranks
 
-_FREE_NAMES = {**dict.fromkeys(FREE, "the model's own log-probability"), LENGTH: f"the {TITLES[LENGTH]}"}
+_FREE_NAMES = {**{name: f"the model's own log-probability ({name})" for name in FREE}, LENGTH: f"the {TITLES[LENGTH]}"}
 _VERSION = re.compile(r"^(?P<judge>[\w.-]+) (?P<version>\d+)$")
 
 
@@ -179,7 +179,7 @@ class Headline:
             return "" if one_class else f"There is no ROC-AUC of a detector: {self.why_none}."
         if lead.number.low is None or lead.number.low <= 0.5:
             return f"No main detector is better than chance for certain: the best is {lead.name} ({lead.share})."
-        start = f"{lead.name[0].upper()}{lead.name[1:]} finds them ({lead.share})"
+        start = f"{lead.name[0].upper()}{lead.name[1:]} finds them (ROC-AUC {lead.share})"
         if sampling is None or self.free is None:
             return f"{start}."
         if lead is self.free:

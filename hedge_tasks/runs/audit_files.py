@@ -30,16 +30,6 @@ class KeptAudit(Record):
     by: Annotated[str, Field(max_length=100)] = ""
 
 
-def audit_file(run: Run) -> Path:
-    """Return the file of a run's audit, whether there is one or not.
-
-    Raises:
-        DataError: the run was not read from a run file.
-    """
-    path = file_of(run)
-    return path.with_name(path.stem + ENDING)
-
-
 def keep_audit(run: Run, plan: AuditPlan, expert_labels: Sequence[ExpertSaid], by: str = "") -> Path:
     """Write an audit beside its run; people become numbers.
 
@@ -52,7 +42,7 @@ def keep_audit(run: Run, plan: AuditPlan, expert_labels: Sequence[ExpertSaid], b
     """
     numbers = {name: i for i, name in enumerate(dict.fromkeys(e.rater for e in expert_labels), start=1)}
     labels = tuple((e.code, numbers[e.rater], e.meaning) for e in expert_labels)
-    path = audit_file(run)
+    path = file_of(run).with_suffix(ENDING)
     write_whole(path, KeptAudit(plan=plan, labels=labels, by=by).model_dump_json() + "\n")
     return path
 
@@ -63,7 +53,7 @@ def audit_of(run: Run) -> ExpertAudit | None:
     Raises:
         DataError: it is damaged, or of another run.
     """
-    if run.path is None or not (path := run.path.with_name(run.path.stem + ENDING)).is_file():
+    if run.path is None or not (path := run.path.with_suffix(ENDING)).is_file():
         return None
     audit = KeptAudit.read(outside.read_json(path), str(path))
     check_plan(run, audit.plan, path)

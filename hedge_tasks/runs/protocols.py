@@ -5,7 +5,6 @@ A protocol fills in what a YAML leaves open; a key that stands there is kept. Wi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,8 +93,3 @@ def protocol_of(name: str | None) -> Protocol:
         ConfigError: there is none; names the nearest one.
     """
     return OURS if name is None else lookup(f"protocol ({VARIABLE}, hedge.protocol)", name, PROTOCOLS)
-
-
-def chosen_protocol(name: str | None) -> str | None:
-    """The protocol that the environment asks for, or the YAML's."""
-    return os.environ.get(VARIABLE) or name

@@ -22,6 +22,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.data.answers import AnswerSet
@@ -30,6 +32,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import parse_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
 from hedge_tasks.io.records import Record
+from hedge_tasks.numbers import count_of
 from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
 from hedge_tasks.runs.run_records import RunHeader, RunRow
 from hedge_tasks.runs.support import Support
@@ -188,7 +191,7 @@ def is_run_file(file: Path) -> bool:
 
 
 def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
-    """The runs at a path, the newest of each task and model, sorted by task and model.
+    """The runs at a path, the newest of each task, model and way of drawing, sorted by task, model and time.
 
     Args:
         path: lmms-eval's output folder, a folder of run files, one run file, or a JSONL file of answer sets.
@@ -200,10 +203,13 @@ def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> li
         ConfigError: no run is of that task; names the nearest one.
     """
     runs = sorted(map(read_run, run_paths(path)), key=lambda run: run.created)
-    newest = {(run.task, run.model): replace(run, trusted=trust) for run in runs}
+    newest = {(run.task, run.model, str(run.settings.get("sampling"))): replace(run, trusted=trust) for run in runs}
+    if older := len(runs) - len(newest):
+        logger.info("{}: {} left out, which newer ones with the same settings replace", path, count_of(older, "run"))
     if task is not None:
-        check_names(f"task in {path}", [task], {name for name, _ in newest})
-    return [newest[key] for key in sorted(newest) if task in (None, key[0])]
+        check_names(f"task in {path}", [task], {name for name, *_ in newest})
+    chosen = [run for run in newest.values() if task in (None, run.task)]
+    return sorted(chosen, key=lambda run: (run.task, run.model, run.created))
 
 
 def load_run(path: Path, task: str | None = None, *, trust: bool = False) -> Run:

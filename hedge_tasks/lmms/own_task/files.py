@@ -29,7 +29,7 @@ SPLIT = "test"
 _MADE = "Made by `hedge init`. `include: hedge_tasks` brings sampling, metrics and filters; what is here comes first."
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _WITHIN = ("se_auroc_within", "radflag_auroc_within", "vase_auroc_within")
-_METRICS = ("se_auroc", "radflag_auroc", "vase_auroc", "baseline_nll_auroc")
+_METRICS = ("se_auroc", "radflag_auroc", "vase_auroc", "msp_auroc")
 _OPTIONS_CLASS = "class: !function hedge_tasks.lmms.own_task.task.OptionTask\n"
 _COUNTS = ("hallucination_rate", "unlabelled_rate", "auroc_documents")
 
