@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from hedge_tasks.cli import COMMANDS, main, whole_parser
+from hedge_tasks.cli.printing import print_as
 from hedge_tasks.io import progress as progress_module
 from hedge_tasks.io.commands import Parser, as_json
 from hedge_tasks.io.progress import progress
@@ -119,6 +121,23 @@ def test_options_of_the_group_come_before_the_command(capsys: pytest.CaptureFixt
     assert (arguments.traceback, arguments.json) == (True, True)
     assert ROOT.parse_args(["list"]).traceback is False
     assert ROOT.parse_args(["list", "--traceback"]).traceback is True
+
+
+def test_an_interruption_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("hedge_tasks.runs.run_files.load_run", lambda *words, **options: signal.raise_signal(2))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
+    for words in (["judge", "x", "--judge", "rule"], ["show", "x", "--id", "1"]):
+        assert main(words) == 130
+        assert capsys.readouterr().err.count("\n") == 1
+    signal.signal(signal.SIGINT, before)
+
+
+def test_lists_are_whole_in_csv_and_cut_in_text(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": i, "votes": {"rule": {"label": 1, "reason": "x" * 99}}} for i in range(30)]
+    for form, n_lines, is_whole in (("csv", 31, True), ("text", 23, False)):
+        print_as({"rows": rows}, form)
+        printed = capsys.readouterr().out
+        assert (len(printed.splitlines()), "x" * 99 in printed) == (n_lines, is_whole)
 
 
 def test_json_of_values() -> None:

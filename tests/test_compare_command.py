@@ -95,8 +95,11 @@ def test_settings_that_differ_are_told(tmp_path: Path, compare: Callable[..., An
         finished_run(sampling={"n": 6, "temperature": temperature}, documents={"judge": {"judge": judge}})
         for temperature, judge in ((1.0, "rule"), (0.7, "llm"))
     ]
-    [table] = compare(*(saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)))["settings"]
-    assert [list(row.values()) for row in table] == [["temperature", "1.0", "0.7"], ["judge", "rule", "llm"]]
+    rows = compare(*(saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)))["settings"]
+    assert {row["setting"]: (row["a"], row["b"]) for row in rows} == {
+        "temperature": ("1.0", "0.7"),
+        "judge": ("rule", "llm"),
+    }
 
 
 def test_clusterings_of_one_name_that_differ_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

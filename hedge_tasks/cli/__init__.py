@@ -34,11 +34,20 @@ _WRITTEN = ("out", "html")
 """Options that name a file to write."""
 _RUN = b'{"hedge_run"'
 """The first bytes of the file of a run."""
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt as stop:  # a command may say what is kept, and how to go on
+        _complain("; ".join(["hedge: interrupted", *map(str, stop.args)]))
+    return INTERRUPTED
+
+
+def _run(words: list[str]) -> int:
     named = next((word for word in words if not word.startswith("-") or word in ("-h", "--help")), "")
     arguments = whole_parser(named).parse_args(words)
     from loguru import logger
@@ -70,12 +79,11 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
     read = {path.resolve() for path in paths if isinstance(path, Path)}
     for name in _WRITTEN:
         file = arguments.get(name)
-        if not isinstance(file, Path) or not file.is_file():
-            continue
-        if file.resolve() in read:
-            raise ConfigError(f"--{name}: {file} is read as well; write to another file")
-        if file.open("rb").read(len(_RUN)) == _RUN:
-            raise ConfigError(f"--{name}: {file} is the file of a run; write to another file")
+        if isinstance(file, Path) and file.is_file():
+            is_run = file.open("rb").read(len(_RUN)) == _RUN
+            if is_run or file.resolve() in read:
+                why = "is the file of a run" if is_run else "is read as well"
+                raise ConfigError(f"--{name}: {file} {why}; write to another file")
 
 
 def _complain(text: str, longest: int = sys.maxsize) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 from hedge_tasks.cli.printing import typed
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ def apply(
     plan: Path | None = None,
     random: bool = False,
     by: str = "",
-    detectors: str | None = None,
 ) -> dict[str, Any]:
     """Tell a run's numbers against the labels that came back.
 
@@ -62,7 +61,6 @@ def apply(
         plan: Of `hedge audit plan`; plan.json beside the labels if not given.
         random: No plan: the documents are a simple random sample of the run.
         by: Who labelled, in roles and numbers, such as "2 radiologists"; no names.
-        detectors: Which ones, such as se,kle,msp, in place of those of the run's table.
     """
     from hedge_tasks.judging.designed import put_together, read_experts
     from hedge_tasks.measures import audited
@@ -76,8 +74,7 @@ def apply(
     if finished.path is not None and is_run_file(finished.path):
         keep_audit(finished, planned, read, by)
     scorer = clustering.scorer(finished)
-    names = chosen_detectors(detectors, scorer.detectors)
-    scores = scorer.with_detectors(names).score(finished.answer_sets)
+    names, scores = scorer.detectors, scorer.score(finished.answer_sets)
     return {
         **{"task": finished.task, "model": finished.model, "filter": scorer.name},
         "numbers": audited.numbers_table(audited.audited_numbers(finished, scores, names, audit), audit),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -65,10 +65,17 @@ class ClusteringChoice:
             nli:model=...,rule=strict; a name that ends in _qa puts the question in front of each
             answer.
         alpha: Weight of the clean-noisy gap in VASE, 1 where the run has no other.
+        detectors: Which ones, such as se,kle,msp, in place of the usual ones; all are those that are not experimental.
     """
 
     clustering: str | None = None
     alpha: float | None = None
+    detectors: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The chosen detectors; empty where none are chosen."""
+        return chosen_detectors(self.detectors)
 
     def each(self, run: Run) -> list[ClusteringChoice]:
         """Return the chosen clustering, or all of the run's where none is chosen."""
@@ -85,7 +92,7 @@ class ClusteringChoice:
 
         own = run.settings.get("filters") or {}
         if self.clustering is None or self.clustering in own:
-            return self._weighted(scorer_of(run, self.clustering))
+            return self._completed(scorer_of(run, self.clustering))
         return with_kept_outputs(self._built(self.clustering, partial(model_options, run), own), run)
 
     def scorers(self, run: Run) -> dict[str, Scorer]:
@@ -116,10 +123,30 @@ class ClusteringChoice:
         if backend not in BACKENDS.names():
             raise unknown("clustering", name, {*own, *BACKENDS.names()})
         options = {**models(backend, options), **options}
-        return self._weighted(Scorer.build(name, backend, options, with_question=name.endswith("_qa")))
+        return self._completed(Scorer.build(name, backend, options, with_question=name.endswith("_qa")))
 
-    def _weighted(self, scorer: Scorer) -> Scorer:
-        return scorer if self.alpha is None else replace(scorer, alpha=self.alpha)
+    def _completed(self, scorer: Scorer) -> Scorer:
+        changes = {"alpha": self.alpha, "detectors": self.names}
+        return replace(scorer, **{name: value for name, value in changes.items() if value not in (None, ())})
+
+
+@dataclass(frozen=True)
+class LabelFileChoice:
+    """A file of answers that people labelled.
+
+    Attributes:
+        columns: Where the file has others, such as label=verdict,reference=ground_truth,answer=said.
+        images: Folder of the pictures that the column `image` names.
+    """
+
+    columns: str = ""
+    images: Path | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return options of `hedge_tasks.judging.check.read_checked`."""
+        from hedge_tasks.io.options import pairs
+
+        return {"columns": pairs("--columns", self.columns, read=str), "images": self.images}
 
 
 @dataclass(frozen=True)
@@ -177,15 +204,15 @@ class PolicyChoice:
         return Guard.load(self.policy, **options)
 
 
-def chosen_detectors(names: str | None, default: Sequence[str]) -> tuple[str, ...]:
-    """Return detectors by their names with commas between; `all` are those that are not experimental.
+def chosen_detectors(names: str | None) -> tuple[str, ...]:
+    """Return detectors by their names with commas between; `all` are those that are not experimental; none of None.
 
     Raises:
         ConfigError: There is no such detector; names the nearest one.
     """
     from hedge_tasks.detectors.registry import named
 
-    return tuple(default) if names is None else named(names)
+    return () if names is None else named(names)
 
 
 def label_store_of(run: Run) -> Path | None:

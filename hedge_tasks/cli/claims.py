@@ -75,7 +75,7 @@ def claims(
 
     if labels and judge:
         raise ConfigError("choose one of --labels and --judge")
-    names = None if detectors in (None, "all") else chosen_detectors(detectors, ())
+    names = None if detectors in (None, "all") else chosen_detectors(detectors)
     finished = run.load()
     judging = keeping_judge(judge, label_store_of(finished)) if judge else None
     support, askers = _support(finished, choice)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 from hedge_tasks.cli.printing import Details
 from hedge_tasks.errors import ConfigError
 
@@ -14,18 +14,11 @@ if TYPE_CHECKING:
     from hedge_tasks.report.analysis import Analysis, Pair
 
 
-def compare(
-    run: RunChoice,
-    clustering: ClusteringChoice,
-    other: Path | None = None,
-    *,
-    detectors: str | None = None,
-) -> dict[str, Any]:
+def compare(run: RunChoice, clustering: ClusteringChoice, other: Path | None = None) -> dict[str, Any]:
     """Compare two runs on the same questions, or the detectors of one run.
 
     Args:
         other: The run to compare with; none: the detectors and clusterings of RUN.
-        detectors: Which ones, such as se,kle,msp, in place of those of each run.
     """
     from hedge_tasks.measures.comparisons import check_same_documents
     from hedge_tasks.measures.headline import headline
@@ -37,7 +30,7 @@ def compare(
     runs = [run.load(), *([] if other is None else [load_run(other, run.task, trust=run.trust_run)])]
     if other is not None:
         check_same_documents(*runs)
-    analyses = analyse(runs, detectors=chosen_detectors(detectors, ()) or None, scorers=clustering.scorers)
+    analyses = analyse(runs, detectors=clustering.names or None, scorers=clustering.scorers)
     pairs = _between(analyses) if other else compare_within(analyses[0])
     left_out = reason_lines("left out", (item for analysis in analyses for item in analysis.left_out.items()))
     if not pairs and any(answers.label is not None for answers in runs[0].answer_sets):
@@ -47,7 +40,8 @@ def compare(
     facts = {"a": runs[0].title, "comparisons": table_of(pairs), "notes": [*lines, *left_out]}
     if other is None:
         return {**facts, "finding": Details(findings[0])}
-    return {**facts, "b": runs[1].title, "settings": list(filter(None, differences(runs, "ab"))), "finding": None}
+    settings = [row for table in filter(None, differences(runs, "ab")) for row in table.rows]
+    return {**facts, "b": runs[1].title, "settings": settings, "finding": None}
 
 
 def _between(analyses: Sequence[Analysis]) -> list[Pair]:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, keeping_judge, label_store_of
+from hedge_tasks.cli.choices import ClusteringChoice, LabelFileChoice, keeping_judge, label_store_of
 from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
 
@@ -23,6 +23,7 @@ _NAMES = {1: "hallucinated", 0: "supported", None: "without_a_label"}
 
 def judge(
     clustering: ClusteringChoice,
+    labelled: LabelFileChoice,
     run: Path | None = None,
     *,
     judge: tuple[str, ...] = (),
@@ -31,9 +32,6 @@ def judge(
     task: str | None = None,
     check: Path | None = None,
     scheme: str | None = None,
-    label_field: str = "label",
-    columns: str = "",
-    images: Path | None = None,
 ) -> dict[str, Any]:
     """Label a finished run anew, or check a judge against human labels.
 
@@ -45,12 +43,8 @@ def judge(
         task: Which task, where the folder holds runs of several.
         check: Question, reference, answer and human label a row.
         scheme: Whose outcomes the human labels are, such as medhallmark.
-        label_field: Column of the label.
-        columns: Where the file has others, such as reference=ground_truth,answer=said.
-        images: Folder of the pictures that the column `image` names.
     """
     from hedge_tasks.cli.judge_check import run_check
-    from hedge_tasks.io.options import pairs
     from hedge_tasks.judging import reliability
     from hedge_tasks.judging.config import ENVIRONMENT
     from hedge_tasks.llm.account import asked
@@ -62,9 +56,8 @@ def judge(
     if not judge and not os.environ.get(ENVIRONMENT, "").strip():
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
     if check is not None:
-        chosen = keeping_judge([*judge], label_store, images=images is not None)
-        named = pairs("--columns", columns, read=str)
-        return run_check(check, chosen, label_field=label_field, scheme=scheme, columns=named, images=images)
+        chosen = keeping_judge([*judge], label_store, images=labelled.images is not None)
+        return run_check(check, chosen, scheme=scheme, **labelled.settings())
     finished = load_run(Path(run or ""), task)
     folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)
     if folder is None:
@@ -108,7 +101,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
         scores = clustering.scorer(judged).score(judged.answer_sets)
         for judge, votes in by_judge.items():
             units = [replace(unit, label=vote.label) for unit, vote in zip(scores, votes, strict=True)]
-            auroc[judge] = {name: detection_auroc(units, name) for name in SCORE_NAMES}
+            auroc[judge] = {name: detection_auroc(units, name) for name in clustering.names or SCORE_NAMES}
     except HedgeError as error:
         auroc = str(error)
     return {

@@ -46,7 +46,7 @@ def submit(
     facts = {"entry": file, "model": entry.model, "revision": entry.revision, "edition": entry.edition}
     check_line = typed("leaderboard", "check", file)
     notes = ["Has it a place?", f"  {check_line}", "The pull request:", *(f"  {line}" for line in commands)]
-    return {**facts, "documents": len(entry.documents), "commands": commands, "notes": notes}
+    return {**facts, "documents": len(entry.documents), "commands": Details(commands), "notes": notes}
 
 
 def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str, Any], int]:
@@ -59,21 +59,22 @@ def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str,
     from hedge_tasks.errors import HedgeError
     from hedge_tasks.leaderboard.board import Rules, entries_folder, faults, repeats
     from hedge_tasks.leaderboard.entry import Entry, read_entry
+    from hedge_tasks.numbers import Table
 
     own = {path.resolve() for path in entries}
     files = sorted(entries_folder(beside).glob("*.json")) if beside is not None else []
     others: dict[str, Entry] = {file.name: read_entry(file) for file in files if file.resolve() not in own}
-    wrong: dict[str, list[str]] = {}
+    rows = []
     for path in entries:
         try:
             entry = read_entry(path)
-            wrong[str(path)] = [*faults(entry, Rules()), *filter(None, [repeats(entry, others)])]
+            refused = "; ".join(filter(None, [*faults(entry, Rules()), repeats(entry, others)]))
             others[path.name] = entry
         except HedgeError as error:
-            wrong[str(path)] = [str(error)]
-    notes = [f"{path}: {'; '.join(why) or 'has a place on a board, as not replayed'}" for path, why in wrong.items()]
-    facts = {path: Details({"refused": reasons}) for path, reasons in wrong.items()}
-    return {**facts, "notes": notes}, PROBLEMS_FOUND if any(wrong.values()) else 0
+            refused = str(error)
+        rows.append([str(path), "none" if refused else "as not replayed", refused])
+    table = Table.of(("entry", "place", "refused"), rows)
+    return {"entries": table}, PROBLEMS_FOUND if any(refused for *_, refused in rows) else 0
 
 
 def replay(

@@ -48,7 +48,7 @@ def report(
         pictures=not no_pictures,
         curves=not no_curves,
         questions=count("--questions", questions),
-        detectors=chosen_detectors(detectors, ()) or None,
+        detectors=chosen_detectors(detectors) or None,
     )
 
     if serve:

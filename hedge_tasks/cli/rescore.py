@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
@@ -21,7 +20,6 @@ def rescore(
     run: RunChoice,
     clustering: ClusteringChoice,
     *,
-    detectors: str | None = None,
     out: Path | None = None,
     definition: str | None = None,
     judge: str = "rule",
@@ -30,8 +28,6 @@ def rescore(
     """Compute a run's numbers again, from its file or its store, without the model.
 
     Args:
-        detectors: Which ones, such as se,kle,msp, in place of those of the run; all are those that are not
-            experimental.
         out: Folder for a run file of the answers as they are clustered and scored here.
         definition: Which answers, where a store holds several definitions.
         judge: Who labels the answers of a store.
@@ -42,8 +38,8 @@ def rescore(
     from hedge_tasks.runs.from_store import run_from_store
 
     finished, blocks = _source(run, definition, judge)
-    makers = [partial(_scorer, choice, detectors) for choice in clustering.each(finished)]
-    scorers = [make(finished) for make in makers]
+    choices = clustering.each(finished)
+    scorers = [choice.scorer(finished) for choice in choices]
     chosen = ray is None and any(scorer.choice is not None for scorer in scorers)
     if blocks is not None and (chosen or out):
         from loguru import logger
@@ -51,8 +47,8 @@ def rescore(
         logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
     filters: dict[str, Any] = {}
-    for make, scorer in zip(makers, scorers, strict=True):
-        scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, make, ray)
+    for choice, scorer in zip(choices, scorers, strict=True):
+        scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, choice, ray)
         filters[scorer.name] = _summary(finished, scores, scorer)
     about: dict[str, Any] = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
@@ -96,24 +92,23 @@ def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, li
     return run.load(), None
 
 
-def _scorer(clustering: ClusteringChoice, detectors: str | None, finished: Run) -> Scorer:
-    scorer = clustering.scorer(finished)
-    return replace(scorer, detectors=chosen_detectors(detectors, scorer.detectors))
-
-
 def _scores(finished: Run, blocks: list[StoredBlock] | None, scorer: Scorer) -> Sequence[Scores]:
     from hedge_tasks.runs.parts import score_parts
 
     return scorer.score(finished.answer_sets) if blocks is None else score_parts(blocks, scorer)
 
 
-def _on_ray(finished: Run, blocks: list[StoredBlock] | None, make: partial[Scorer], ray: str) -> Sequence[Scores]:
+def _on_ray(finished: Run, blocks: list[StoredBlock] | None, choice: ClusteringChoice, ray: str) -> Sequence[Scores]:
+    from functools import partial
+
     from hedge_tasks.io.options import pairs
     from hedge_tasks.io.ray_cluster import RayOptions
     from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray
 
     parts = parts_of(finished) if blocks is None else blocks
-    return score_on_ray(parts, partial(make, header_of(finished)), RayOptions.read(pairs("--ray", ray), "--ray"))
+    return score_on_ray(
+        parts, partial(choice.scorer, header_of(finished)), RayOptions.read(pairs("--ray", ray), "--ray")
+    )
 
 
 def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[str, Any]:

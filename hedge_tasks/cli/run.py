@@ -26,9 +26,6 @@ from hedge_tasks.cli.signatures import Words
 from hedge_tasks.errors import ConfigError, HedgeError, check_names, unknown
 from hedge_tasks.io.commands import PROBLEMS_FOUND, say
 
-_INTERRUPTED = 130
-_NAMED = re.compile(r"^(?:task|group|tag): *[\"']?([\w.-]+)[\"']? *$", re.MULTILINE)
-
 
 def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
     """Run lmms-eval: checked before, with the price, the finding, and a true exit code.
@@ -54,8 +51,7 @@ def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
             process.terminate()
             process.wait()
             again = typed("run", *command)
-            say(f"interrupted; {_kept(folder)}, and this goes on from there: {again}", sys.stderr)
-            return "", _INTERRUPTED
+            raise KeyboardInterrupt(f"{_kept(folder)}, and this goes on from there: {again}") from None
     results, runs = (
         sorted(file for file in folder.rglob(pattern) if file.stat().st_mtime >= start)
         for pattern in ("*_results.json", "run-*.jsonl")
@@ -87,6 +83,8 @@ def _checked(words: Sequence[str]) -> dict[str, str]:
 
 
 def _check_names(options: Mapping[str, str]) -> None:
+    from hedge_tasks.lmms.catalogue import list_tasks
+    from hedge_tasks.lmms.own_task.names import task_names
     from hedge_tasks.lmms.stock.names import PREFIX
 
     if not options.get("tasks"):
@@ -94,7 +92,9 @@ def _check_names(options: Mapping[str, str]) -> None:
     if "model" in options and (models := _model_names()):
         check_names("model", [options["model"]], models)
     names = [task.removeprefix(PREFIX) for task in options["tasks"].split(",") if not Path(task).exists()]
-    check_names("task", names, {*_task_names(options.get("include_path"))} if names else ())
+    if names:
+        included = map(Path, filter(None, [options.get("include_path")]))
+        check_names("task", names, {*task_names(*included), *(task.task for task in list_tasks())})
 
 
 def _lmms_eval() -> Path:
@@ -127,15 +127,6 @@ def _model_names() -> set[str]:
         return set()
     tables = _constants("models/__init__.py", ast.Dict)
     return {str(key.value) for table in tables for key in table.keys if isinstance(key, ast.Constant)} | {*MODELS}
-
-
-def _task_names(include: str | None) -> Iterator[str]:
-    from hedge_tasks.lmms.catalogue import list_tasks
-
-    yield from (task.task for task in list_tasks())
-    for folder in (_lmms_eval() / "tasks", *([Path(include)] if include else [])):
-        for file in folder.rglob("*.y*ml"):
-            yield from _NAMED.findall(file.read_text("utf-8", "ignore"))
 
 
 def _costs(options: Mapping[str, str], price: float | None) -> Iterator[str]:
