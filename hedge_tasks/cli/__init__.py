@@ -120,7 +120,7 @@ def _read(parser: Parser, name: str, *, with_evaluations: bool) -> None:
     attribute = f"{name}_" if name in ("import", "list") else name
     module = import_module(f"hedge_tasks.cli.{attribute}")
     summary = (module.__doc__ or "").partition(": ")[2].partition("\n")[0]
-    parser.add_command(name, summary.rstrip("."))
+    parser.add_command(name, summary[:1].upper() + summary[1:])
     add(parser, name, getattr(module, "COMMANDS" if hasattr(module, "COMMANDS") else attribute))
     if with_evaluations and name in _OPEN:
         from hedge_tasks.evaluation import evaluation_commands

@@ -126,11 +126,13 @@ def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | Non
     checked = check(policy, finished, experts)
     words = "held" if checked.held else "is refuted" if checked.refuted else "was exceeded, as chance may do"
     undecided = "Answers without a label count as hallucinated here, so that the promise is neither held nor broken."
-    notes = [undecided if checked.held is None else f"The promise {words}."]
-    if checked.shifted:
-        notes.append("Another share is let through than when calibrated: the questions may be others.")
     facts = {"promised": policy.promise.risk, "accepted_then": policy.promise.accepted, **vars(checked)}
     risk, accepted = (format_number(n, PERCENT, interval=True) for n in (checked.risk, checked.accepted))
-    notes.insert(0, f"Let through {accepted} (99 %), of it hallucinated {risk}; promised {PERCENT(facts['promised'])}.")
+    notes = [
+        f"Let through {accepted} (99 %), of it hallucinated {risk}; promised {PERCENT(facts['promised'])}.",
+        undecided if checked.held is None else f"The promise {words}.",
+    ]
+    if checked.shifted:
+        notes.append("Another share is let through than when calibrated: the questions may be others.")
     code = PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
     return {"run": finished.title, **{k: Details(v) for k, v in facts.items()}, "notes": notes}, code

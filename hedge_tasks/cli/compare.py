@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def compare(run: RunChoice, clustering: ClusteringChoice, other: Path | None = N
     facts = {"a": runs[0].title, "comparisons": table_of(pairs), "notes": [*lines, *left_out]}
     if other is None:
         return {**facts, "finding": Details(findings[0])}
-    settings = [row for table in filter(None, differences(runs, "ab")) for row in table.rows]
+    settings = [*chain.from_iterable(table.rows for table in differences(runs, "ab") if table)]
     return {**facts, "b": runs[1].title, "settings": settings, "finding": None}
 
 

@@ -48,6 +48,7 @@ def detectors(
         keep: Ask models for what further detectors need, and write it into the run.
     """
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.measures.sweep import check_samples
 
     if sum([sweep is not None, thresholds, seeds, probes]) > 1:
         raise ConfigError("choose one of --sweep, --thresholds, --seeds and --probes")
@@ -58,6 +59,7 @@ def detectors(
         [run, *others] = finished
         if others:
             raise ConfigError(f"RUN: one run, and there are {len(finished)}; --task says which")
+        check_samples(run.answer_sets)
         return _sweep(run, clustering, sweep) if sweep else _thresholds(run, clustering, search)
     options: dict[str, Any] = {"against": against, "budget": draws, "probes": probes, "keep": keep, "all_": all_}
     return [_compare(run, clustering, **options) for run in finished]
@@ -65,9 +67,8 @@ def detectors(
 
 def _sweep(run: Run, clustering: ClusteringChoice, by: str) -> dict[str, Any]:
     from hedge_tasks.detectors.pipeline import main_detectors
-    from hedge_tasks.measures.sweep import check_samples, sweep, sweep_draws, sweep_table
+    from hedge_tasks.measures.sweep import sweep, sweep_draws, sweep_table
 
-    check_samples(run.answer_sets)
     scorer = clustering.scorer(run)
     most = min(len(a.clean) + len(a.noisy) * (by == "draws") for a in run.answer_sets)
     detectors = clustering.names or main_detectors(scorer.detectors)
@@ -78,10 +79,8 @@ def _sweep(run: Run, clustering: ClusteringChoice, by: str) -> dict[str, Any]:
 
 def _thresholds(run: Run, clustering: ClusteringChoice, search: Literal["plateau", "optuna"]) -> dict[str, Any]:
     from hedge_tasks.detectors.thresholds.choice import ThresholdChoice
-    from hedge_tasks.measures.sweep import check_samples
     from hedge_tasks.measures.threshold_report import threshold_table
 
-    check_samples(run.answer_sets)
     scorers = [*clustering.scorers(run).values()]
     # The first of a run's filters is NLI, which has no threshold.
     scorer = next((scorer for scorer in scorers if scorer.backend.name == "embed"), scorers[0])

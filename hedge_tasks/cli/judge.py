@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, LabelFileChoice, keeping_judge, label_store_of
+from hedge_tasks.cli.choices import ClusteringChoice, LabelFileChoice, keeping_judge
 from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
 
@@ -27,7 +27,6 @@ def judge(
     run: Path | None = None,
     *,
     judge: tuple[str, ...] = (),
-    label_store: Path | None = None,
     out: Path | None = None,
     task: str | None = None,
     check: Path | None = None,
@@ -37,8 +36,8 @@ def judge(
 
     Args:
         run: Lmms-eval's output folder, a run file, or a file of answers.
-        judge: Name, name:key=value,... or JSON; several for a majority; without it HEDGE_JUDGE.
-        label_store: Folder of the judge's kept replies: what is there is not asked again; beside the run if not given.
+        judge: Name, name:key=value,... or JSON; several for a majority; without it HEDGE_JUDGE. What a model replies is
+            kept beside the file, and not asked again.
         out: Folder of the new run file; beside RUN if not given.
         task: Which task, where the folder holds runs of several.
         check: Question, reference, answer and human label a row.
@@ -56,13 +55,13 @@ def judge(
     if not judge and not os.environ.get(ENVIRONMENT, "").strip():
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
     if check is not None:
-        chosen = keeping_judge([*judge], label_store, images=labelled.images is not None)
+        chosen = keeping_judge([*judge], check, images=labelled.images is not None)
         return run_check(check, chosen, scheme=scheme, **labelled.settings())
     finished = load_run(Path(run or ""), task)
     folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)
     if folder is None:
         raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
-    chosen = keeping_judge([*judge], label_store or label_store_of(finished))
+    chosen = keeping_judge([*judge], finished.path)
     judged, verdicts = relabel(finished, chosen)
     cost, notes = asked(chosen)
     return {

@@ -136,15 +136,15 @@ def build(folder: Path, *, out: Path = Path("site"), cache: Path | None = None) 
     from hedge_tasks.io.progress import progress
     from hedge_tasks.leaderboard.board import read_board
     from hedge_tasks.leaderboard.site import build_site
+    from hedge_tasks.numbers import Table
 
     steps = partial(progress, name="Measuring", unit="entry")
     board = read_board(folder, cache or folder / ".cache", steps)
     files = build_site(board, out)
-    refused = {str(path): reason for path, reason in board.refused.items()}
+    refused = Table.of(("entry", "refused"), [(str(path), reason) for path, reason in board.refused.items()])
     n_replayed = sum(entry.replayed for entry in board.entries)
     facts = {"site": out, "pages": len(files), "entries": len(board.entries), "replayed": n_replayed}
-    notes = [f"refused {path}: {reason}" for path, reason in refused.items()]
-    return {**facts, "refused": refused, "notes": notes}, PROBLEMS_FOUND if refused else 0
+    return {**facts, "refused": refused}, PROBLEMS_FOUND if board.refused else 0
 
 
 COMMANDS = {"init": init, "submit": submit, "check": check, "replay": replay, "build": build}

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def print_as(value: Any, form: str) -> None:
     blocks = list((_Shown(20, 60, 8) if form == "text" else _Shown()).blocks(value))
     tables = [block for block in blocks if isinstance(block, Table)]
     texts = {"text": map(str, blocks), "csv": (table.to_csv() for table in tables), "latex": map(as_latex, tables)}
-    if text := ("\n\n" if form == "text" else "\n").join(texts[form]).rstrip("\n"):
+    if text := ("\n\n" if form == "text" else "\n").join(texts[form]).strip("\n"):
         say(text)
 
 
@@ -92,7 +93,7 @@ class _Shown:
 
     def _table(self, rows: list[Mapping[str, Any]], title: str) -> Table:
         cells = [{key: cell for key, item in row.items() if (cell := self._cell(item))} for row in rows[: self.rows]]
-        keys = dict.fromkeys(key for row in cells for key in row)
+        keys = [key for key in dict.fromkeys(chain(*rows)) if any(key in row for row in cells)]
         notes = [f"and {len(rows) - len(cells)} more: --json"] if len(rows) > len(cells) else []
         return Table([Column(key, interval=True) for key in keys], cells, title, notes)
 

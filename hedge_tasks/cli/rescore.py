@@ -48,7 +48,7 @@ def rescore(
         finished, blocks = run_from_store(run.run, definition, judge), None
     filters: dict[str, Any] = {}
     for choice, scorer in zip(choices, scorers, strict=True):
-        scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, choice, ray)
+        scores = _scores(finished, blocks, scorer, choice, ray)
         filters[scorer.name] = _summary(finished, scores, scorer)
     about: dict[str, Any] = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
@@ -92,23 +92,20 @@ def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, li
     return run.load(), None
 
 
-def _scores(finished: Run, blocks: list[StoredBlock] | None, scorer: Scorer) -> Sequence[Scores]:
-    from hedge_tasks.runs.parts import score_parts
-
-    return scorer.score(finished.answer_sets) if blocks is None else score_parts(blocks, scorer)
-
-
-def _on_ray(finished: Run, blocks: list[StoredBlock] | None, choice: ClusteringChoice, ray: str) -> Sequence[Scores]:
+def _scores(
+    finished: Run, blocks: list[StoredBlock] | None, scorer: Scorer, choice: ClusteringChoice, ray: str | None
+) -> Sequence[Scores]:
     from functools import partial
 
     from hedge_tasks.io.options import pairs
     from hedge_tasks.io.ray_cluster import RayOptions
-    from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray
+    from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray, score_parts
 
+    if ray is None:
+        return scorer.score(finished.answer_sets) if blocks is None else score_parts(blocks, scorer)
     parts = parts_of(finished) if blocks is None else blocks
-    return score_on_ray(
-        parts, partial(choice.scorer, header_of(finished)), RayOptions.read(pairs("--ray", ray), "--ray")
-    )
+    make = partial(choice.scorer, header_of(finished))
+    return score_on_ray(parts, make, RayOptions.read(pairs("--ray", ray), "--ray"))
 
 
 def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[str, Any]:

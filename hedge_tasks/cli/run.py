@@ -69,7 +69,8 @@ def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
 
 def _checked(words: Sequence[str]) -> dict[str, str]:
     """Return the options of a command line of lmms-eval by their names, after looking at all names in them."""
-    valid = _option_names()
+    texts = (str(node.value) for node in _constants("__main__.py", ast.Constant))
+    valid = {text.removeprefix("--") for text in texts if re.fullmatch(r"--[a-z_-]+", text)}
     options: dict[str, str] = {}
     for word, following in pairwise([*words, "--"]):
         if word.startswith("--"):
@@ -97,26 +98,10 @@ def _check_names(options: Mapping[str, str]) -> None:
         check_names("task", names, {*task_names(*included), *(task.task for task in list_tasks())})
 
 
-def _lmms_eval() -> Path:
-    """Return the folder of lmms-eval, which is not imported for it.
-
-    Raises:
-        ConfigError: lmms-eval is not installed.
-    """
-    spec = importlib.util.find_spec("lmms_eval")
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigError("lmms-eval is not installed: pip install lmms-eval")
-    return Path(spec.submodule_search_locations[0])
-
-
 def _constants(path: str, kind: type[ast.AST]) -> Iterator[Any]:
-    """Yield the nodes of a kind in a file of lmms-eval."""
-    return (node for node in ast.walk(ast.parse((_lmms_eval() / path).read_text("utf-8"))) if isinstance(node, kind))
-
-
-def _option_names() -> set[str]:
-    texts = (str(node.value) for node in _constants("__main__.py", ast.Constant))
-    return {text.removeprefix("--") for text in texts if re.fullmatch(r"--[a-z_-]+", text)}
+    """Yield the nodes of a kind in a file of lmms-eval, which is not imported for it."""
+    [folder] = getattr(importlib.util.find_spec("lmms_eval"), "submodule_search_locations", ())
+    return (node for node in ast.walk(ast.parse(Path(folder, path).read_text("utf-8"))) if isinstance(node, kind))
 
 
 def _model_names() -> set[str]:

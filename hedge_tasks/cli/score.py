@@ -42,7 +42,7 @@ def score(
     from hedge_tasks.detectors.scorer import score_all
     from hedge_tasks.numbers import Column, Table
 
-    scorer = clustering.alone("embed")
+    scorer = clustering.scorer()
     read = read_answers([answers], columns=columns.settings())
     open_sets = [answer_set for answer_set in read.answer_sets if answer_set.cluster_ids is None]
     fresh = {answer_set.id: answer_set for answer_set in scorer.cluster(open_sets)}
