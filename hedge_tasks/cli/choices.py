@@ -110,7 +110,7 @@ class ClusteringChoice:
         return {scorer.name: scorer for scorer in (choice.scorer(run) for choice in self.each(run))}
 
     def _completed(self, scorer: Scorer) -> Scorer:
-        changes = {"alpha": self.alpha, "detectors": self.names}
+        changes: dict[str, Any] = {"alpha": self.alpha, "detectors": self.names}
         return replace(scorer, **{name: value for name, value in changes.items() if value not in (None, ())})
 
 

@@ -107,8 +107,10 @@ class _Shown:
 
     def _short(self, value: Any) -> str | None:
         """Return a fact on a line; None for what is no short fact."""
-        if isinstance(value, Number | float | str | int | Path | Remote):
-            return " ".join(_FACT.text(value).split())
+        if isinstance(value, Number | float):
+            return _FACT.text(value)
+        if isinstance(value, str | int | Path | Remote):
+            return " ".join(str(value).split())
         if isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
             shown = value[: self.names]
             more = f" and {len(value) - len(shown)} more" if len(value) > len(shown) else ""

@@ -100,8 +100,9 @@ def _check_names(options: Mapping[str, str]) -> None:
 
 def _constants(path: str, kind: type[ast.AST]) -> Iterator[Any]:
     """Yield the nodes of a kind in a file of lmms-eval, which is not imported for it."""
-    [folder] = getattr(importlib.util.find_spec("lmms_eval"), "submodule_search_locations", ())
-    return (node for node in ast.walk(ast.parse(Path(folder, path).read_text("utf-8"))) if isinstance(node, kind))
+    spec: Any = importlib.util.find_spec("lmms_eval")
+    text = Path(spec.submodule_search_locations[0], path).read_text("utf-8")
+    return (node for node in ast.walk(ast.parse(text)) if isinstance(node, kind))
 
 
 def _model_names() -> set[str]:

@@ -136,8 +136,9 @@ def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
 
     values, hints, taken = vars(arguments), get_type_hints(function), dict[str, Any]()
     for key in inspect.signature(function).parameters:
-        kind = hints[key]
-        taken[key] = kind(**{f.name: values[f.name] for f in fields(kind)}) if is_dataclass(kind) else values[key]
+        taken[key] = values.get(key)
+        if is_dataclass(hints[key]):
+            taken[key] = hints[key](**{field.name: values[field.name] for field in fields(hints[key])})
     result = function(**taken)
     result, code = result if isinstance(result, tuple) else (result, 0)
     print_as(result, next((form for form in ("json", "csv", "latex") if values[form]), "text"))
