@@ -66,7 +66,7 @@ def _run(words: list[str]) -> int:
             _complain(traceback.format_exc().rstrip())
         of_ours = isinstance(error, HedgeError | ValueError | OSError)
         kind = "" if of_ours else f"unexpected {type(error).__name__} (--traceback shows where): "
-        _complain(f"hedge: {kind}{' '.join(str(error).split())}", _LONGEST_LINE)
+        _complain(f"hedge: {kind}{' '.join(str(error).split())}")
     return USAGE_ERROR
 
 
@@ -86,13 +86,12 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
                 raise ConfigError(f"--{name}: {file} {why}; write to another file")
 
 
-def _complain(text: str, longest: int = sys.maxsize) -> None:
+def _complain(text: str) -> None:
     """Print on the standard error, without the secrets of the environment, which a library's error may quote."""
     from hedge_tasks.llm.secrets import Redactor
 
     # Redacted before it is cut: half a key is a secret, too.
-    text = Redactor()(text)
-    say(text if len(text) <= longest else f"{text[:longest]}...", sys.stderr)
+    say("\n".join(line[:_LONGEST_LINE] for line in Redactor()(text).splitlines()), sys.stderr)
 
 
 def whole_parser(named: str | None = None) -> Parser:

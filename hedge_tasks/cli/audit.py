@@ -37,12 +37,8 @@ def plan(
     give = f"Give people {files[1]} (or the CSV beside it); plan.json says which documents they are."
     back = f"With the files that come back: {typed('audit', 'apply', run.run, files[2])}"
     notes = [*([note] if note else []), f"{give} {back}"]
-    return {
-        "files": files,
-        "to_label": f"{len(planned.codes)} of {len(planned.documents)}",
-        "strata": rows,
-        "notes": notes,
-    }
+    to_label = f"{len(planned.codes)} of {len(planned.documents)}"
+    return {"files": files, "to_label": to_label, "strata": rows, "notes": notes}
 
 
 def apply(

@@ -95,16 +95,16 @@ def _support(finished: Run, unit: str | None, support: str | None, *, keep: bool
 
     kept, names = finished.support, {"support": support, "decomposition": unit}
     wanted: dict[str, Any] = {key: name for key, name in names.items() if name}
+    if kept is None or not wanted.items() <= kept.source.settings.items():
+        entailment = named("--support", support or "words")
+        if entailment["name"] == "nli":
+            entailment = {**model_options(finished, "nli", entailment), **entailment}
+        decomposition = build_decomposition(**named("--unit", unit or "sentence"))
+        engine = build_entailment(**entailment)
+        wanted = {**decomposition.settings(), **engine.settings()}
     if kept is not None and wanted.items() <= kept.source.settings.items():
-        return _taken(kept), ()
-    entailment = named("--support", support or "words")
-    if entailment["name"] == "nli":
-        entailment = {**model_options(finished, "nli", entailment), **entailment}
-    decomposition = build_decomposition(**named("--unit", unit or "sentence"))
-    engine = build_entailment(**entailment)
-    settings = {**decomposition.settings(), **engine.settings()}
-    if kept is not None and settings.items() <= kept.source.settings.items():
-        return _taken(kept), ()
+        say(f"nothing is asked: the support is kept with the run ({kept.source.title})", sys.stderr)
+        return kept, ()
     if keep:
         file_of(finished)  # before anything is asked for nothing
     questions = inquiry(finished.answer_sets, decomposition)
@@ -114,11 +114,6 @@ def _support(finished: Run, unit: str | None, support: str | None, *, keep: bool
     if keep:
         write_again(replace(finished, support=answers))
     return answers, (decomposition, engine)
-
-
-def _taken(kept: Support) -> Support:
-    say(f"nothing is asked: the support is kept with the run ({kept.source.title})", sys.stderr)
-    return kept
 
 
 def _judged(finished: Run, support: Support, judge: Judge) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:

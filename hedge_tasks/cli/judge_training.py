@@ -61,8 +61,7 @@ def data(
     check_names("wrong outcome", filter(None, [twin_outcome]), [o.key for o in asked_with.outcomes if o.label == 1])
     hint = "--twin-outcome says which an answer has that is wrong by a word"
     twin = twin_outcome or made.outcome_of(1, asked_with, hint)
-    images = labelled.images
-    tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
+    tasks = [*_tasks(vqa, made.TASK, labelled.images), *_tasks(benchmark, made.BENCHMARK, labelled.images)]
     twins = made.pairs_of(judged, asked_with, twin)
     verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {

@@ -44,8 +44,7 @@ def submit(
     write_entry(file, entry)
     commands = commands_for(file, f"Entry: {entry.title} on {entry.task}")
     facts = {"entry": file, "model": entry.model, "revision": entry.revision, "edition": entry.edition}
-    check_line = typed("leaderboard", "check", file)
-    notes = ["Has it a place?", f"  {check_line}", "The pull request:", *(f"  {line}" for line in commands)]
+    notes = ["Has it a place?", typed("leaderboard", "check", file), "The pull request:", *commands]
     return {**facts, "documents": len(entry.documents), "commands": Details(commands), "notes": notes}
 
 

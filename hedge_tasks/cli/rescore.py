@@ -35,7 +35,9 @@ def rescore(
     """
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.measures.unit_table import kept_numbers
+    from hedge_tasks.runs.evidence import pack_outputs
     from hedge_tasks.runs.from_store import run_from_store
+    from hedge_tasks.runs.run_files import now, save_run
 
     finished, blocks = _source(run, definition, judge)
     choices = clustering.each(finished)
@@ -52,18 +54,10 @@ def rescore(
         filters[scorer.name] = _summary(finished, scores, scorer)
     about: dict[str, Any] = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
-        about["run"] = _save(finished, scorers, out)
+        settings = {**finished.settings, "filters": {scorer.name: scorer.settings() for scorer in scorers}}
+        evidence = pack_outputs(finished.outputs, finished.answer_sets)
+        about["run"] = save_run(replace(finished, settings=settings, created=now(), evidence=evidence), out)
     return {**about, **claim_block(kept_numbers(finished))}
-
-
-def _save(finished: Run, scorers: Sequence[Scorer], folder: Path) -> Path:
-    """Write the run as it was scored now, with what models said of its answers."""
-    from hedge_tasks.runs.evidence import pack_outputs
-    from hedge_tasks.runs.run_files import now, save_run
-
-    settings = {**finished.settings, "filters": {scorer.name: scorer.settings() for scorer in scorers}}
-    evidence = pack_outputs(finished.outputs, finished.answer_sets)
-    return save_run(replace(finished, settings=settings, created=now(), evidence=evidence), folder)
 
 
 def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, list[StoredBlock] | None]:

@@ -23,7 +23,7 @@ from hedge_tasks.cli.choices import RunsChoice
 from hedge_tasks.cli.printing import typed
 from hedge_tasks.cli.report import report
 from hedge_tasks.cli.signatures import Words
-from hedge_tasks.errors import ConfigError, HedgeError, check_names, unknown
+from hedge_tasks.errors import ConfigError, HedgeError, check_names
 from hedge_tasks.io.commands import PROBLEMS_FOUND, say
 
 
@@ -59,25 +59,22 @@ def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
     if code or not results:
         say(f"hedge: lmms-eval wrote no results into {folder} (what failed stands above); {_kept(folder)}", sys.stderr)
         return "", PROBLEMS_FOUND
-    if not runs:
-        return "", 0
-    logger.disable("hedge_tasks.detectors")  # what the evaluation has said already
-    report(RunsChoice(runs, trust_run=True), out=folder / "report.html")
-    logger.enable("hedge_tasks.detectors")
-    return f"report: {folder / 'report.html'}", 0
+    if runs:
+        logger.disable("hedge_tasks.detectors")  # what the evaluation has said already
+        report(RunsChoice(runs, trust_run=True), out=folder / "report.html")
+    return f"report: {folder / 'report.html'}" if runs else "", 0
 
 
 def _checked(words: Sequence[str]) -> dict[str, str]:
     """Return the options of a command line of lmms-eval by their names, after looking at all names in them."""
     texts = (str(node.value) for node in _constants("__main__.py", ast.Constant))
-    valid = {text.removeprefix("--") for text in texts if re.fullmatch(r"--[a-z_-]+", text)}
+    valid = {text for text in texts if re.fullmatch(r"--[a-z_-]+", text)}
     options: dict[str, str] = {}
     for word, following in pairwise([*words, "--"]):
         if word.startswith("--"):
-            name, equals, value = word.removeprefix("--").partition("=")
-            if name not in valid:
-                raise unknown("option", f"--{name}", (f"--{option}" for option in valid))
-            options[name] = value if equals else "" if following.startswith("--") else following
+            option, equals, value = word.partition("=")
+            check_names("option", [option], valid)
+            options[option.removeprefix("--")] = value if equals else "" if following.startswith("--") else following
     if "config" not in options:
         _check_names(options)
     return options

@@ -90,15 +90,12 @@ def _place(text: str) -> Place:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        hint = f": write {float(text[:-1]) / 100}" if re.fullmatch(r"\d+(\.\d+)?%", text) else ""
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}{hint}") from None
+def number(text: str) -> float:
+    """Return a number, which may be written as a percentage. Its name is in the errors."""
+    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
-_READ: dict[Any, Any] = {Place: _place, float: _number}
+_READ: dict[Any, Any] = {Place: _place, float: number}
 
 _METAVAR = {int: "N", Path: "PATH"}
 

@@ -32,7 +32,7 @@ FILE = Path(__file__).with_name("wording.txt")
 
 RIGHT = """
 health one | detectors one | compare one | compare one two | rescore one | show one --id q3
-calibrate one --risk .9 | judge one --judge rule --out out | score answers.jsonl --clustering exact
+calibrate one --risk 90% | judge one --judge rule --out out | score answers.jsonl --clustering exact
 leaderboard check answers.jsonl
 """
 
@@ -42,7 +42,7 @@ judge --judge rule | rescore nowhere | rescore both | rescore one --clustring x 
 rescore one --task hedge_dem | rescore one --clustering exakt | rescore one --clustering exact:rule=strict
 detectors one --sweep draw | detectors one --thresholds | detectors one --sweep n --seeds
 detectors one --detectors vas | show one --id q99 | compare one nowhere | compare one others
-compare one --detectors se --clustering exact | calibrate one --risk 30% | calibrate one --risk 2 | calibrate one
+compare one --detectors se --clustering exact | calibrate one --risk few | calibrate one --risk 2 | calibrate one
 score nowhere.jsonl | score answers.jsonl --clustering nil | score answers.jsonl --clustering embed:threshold=2
 score answers.jsonl --clustering exact:threshold=0.5
 score answers.jsonl --clustering exact --out no/such/folder/out.jsonl | score answers.jsonl --out answers.jsonl
