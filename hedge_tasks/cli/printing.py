@@ -86,8 +86,8 @@ class _Shown:
     def _facts(self, items: Mapping[str, Any], name: str) -> Iterator[Table | str]:
         short = {key: text for key, item in items.items() if (text := self._short(item)) is not None}
         if short:
-            rows = [{"fact": _words(key), "value": text} for key, text in short.items()]
-            yield Table([Column("fact", name or " "), _FACT], rows)
+            columns = [Column(name or "fact", name or " "), _FACT]
+            yield Table(columns, [{columns[0].key: _words(key), "value": text} for key, text in short.items()])
         for key in (key for key in items if key not in short):
             yield from self.blocks(items[key], str(key))
 
