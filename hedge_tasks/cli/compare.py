@@ -37,7 +37,8 @@ def compare(run: RunChoice, clustering: ClusteringChoice, other: Path | None = N
     if not pairs and any(answers.label is not None for answers in runs[0].answer_sets):
         raise ConfigError("; ".join(["there is nothing to compare", *left_out]))
     findings = [headline(r) for r in runs]
-    lines = [line for finding in findings for line in (*finding.lines(), finding.labels)]
+    named = zip("ab", findings, strict=False)
+    lines = [f"{name}: {line}" for name, finding in named for line in (*finding.lines(), finding.labels)]
     facts = {"a": runs[0].title, "comparisons": table_of(pairs), "notes": [*lines, *left_out]}
     if other is None:
         return {**facts, "finding": Details(findings[0])}
