@@ -58,17 +58,6 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0)
     return said.out, said.err
 
 
-def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = asked(capsys, answers)
-    assert "price: 6 claims of 3 answers x 3 draws, no model" in err
-    assert re.search(r"labelled +5\nhallucinated +2\nsilent claims +1\n", out)
-    assert "only 2 of 5" in out
-    # One line a reason.
-    assert re.search(
-        r"^left out: claim_contradiction, .*claim_luq_contrasted: there are no contradic", out, re.MULTILINE
-    )
-
-
 @pytest.mark.slow
 def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = written(tmp_path / "answers.jsonl", three_times(rows()))

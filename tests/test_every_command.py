@@ -37,6 +37,7 @@ COMMANDS = {
     "calibrate RUN --risk .9 --confidence .5 --out OUT/policy.json": 0,
     "calibrate RUN --risk .001": 1,
     "leaderboard submit RUN --out OUT --model-name org/m": 0,
+    "leaderboard check RUN": 1,
     "report RUN --no-curves --no-pictures --out OUT/r.html": 0,
     "rescore RUN --clustering exakt": 2,
     "health nowhere": 2,

@@ -245,7 +245,7 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
 def test_a_task_of_texts_and_a_name_that_is_taken(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pd.DataFrame(rows()).to_json("t.jsonl", orient="records", lines=True, force_ascii=False)
     assert main(["init", "pope", "t.jsonl"]) == 2
-    assert "'pope' is taken: lmms-eval has a task or group of that name" in capsys.readouterr().err
+    assert "'pope' is taken by a task or group of lmms-eval" in capsys.readouterr().err
     assert not Path("pope").exists()
     assert main(["init", "mine", "t.jsonl"]) == 0
     said = capsys.readouterr()

@@ -53,7 +53,7 @@ class Verdict(OpenRecord):
         ({"n": 0}, "n: expected a number of at least 1, got 0"),
         ({}, "n: missing"),
         ({"n": 1, "promisses": []}, "unknown key 'promisses', did you mean 'promises'? Valid: by_name, n, name, noisy"),
-        ({"n": 1, "promises": [{"risk": 0.5}, {"risk": 2}]}, "promises[1].risk: expected a number of at most 1, got"),
+        ({"n": 1, "promises": [{"risk": 0.5}, {"risk": 2}]}, "promises[1].risk: expected a number between 0 and 1"),
         ({"n": 1, "promises": [{"rsk": 0.5}]}, "promises[0]: unknown key 'rsk', did you mean 'risk'? Valid: risk, w"),
         ({"n": 1, "by_name": {"a.b": {"risk": float("nan")}}}, "by_name.a.b.risk: expected a finite number, got nan"),
         ({"n": 1, "promises": [{"risk": 1, "who": "opn"}]}, "expected 'open' or 'closed', got 'opn'"),
@@ -77,7 +77,7 @@ def test_what_is_wrong_is_said_in_one_line_with_its_place(value: Any, words: str
 def test_what_is_built_in_python_is_checked_alike() -> None:
     with pytest.raises(ConfigError, match=r"^promises\[0\]\.risk: expected a number, got 'x'$"):
         Plan(n=1, promises=({"risk": "x"},))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"^risk: expected a number of at most"):
+    with pytest.raises(DataError, match=r"^risk: expected a number between 0 and 1"):
         Promise(risk=3)
     with pytest.raises(ConfigError, match=r"^n: "):
         Plan(n=1).replaced(n=0)
@@ -102,7 +102,7 @@ def test_an_open_record_lets_other_keys_pass() -> None:
     [
         (3, "content: expected a text or an object or a list, got 3"),
         ({"rsk": 1}, "content: unknown key 'rsk', did you mean 'risk'"),
-        ([{"risk": 7}], r"content\[0\].risk: expected a number of at most 1, got 7"),
+        ([{"risk": 7}], r"content\[0\].risk: expected a number between 0 and 1, got 7"),
         ([{}], r"content\[0\].risk: missing"),
     ],
 )

@@ -27,7 +27,7 @@ from hedge_tasks.leaderboard.entry import place_of
 from hedge_tasks.leaderboard.repository import make_repository
 from hedge_tasks.leaderboard.site import build_site
 from hedge_tasks.llm.loading import resolve_model
-from hedge_tasks.making.judging.examples import TrainingExample, reply_of, supported_outcome, write_examples
+from hedge_tasks.making.judging.examples import TrainingExample, outcome_of, reply_of, write_examples
 from hedge_tasks.making.medhallu.questions import read_questions
 from hedge_tasks.making.output import write_rows
 from hedge_tasks.making.shale.construction import ShaleMaking
@@ -64,7 +64,7 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: write_rows(file(at), [PAIR]), "cannot write"),
     (lambda at: write_examples(file(at), {}, HEDGE, {}, []), "cannot write"),
     (lambda at: write_examples(at, {"train": [replace(EXAMPLE, image=file(at))]}, HEDGE, {}, []), "cannot be read"),
-    (lambda at: supported_outcome(JudgePrompt.parse(spoiled(), "x").model_copy(update={"outcomes": ()})), "no outcome"),
+    (lambda at: outcome_of(0, JudgePrompt.parse(spoiled(), "x").model_copy(update={"outcomes": ()})), "for nothing"),
     (lambda at: reply_of(HEDGE, "maybe"), "maybe"),
     (lambda at: ShaleMaking(PictureMaking(DrawnGenerator(64), ()), aspects=["colr"]), "did you mean 'color'"),
     # judges

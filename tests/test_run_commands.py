@@ -14,7 +14,6 @@ from finished_runs import finished_run
 from sampling_process import SeededModel, requests
 
 from hedge_tasks.cli import main
-from hedge_tasks.cli.show import printable
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
 from hedge_tasks.judging import build_judge
@@ -154,34 +153,12 @@ def test_show_as_json_has_clusters_and_scores(run: Path, hedge: Callable[..., An
     assert facts["scores"] == json.loads(json.dumps(dict(score_clustered(clustered))))
 
 
-def test_what_a_terminal_would_obey_is_escaped() -> None:
-    assert printable("a\x1b[31m\u202eb\nc\x00é") == "a\\x1b[31m\\u202eb\\nc\\x00é"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["rescore", "nowhere"], "no such file or folder"),
-        (["rescore", "RUN", "--clustering", "exakt"], "did you mean 'exact'"),
-        (["rescore", "RUN", "--clustering", "exact:rule=strict"], "unknown option of clustering backend 'exact'"),
-        (["rescore", "RUN", "--task", "hedge_dem"], "did you mean 'hedge_demo'"),
-        (["detectors", "RUN", "--thresholds"], "only the clustering 'embed' has a threshold"),
-        (["show", "RUN", "--id", "q99"], "unknown question"),
-    ],
-)
-def test_wrong_arguments_give_one_line_and_exit_code_2(
-    arguments: list[str], message: str, run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(run)
-    named = {"RUN": run, "FILE": next(run.rglob("run-*.jsonl"))}
-    assert main([str(named.get(a, a)) for a in arguments]) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err
-    assert (captured.err.count("\n"), captured.out) == (1, "")
-
-
-def test_two_runs_in_a_folder_need_a_choice(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save(run, seed=1)
-    assert main(["rescore", str(run)]) == 2
-    assert "holds 2 runs, choose one by its task or file" in capsys.readouterr().err
+def test_what_a_terminal_would_obey_is_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "a\x1b[31m\u202eb\nc\x85é"
+    finished = finished_run()
+    first = replace(finished.answer_sets[0], baseline=Answer(text))
+    save_run(replace(finished, answer_sets=(first, *finished.answer_sets[1:])), tmp_path)
+    assert main(["show", str(tmp_path), "--id", first.id]) == 0
+    assert "a\\u001b[31m\\u202eb\\nc\\u0085é\n" in capsys.readouterr().out
+    assert main(["show", str(tmp_path), "--id", first.id, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["baseline"] == text

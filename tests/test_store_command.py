@@ -56,6 +56,10 @@ def test_info_counts_what_is_there(store: Path, hedge: Callable[..., Any], capsy
     assert (code, facts["answers"], facts["files"]) == (0, 7 * DOCUMENTS, 1)
     [definition] = facts["definitions"]
     assert (definition["documents"], definition["complete"], definition["n"]) == (DOCUMENTS, DOCUMENTS, 3)
+    assert definition["sampling"]["temperature"] == 1
+    assert main(["store", "info", str(store), "--csv"]) == 0
+    names, row = capsys.readouterr().out.strip().splitlines()[-2:]  # a definition is a row
+    assert dict(zip(names.split(","), row.split(","), strict=True))["documents"] == str(DOCUMENTS)
 
 
 def test_a_damaged_import_is_refused(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:

@@ -34,11 +34,20 @@ _WRITTEN = ("out", "html")
 """Options that name a file to write."""
 _RUN = b'{"hedge_run"'
 """The first bytes of the file of a run."""
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt as stop:  # a command may say what is kept, and how to go on
+        _complain("; ".join(["hedge: interrupted", *map(str, stop.args)]))
+    return INTERRUPTED
+
+
+def _run(words: list[str]) -> int:
     named = next((word for word in words if not word.startswith("-") or word in ("-h", "--help")), "")
     arguments = whole_parser(named).parse_args(words)
     from loguru import logger
@@ -57,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _complain(traceback.format_exc().rstrip())
         of_ours = isinstance(error, HedgeError | ValueError | OSError)
         kind = "" if of_ours else f"unexpected {type(error).__name__} (--traceback shows where): "
-        _complain(f"hedge: {kind}{' '.join(str(error).split())}", _LONGEST_LINE)
+        _complain(f"hedge: {kind}{' '.join(str(error).split())}")
     return USAGE_ERROR
 
 
@@ -70,21 +79,19 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
     read = {path.resolve() for path in paths if isinstance(path, Path)}
     for name in _WRITTEN:
         file = arguments.get(name)
-        if not isinstance(file, Path) or not file.is_file():
-            continue
-        if file.resolve() in read:
-            raise ConfigError(f"--{name}: {file} is read as well; write to another file")
-        if file.open("rb").read(len(_RUN)) == _RUN:
-            raise ConfigError(f"--{name}: {file} is the file of a run; write to another file")
+        if isinstance(file, Path) and file.is_file():
+            is_run = file.open("rb").read(len(_RUN)) == _RUN
+            if is_run or file.resolve() in read:
+                why = "is the file of a run" if is_run else "is read as well"
+                raise ConfigError(f"--{name}: {file} {why}; write to another file")
 
 
-def _complain(text: str, longest: int = sys.maxsize) -> None:
+def _complain(text: str) -> None:
     """Print on the standard error, without the secrets of the environment, which a library's error may quote."""
     from hedge_tasks.llm.secrets import Redactor
 
     # Redacted before it is cut: half a key is a secret, too.
-    text = Redactor()(text)
-    say(text if len(text) <= longest else f"{text[:longest]}...", sys.stderr)
+    say("\n".join(line[:_LONGEST_LINE] for line in Redactor()(text).splitlines()), sys.stderr)
 
 
 def whole_parser(named: str | None = None) -> Parser:
@@ -112,7 +119,7 @@ def _read(parser: Parser, name: str, *, with_evaluations: bool) -> None:
     attribute = f"{name}_" if name in ("import", "list") else name
     module = import_module(f"hedge_tasks.cli.{attribute}")
     summary = (module.__doc__ or "").partition(": ")[2].partition("\n")[0]
-    parser.add_command(name, summary.rstrip("."))
+    parser.add_command(name, summary[:1].upper() + summary[1:])
     add(parser, name, getattr(module, "COMMANDS" if hasattr(module, "COMMANDS") else attribute))
     if with_evaluations and name in _OPEN:
         from hedge_tasks.evaluation import evaluation_commands

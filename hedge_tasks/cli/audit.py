@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 from hedge_tasks.cli.printing import typed
 
 if TYPE_CHECKING:
@@ -37,12 +37,8 @@ def plan(
     give = f"Give people {files[1]} (or the CSV beside it); plan.json says which documents they are."
     back = f"With the files that come back: {typed('audit', 'apply', run.run, files[2])}"
     notes = [*([note] if note else []), f"{give} {back}"]
-    return {
-        "files": files,
-        "to_label": f"{len(planned.codes)} of {len(planned.documents)}",
-        "strata": rows,
-        "notes": notes,
-    }
+    to_label = f"{len(planned.codes)} of {len(planned.documents)}"
+    return {"files": files, "to_label": to_label, "strata": rows, "notes": notes}
 
 
 def apply(
@@ -53,7 +49,6 @@ def apply(
     plan: Path | None = None,
     random: bool = False,
     by: str = "",
-    detectors: str | None = None,
 ) -> dict[str, Any]:
     """Tell a run's numbers against the labels that came back.
 
@@ -62,7 +57,6 @@ def apply(
         plan: Of `hedge audit plan`; plan.json beside the labels if not given.
         random: No plan: the documents are a simple random sample of the run.
         by: Who labelled, in roles and numbers, such as "2 radiologists"; no names.
-        detectors: Which ones, such as se,kle,msp, in place of those of the run's table.
     """
     from hedge_tasks.judging.designed import put_together, read_experts
     from hedge_tasks.measures import audited
@@ -76,8 +70,7 @@ def apply(
     if finished.path is not None and is_run_file(finished.path):
         keep_audit(finished, planned, read, by)
     scorer = clustering.scorer(finished)
-    names = chosen_detectors(detectors, scorer.detectors)
-    scores = scorer.with_detectors(names).score(finished.answer_sets)
+    names, scores = scorer.detectors, scorer.score(finished.answer_sets)
     return {
         **{"task": finished.task, "model": finished.model, "filter": scorer.name},
         "numbers": audited.numbers_table(audited.audited_numbers(finished, scores, names, audit), audit),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 from hedge_tasks.cli.printing import Details, typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, count_of, format_number
 
 if TYPE_CHECKING:
-    from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.guard.calibrate import PolicySearch
     from hedge_tasks.guard.policy import Policy
     from hedge_tasks.judging.designed import ExpertAudit
@@ -30,9 +29,10 @@ def calibrate(
     audit: bool = False,
     trust_policy: bool = False,
     seed: int = 0,
-    detectors: str = "radflag",
 ) -> tuple[dict[str, Any], int]:
     """Find a threshold that bounds the hallucinated share, or check one.
+
+    Of the detectors that --detectors names the one that lets most through is chosen; radflag if not given.
 
     Args:
         risk: Largest share of hallucinated answers let through.
@@ -45,7 +45,6 @@ def calibrate(
         trust_policy: Load the models, functions and packages that the policy names, also where no installed task uses
             them.
         seed: Of the documents that place the candidates.
-        detectors: Which ones may be chosen, such as se,radflag.
     """
     from hedge_tasks.errors import ConfigError, DataError
     from hedge_tasks.runs.audit_files import audit_of
@@ -58,12 +57,12 @@ def calibrate(
         return _check(finished, check, trust=trust_policy, experts=experts)
     if risk is None:
         raise ConfigError("--risk: say which share of hallucinated answers may be let through, such as 0.1")
-    terms: dict[str, Any] = {"risk": risk, "confidence": confidence, "seed": seed, "question_type": type_}
-    return _search(finished, clustering.scorer(finished), detectors, terms, out, experts)
+    terms = {"risk": risk, "confidence": confidence, "seed": seed, "question_type": type_}
+    return _search(finished, clustering, out, experts, **terms)
 
 
 def _search(
-    finished: Run, scorer: Scorer, names: str, terms: dict[str, Any], out: Path | None, experts: ExpertAudit | None
+    finished: Run, clustering: ClusteringChoice, out: Path | None, experts: ExpertAudit | None, **terms: Any
 ) -> tuple[dict[str, Any], int]:
     """Return facts of a search for a policy, which is written where there is one, and the exit code."""
     from hedge_tasks.guard import calibrate as guard
@@ -71,9 +70,9 @@ def _search(
     from hedge_tasks.guard.policy import save_policy
     from hedge_tasks.measures.headline import headline
 
-    detectors, finding = chosen_detectors(names, ()), headline(finished)
+    finding = headline(finished)
     tested = labelled_by_experts(finished, experts, terms["seed"]) if experts else finished
-    calibration = guard.calibrate(tested, scorer, detectors, **terms)
+    calibration = guard.calibrate(tested, clustering.scorer(finished), clustering.names or ("radflag",), **terms)
     policy = calibration.policy
     facts: dict[str, Any] = {
         "finding": Details(finding),
@@ -127,11 +126,13 @@ def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | Non
     checked = check(policy, finished, experts)
     words = "held" if checked.held else "is refuted" if checked.refuted else "was exceeded, as chance may do"
     undecided = "Answers without a label count as hallucinated here, so that the promise is neither held nor broken."
-    notes = [undecided if checked.held is None else f"The promise {words}."]
-    if checked.shifted:
-        notes.append("Another share is let through than when calibrated: the questions may be others.")
     facts = {"promised": policy.promise.risk, "accepted_then": policy.promise.accepted, **vars(checked)}
     risk, accepted = (format_number(n, PERCENT, interval=True) for n in (checked.risk, checked.accepted))
-    notes.insert(0, f"Let through {accepted} (99 %), of it hallucinated {risk}; promised {PERCENT(facts['promised'])}.")
+    notes = [
+        f"Let through {accepted} (99 %), of it hallucinated {risk}; promised {PERCENT(facts['promised'])}.",
+        undecided if checked.held is None else f"The promise {words}.",
+    ]
+    if checked.shifted:
+        notes.append("Another share is let through than when calibrated: the questions may be others.")
     code = PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
     return {"run": finished.title, **{k: Details(v) for k, v in facts.items()}, "notes": notes}, code

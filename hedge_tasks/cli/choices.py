@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,61 +63,74 @@ class ClusteringChoice:
             nli:model=...,rule=strict; a name that ends in _qa puts the question in front of each
             answer.
         alpha: Weight of the clean-noisy gap in VASE, 1 where the run has no other.
+        detectors: Which ones, such as se,kle,msp, in place of the usual ones; all are those that are not experimental.
     """
 
     clustering: str | None = None
     alpha: float | None = None
+    detectors: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The chosen detectors; empty where none are chosen."""
+        return chosen_detectors(self.detectors)
 
     def each(self, run: Run) -> list[ClusteringChoice]:
         """Return the chosen clustering, or all of the run's where none is chosen."""
         own = () if self.clustering is not None else run.settings.get("filters") or ()
         return [replace(self, clustering=name) for name in own] or [self]
 
-    def scorer(self, run: Run) -> Scorer:
-        """Return the scorer of a run that the options describe, else its first.
+    def scorer(self, run: Run | None = None) -> Scorer:
+        """Return the scorer that the options describe, else a run's first; of answers that belong to no run `embed`.
 
         Raises:
             ConfigError: There is no such clustering, or a value makes no sense.
-        """
-        from hedge_tasks.runs.scorers import model_options, scorer_of, with_kept_outputs
-
-        own = run.settings.get("filters") or {}
-        if self.clustering is None or self.clustering in own:
-            return self._weighted(scorer_of(run, self.clustering))
-        return with_kept_outputs(self._built(self.clustering, partial(model_options, run), own), run)
-
-    def scorers(self, run: Run) -> dict[str, Scorer]:
-        """Return the scorer of `scorer`, or all of the run's where none is chosen, by name."""
-        return {scorer.name: scorer for scorer in (choice.scorer(run) for choice in self.each(run))}
-
-    def alone(self, default: str) -> Scorer:
-        """Return the scorer of answers that belong to no run."""
-        from hedge_tasks.io.sources import model_option
-
-        return self._built(self.clustering or default, lambda backend, _: model_option(backend), ())
-
-    def _built(self, text: str, models: Callable[[str, Any], Mapping[str, Any]], own: Iterable[str]) -> Scorer:
-        """Return a clustering as the user writes it.
-
-        Args:
-            models: From the backend, and the options that are named, to options that name models.
-            own: Names of the run's clusterings, for the error.
         """
         from hedge_tasks.clustering import BACKENDS
         from hedge_tasks.detectors.scorer import Scorer
         from hedge_tasks.errors import unknown
         from hedge_tasks.io.options import named
+        from hedge_tasks.io.sources import model_option
+        from hedge_tasks.runs.scorers import model_options, scorer_of, with_kept_outputs
 
-        options = named("--clustering", text)
+        own = run.settings.get("filters") or {} if run else {}
+        if run and (self.clustering is None or self.clustering in own):
+            return self._completed(scorer_of(run, self.clustering))
+        options = named("--clustering", self.clustering or "embed")
         name = str(options.pop("name"))
         backend = name.removesuffix("_qa")
         if backend not in BACKENDS.names():
             raise unknown("clustering", name, {*own, *BACKENDS.names()})
-        options = {**models(backend, options), **options}
-        return self._weighted(Scorer.build(name, backend, options, with_question=name.endswith("_qa")))
+        options = {**(model_options(run, backend, options) if run else model_option(backend)), **options}
+        scorer = self._completed(Scorer.build(name, backend, options, with_question=name.endswith("_qa")))
+        return with_kept_outputs(scorer, run) if run else scorer
 
-    def _weighted(self, scorer: Scorer) -> Scorer:
-        return scorer if self.alpha is None else replace(scorer, alpha=self.alpha)
+    def scorers(self, run: Run) -> dict[str, Scorer]:
+        """Return the scorer of `scorer`, or all of the run's where none is chosen, by name."""
+        return {scorer.name: scorer for scorer in (choice.scorer(run) for choice in self.each(run))}
+
+    def _completed(self, scorer: Scorer) -> Scorer:
+        changes: dict[str, Any] = {"alpha": self.alpha, "detectors": self.names}
+        return replace(scorer, **{name: value for name, value in changes.items() if value not in (None, ())})
+
+
+@dataclass(frozen=True)
+class LabelFileChoice:
+    """A file of answers that people labelled.
+
+    Attributes:
+        columns: Where the file has others, such as label=verdict,reference=ground_truth,answer=said.
+        images: Folder of the pictures that the column `image` names.
+    """
+
+    columns: str = ""
+    images: Path | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return options of `hedge_tasks.judging.check.read_checked`."""
+        from hedge_tasks.io.options import pairs
+
+        return {"columns": pairs("--columns", self.columns, read=str), "images": self.images}
 
 
 @dataclass(frozen=True)
@@ -177,40 +188,32 @@ class PolicyChoice:
         return Guard.load(self.policy, **options)
 
 
-def chosen_detectors(names: str | None, default: Sequence[str]) -> tuple[str, ...]:
-    """Return detectors by their names with commas between; `all` are those that are not experimental.
+def chosen_detectors(names: str | None) -> tuple[str, ...]:
+    """Return detectors by their names with commas between; `all` are those that are not experimental; none of None.
 
     Raises:
         ConfigError: There is no such detector; names the nearest one.
     """
     from hedge_tasks.detectors.registry import named
 
-    return tuple(default) if names is None else named(names)
+    return () if names is None else named(names)
 
 
-def label_store_of(run: Run) -> Path | None:
-    """Return the folder of the judge's kept replies beside a run; None for a run that lies nowhere."""
-    from hedge_tasks.judging.config import LABELS
-    from hedge_tasks.runs.run_files import FOLDER
-
-    if run.path is None:
-        return None
-    folder = run.path.parent
-    return (folder.parent if folder.name == FOLDER else folder) / LABELS
-
-
-def keeping_judge(spec: Any, store: Path | None, *, images: bool = False) -> Judge:
+def keeping_judge(spec: Any, path: Path | None, *, images: bool = False) -> Judge:
     """Return a judge that can be asked, and keeps its replies.
 
     Args:
         spec: As a user names it; or what `HEDGE_JUDGE` says, where nobody does.
-        store: Folder of the replies; None keeps none.
+        path: File of a run, or of answers that people labelled: the replies are kept beside it; None keeps none.
         images: Whether there are pictures to judge by.
     """
     from hedge_tasks.judging import check_judge, configured_judge, judge_from, keep_labels
+    from hedge_tasks.judging.config import LABELS
+    from hedge_tasks.runs.run_files import FOLDER
 
     # The command line is nearer to the user than the environment.
     judge = judge_from(spec) if spec else configured_judge("rule")
     check_judge(judge, cases_have_images=images)
-    keep_labels(judge, store)
+    if path is not None:
+        keep_labels(judge, (path.parents[1] if path.parent.name == FOLDER else path.parent) / LABELS)
     return judge

@@ -69,9 +69,9 @@ def claim_facts(
 def _suspicious(scored: ScoredClaims, price: str, why: str) -> Table:
     """Return the most suspicious claims, where none has a label."""
     from hedge_tasks.numbers import Table
+    from hedge_tasks.report.claim_page import default_detector
 
-    names = [name for answer in scored.answers for name in answer.scores]
-    by = "claim_luq" if "claim_luq" in names else next(iter(names), "")
+    by = default_detector(scored, None)
     rows = [
         (claim.answer, float(score), claim.text)
         for answer in scored.answers

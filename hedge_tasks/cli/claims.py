@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import RunChoice, chosen_detectors, keeping_judge, label_store_of
+from hedge_tasks.cli.choices import RunChoice, chosen_detectors, keeping_judge
 from hedge_tasks.cli.claim_text import claim_facts
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import say
@@ -22,25 +22,12 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.support import Support
 
 
-@dataclass(frozen=True)
-class SupportChoice:
-    """The claims of answers, and what tells how far draws support them; what the run has kept if none is chosen.
-
-    Attributes:
-        unit: Sentence, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
-        support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
-        keep: Keep claims and support in the run file: next time free.
-    """
-
-    unit: str | None = None
-    support: str | None = None
-    keep: bool = False
-
-
 def claims(
     run: RunChoice,
-    choice: SupportChoice,
     *,
+    unit: str | None = None,
+    support: str | None = None,
+    keep: bool = False,
     detectors: str | None = None,
     probes: bool = False,
     labels: Path | None = None,
@@ -54,6 +41,9 @@ def claims(
     """Find the hallucinated sentences of long answers.
 
     Args:
+        unit: Sentence, object, given, or atomic:model=...,url=...; sentence if nothing is kept.
+        support: One of words, nli:model=..., object, judge:model=...,url=...; words if nothing is kept.
+        keep: Keep claims and support in the run file: next time free.
         detectors: Which ones; all detectors of claims if not given.
         probes: Detectors fitted on the sentences' states as well.
         labels: A file, {"id", "claims": [...]} a line; the field claims of the answers if not given, else the run's
@@ -75,14 +65,14 @@ def claims(
 
     if labels and judge:
         raise ConfigError("choose one of --labels and --judge")
-    names = None if detectors in (None, "all") else chosen_detectors(detectors, ())
+    names = None if detectors in (None, "all") else chosen_detectors(detectors)
     finished = run.load()
-    judging = keeping_judge(judge, label_store_of(finished)) if judge else None
-    support, askers = _support(finished, choice)
+    judging = keeping_judge(judge, finished.path) if judge else None
+    supported, askers = _support(finished, unit, support, keep=keep)
     spans, by = (read_labels(labels, finished.answer_sets), "a file of labels") if labels else (None, "")
     if judging is not None:
-        spans, by = _judged(finished, support, judging)
-    scored = score_claims(finished, support, names, spans, by)
+        spans, by = _judged(finished, supported, judging)
+    scored = score_claims(finished, supported, names, spans, by)
     options: dict[str, Any] = {"silent": silent, "errors": errors}
     fitted, left_out = _probes(finished, scored, options) if probes else ({}, {})
     measured = unit_table(scored, probes=fitted, **options) if has_labels(scored) else None
@@ -94,7 +84,7 @@ def claims(
     return {**claim_facts(scored, measured, left_out=left_out, everything=all_), **cost, "notes": notes}
 
 
-def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[object, ...]]:
+def _support(finished: Run, unit: str | None, support: str | None, *, keep: bool) -> tuple[Support, tuple[object, ...]]:
     """Return the support kept with the run, if it is of the chosen settings, else what engines say, and these."""
     from hedge_tasks.claims.decomposition import build_decomposition
     from hedge_tasks.claims.entailment import build_entailment
@@ -103,31 +93,27 @@ def _support(finished: Run, choice: SupportChoice) -> tuple[Support, tuple[objec
     from hedge_tasks.runs.run_files import file_of, write_again
     from hedge_tasks.runs.scorers import model_options
 
-    kept, names = finished.support, {"support": choice.support, "decomposition": choice.unit}
+    kept, names = finished.support, {"support": support, "decomposition": unit}
     wanted: dict[str, Any] = {key: name for key, name in names.items() if name}
+    if kept is None or not wanted.items() <= kept.source.settings.items():
+        entailment = named("--support", support or "words")
+        if entailment["name"] == "nli":
+            entailment = {**model_options(finished, "nli", entailment), **entailment}
+        decomposition = build_decomposition(**named("--unit", unit or "sentence"))
+        engine = build_entailment(**entailment)
+        wanted = {**decomposition.settings(), **engine.settings()}
     if kept is not None and wanted.items() <= kept.source.settings.items():
-        return _taken(kept), ()
-    unit, support = named("--unit", choice.unit or "sentence"), named("--support", choice.support or "words")
-    if support["name"] == "nli":
-        support = {**model_options(finished, "nli", {k: v for k, v in support.items() if k != "name"}), **support}
-    decomposition, engine = build_decomposition(**unit), build_entailment(**support)
-    settings = {**decomposition.settings(), **engine.settings()}
-    if kept is not None and settings.items() <= kept.source.settings.items():
-        return _taken(kept), ()
-    if choice.keep:
+        say(f"nothing is asked: the support is kept with the run ({kept.source.title})", sys.stderr)
+        return kept, ()
+    if keep:
         file_of(finished)  # before anything is asked for nothing
     questions = inquiry(finished.answer_sets, decomposition)
     engine.check()
     say(f"price: {questions.source(engine).price}", sys.stderr)
     answers = questions.ask(engine)
-    if choice.keep:
+    if keep:
         write_again(replace(finished, support=answers))
     return answers, (decomposition, engine)
-
-
-def _taken(kept: Support) -> Support:
-    say(f"nothing is asked: the support is kept with the run ({kept.source.title})", sys.stderr)
-    return kept
 
 
 def _judged(finished: Run, support: Support, judge: Judge) -> tuple[Mapping[str, Sequence[LabelledSpan]], str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 from hedge_tasks.cli.printing import Details
 from hedge_tasks.errors import ConfigError
 
@@ -14,18 +15,11 @@ if TYPE_CHECKING:
     from hedge_tasks.report.analysis import Analysis, Pair
 
 
-def compare(
-    run: RunChoice,
-    clustering: ClusteringChoice,
-    other: Path | None = None,
-    *,
-    detectors: str | None = None,
-) -> dict[str, Any]:
+def compare(run: RunChoice, clustering: ClusteringChoice, other: Path | None = None) -> dict[str, Any]:
     """Compare two runs on the same questions, or the detectors of one run.
 
     Args:
         other: The run to compare with; none: the detectors and clusterings of RUN.
-        detectors: Which ones, such as se,kle,msp, in place of those of each run.
     """
     from hedge_tasks.measures.comparisons import check_same_documents
     from hedge_tasks.measures.headline import headline
@@ -37,17 +31,19 @@ def compare(
     runs = [run.load(), *([] if other is None else [load_run(other, run.task, trust=run.trust_run)])]
     if other is not None:
         check_same_documents(*runs)
-    analyses = analyse(runs, detectors=chosen_detectors(detectors, ()) or None, scorers=clustering.scorers)
+    analyses = analyse(runs, detectors=clustering.names or None, scorers=clustering.scorers)
     pairs = _between(analyses) if other else compare_within(analyses[0])
     left_out = reason_lines("left out", (item for analysis in analyses for item in analysis.left_out.items()))
     if not pairs and any(answers.label is not None for answers in runs[0].answer_sets):
         raise ConfigError("; ".join(["there is nothing to compare", *left_out]))
     findings = [headline(r) for r in runs]
-    lines = [line for finding in findings for line in (*finding.lines(), finding.labels)]
+    named = zip("ab", findings, strict=False)
+    lines = [f"{name}: {line}" for name, finding in named for line in (*finding.lines(), finding.labels)]
     facts = {"a": runs[0].title, "comparisons": table_of(pairs), "notes": [*lines, *left_out]}
     if other is None:
         return {**facts, "finding": Details(findings[0])}
-    return {**facts, "b": runs[1].title, "settings": list(filter(None, differences(runs, "ab"))), "finding": None}
+    settings = [*chain.from_iterable(table.rows for table in differences(runs, "ab") if table)]
+    return {**facts, "b": runs[1].title, "settings": settings, "finding": None}
 
 
 def _between(analyses: Sequence[Analysis]) -> list[Pair]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice
 from hedge_tasks.cli.claim_text import claim_block
 from hedge_tasks.cli.printing import Details
 
@@ -24,7 +25,6 @@ def detectors(
     clustering: ClusteringChoice,
     *,
     all_: bool = False,
-    detectors: str | None = None,
     against: str = "se",
     draws: int | None = None,
     sweep: Literal["n", "draws"] | None = None,
@@ -38,8 +38,6 @@ def detectors(
 
     Args:
         all_: All rows and columns, not the ten best and the free ones.
-        detectors: Which ones, such as se,kle,msp; all that need nothing of a model which the run does not keep if not
-            given.
         against: What they are compared with.
         draws: Most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase.
         sweep: ROC-AUC against the number of answers (n), or their price (draws).
@@ -50,29 +48,30 @@ def detectors(
         keep: Ask models for what further detectors need, and write it into the run.
     """
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.measures.sweep import check_samples
 
     if sum([sweep is not None, thresholds, seeds, probes]) > 1:
         raise ConfigError("choose one of --sweep, --thresholds, --seeds and --probes")
     finished = choice.load()
     if seeds:
-        return _seeds(finished, clustering, detectors)
+        return _seeds(finished, clustering)
     if sweep or thresholds:
         [run, *others] = finished
         if others:
             raise ConfigError(f"RUN: one run, and there are {len(finished)}; --task says which")
-        return _sweep(run, clustering, detectors, sweep) if sweep else _thresholds(run, clustering, search)
-    options: dict[str, Any] = {"against": against, "draws": draws, "keep": keep, "all_": all_}
-    return [_compare(run, clustering, detectors, probes=probes, **options) for run in finished]
+        check_samples(run.answer_sets)
+        return _sweep(run, clustering, sweep) if sweep else _thresholds(run, clustering, search)
+    options: dict[str, Any] = {"against": against, "budget": draws, "probes": probes, "keep": keep, "all_": all_}
+    return [_compare(run, clustering, **options) for run in finished]
 
 
-def _sweep(run: Run, clustering: ClusteringChoice, names: str | None, by: str) -> dict[str, Any]:
+def _sweep(run: Run, clustering: ClusteringChoice, by: str) -> dict[str, Any]:
     from hedge_tasks.detectors.pipeline import main_detectors
-    from hedge_tasks.measures.sweep import check_samples, sweep, sweep_draws, sweep_table
+    from hedge_tasks.measures.sweep import sweep, sweep_draws, sweep_table
 
-    check_samples(run.answer_sets)
     scorer = clustering.scorer(run)
     most = min(len(a.clean) + len(a.noisy) * (by == "draws") for a in run.answer_sets)
-    detectors = chosen_detectors(names, main_detectors(scorer.detectors))
+    detectors = clustering.names or main_detectors(scorer.detectors)
     points = (sweep_draws if by == "draws" else sweep)(run.answer_sets, scorer, range(1, most + 1), detectors)
     settings = Details(scorer.settings())
     return {"task": run.task, "by": by, "clustering": settings, "points": sweep_table(list(points), by)}
@@ -80,10 +79,8 @@ def _sweep(run: Run, clustering: ClusteringChoice, names: str | None, by: str) -
 
 def _thresholds(run: Run, clustering: ClusteringChoice, search: Literal["plateau", "optuna"]) -> dict[str, Any]:
     from hedge_tasks.detectors.thresholds.choice import ThresholdChoice
-    from hedge_tasks.measures.sweep import check_samples
     from hedge_tasks.measures.threshold_report import threshold_table
 
-    check_samples(run.answer_sets)
     scorers = [*clustering.scorers(run).values()]
     # The first of a run's filters is NLI, which has no threshold.
     scorer = next((scorer for scorer in scorers if scorer.backend.name == "embed"), scorers[0])
@@ -91,12 +88,12 @@ def _thresholds(run: Run, clustering: ClusteringChoice, search: Literal["plateau
     return {"task": run.task, "clustering": Details(scorer.settings()), "ways": table}
 
 
-def _seeds(runs: Sequence[Run], clustering: ClusteringChoice, names: str | None) -> dict[str, Any]:
+def _seeds(runs: Sequence[Run], clustering: ClusteringChoice) -> dict[str, Any]:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.measures.seed_spread import by_seed, draws_shares, shares_table, spread_table, spreads
 
-    first, detectors = runs[0], chosen_detectors(names, SCORE_NAMES)
+    first, detectors = runs[0], clustering.names or SCORE_NAMES
     seeds = by_seed(first, runs[1:]) or {0: first}
     scorers = {seed: clustering.scorer(run).with_detectors(detectors) for seed, run in seeds.items()}
     scores = {seed: {scorers[seed].name: scorers[seed].score(run.answer_sets)} for seed, run in seeds.items()}
@@ -106,13 +103,9 @@ def _seeds(runs: Sequence[Run], clustering: ClusteringChoice, names: str | None)
 
 
 def _compare(
-    run: Run, clustering: ClusteringChoice, names: str | None, *, probes: bool, keep: bool, all_: bool, **options: Any
+    run: Run, clustering: ClusteringChoice, *, against: str, budget: int | None, probes: bool, keep: bool, all_: bool
 ) -> dict[str, Any]:
-    """Return facts of all detectors on a run.
-
-    Args:
-        options: `against` and `draws`.
-    """
+    """Return facts of all detectors on a run, or of those that are chosen, which may be fitted ones."""
     from hedge_tasks.detectors.probes.registry import fitted_detectors
     from hedge_tasks.detectors.registry import get, named
     from hedge_tasks.measures.detector_table import detector_table
@@ -122,13 +115,12 @@ def _compare(
 
     if keep:
         file_of(run)  # before anything is asked for nothing
-    fitted = fitted_detectors()
+    fitted, names, against = fitted_detectors(), clustering.detectors, get(against).name
     chosen = _kept(run, fitted, probes=probes) if names is None else [name.strip() for name in names.split(",")]
     others = ",".join(name for name in chosen if name not in fitted)
     # Whoever names a detector wants it, whatever has to be asked for it, and gets no others.
     only: dict[str, Any] = {"only_kept": names is None and not keep, "blind": names is None}
-    against, budget = get(options["against"]).name, options["draws"]
-    scorer = clustering.scorer(run)
+    scorer = replace(clustering, detectors=None).scorer(run)
     only["fitted"] = [fitted[name] for name in chosen if name in fitted]
     table = detector_table(run, scorer, named(others) if others else (), against=against, budget=budget, **only)
     finding = headline(run)

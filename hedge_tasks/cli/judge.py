@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, keeping_judge, label_store_of
+from hedge_tasks.cli.choices import ClusteringChoice, LabelFileChoice, keeping_judge
 from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
 
@@ -23,34 +23,27 @@ _NAMES = {1: "hallucinated", 0: "supported", None: "without_a_label"}
 
 def judge(
     clustering: ClusteringChoice,
+    labelled: LabelFileChoice,
     run: Path | None = None,
     *,
     judge: tuple[str, ...] = (),
-    label_store: Path | None = None,
     out: Path | None = None,
     task: str | None = None,
     check: Path | None = None,
     scheme: str | None = None,
-    label_field: str = "label",
-    columns: str = "",
-    images: Path | None = None,
 ) -> dict[str, Any]:
     """Label a finished run anew, or check a judge against human labels.
 
     Args:
         run: Lmms-eval's output folder, a run file, or a file of answers.
-        judge: Name, name:key=value,... or JSON; several for a majority; without it HEDGE_JUDGE.
-        label_store: Folder of the judge's kept replies: what is there is not asked again; beside the run if not given.
+        judge: Name, name:key=value,... or JSON; several for a majority; without it HEDGE_JUDGE. What a model replies is
+            kept beside the file, and not asked again.
         out: Folder of the new run file; beside RUN if not given.
         task: Which task, where the folder holds runs of several.
         check: Question, reference, answer and human label a row.
         scheme: Whose outcomes the human labels are, such as medhallmark.
-        label_field: Column of the label.
-        columns: Where the file has others, such as reference=ground_truth,answer=said.
-        images: Folder of the pictures that the column `image` names.
     """
     from hedge_tasks.cli.judge_check import run_check
-    from hedge_tasks.io.options import pairs
     from hedge_tasks.judging import reliability
     from hedge_tasks.judging.config import ENVIRONMENT
     from hedge_tasks.llm.account import asked
@@ -62,14 +55,13 @@ def judge(
     if not judge and not os.environ.get(ENVIRONMENT, "").strip():
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
     if check is not None:
-        chosen = keeping_judge([*judge], label_store, images=images is not None)
-        named = pairs("--columns", columns, read=str)
-        return run_check(check, chosen, label_field=label_field, scheme=scheme, columns=named, images=images)
+        chosen = keeping_judge([*judge], check, images=labelled.images is not None)
+        return run_check(check, chosen, scheme=scheme, **labelled.settings())
     finished = load_run(Path(run or ""), task)
     folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)
     if folder is None:
         raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
-    chosen = keeping_judge([*judge], label_store or label_store_of(finished))
+    chosen = keeping_judge([*judge], finished.path)
     judged, verdicts = relabel(finished, chosen)
     cost, notes = asked(chosen)
     return {
@@ -108,7 +100,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
         scores = clustering.scorer(judged).score(judged.answer_sets)
         for judge, votes in by_judge.items():
             units = [replace(unit, label=vote.label) for unit, vote in zip(scores, votes, strict=True)]
-            auroc[judge] = {name: detection_auroc(units, name) for name in SCORE_NAMES}
+            auroc[judge] = {name: detection_auroc(units, name) for name in clustering.names or SCORE_NAMES}
     except HedgeError as error:
         auroc = str(error)
     return {

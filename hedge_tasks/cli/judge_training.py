@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.choices import LabelFileChoice
 from hedge_tasks.cli.printing import typed
-from hedge_tasks.errors import ConfigError, check_names
+from hedge_tasks.errors import check_names
 
 if TYPE_CHECKING:
     from hedge_tasks.judging.base import Case
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
 
 def data(
     labels: list[Path],
+    labelled: LabelFileChoice,
     *,
     out: Path,
     prompt: str,
-    label_field: str = "label",
-    columns: str = "",
-    images: Path | None = None,
     vqa: tuple[Path, ...] = (),
     benchmark: tuple[Path, ...] = (),
     twin_outcome: str | None = None,
@@ -39,9 +38,6 @@ def data(
         labels: Answers that people judged: JSONL or CSV.
         out: Folder of the conversations.
         prompt: How the judge will be asked, such as medhallmark.
-        label_field: Column of the label.
-        columns: Where the files have others, such as reference=ground_truth,answer=said.
-        images: Folder of the pictures that the column `image` names.
         vqa: Question, answer, image a row: tasks to learn besides; may be given again.
         benchmark: The same of the benchmark that the judge is for.
         twin_outcome: The prompt's word for an answer that is wrong by a word, such as attribute.
@@ -52,7 +48,6 @@ def data(
         hold_out: Share of the pictures.
         seed: Of the pictures held out.
     """
-    from hedge_tasks.io.options import pairs
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.gate import attack as gate
     from hedge_tasks.making.judging import examples as made
@@ -61,12 +56,12 @@ def data(
 
     asked_with = load_judge_prompt(prompt)
     has_categories = not {outcome.key for outcome in asked_with.outcomes} <= {"supported", "hallucinated"}
-    options = {"columns": pairs("--columns", columns, read=str), "scheme": prompt if has_categories else None}
-    judged, refused = _judged(labels, asked_with, images, label_field=label_field, **options)
+    judged, refused = _judged(labels, asked_with, labelled, prompt if has_categories else None)
     made.check_labels(judged, asked_with)
     check_names("wrong outcome", filter(None, [twin_outcome]), [o.key for o in asked_with.outcomes if o.label == 1])
-    twin = twin_outcome or _outcome_of(1, asked_with, "--twin-outcome says which an answer has that is wrong by a word")
-    tasks = [*_tasks(vqa, made.TASK, images), *_tasks(benchmark, made.BENCHMARK, images)]
+    hint = "--twin-outcome says which an answer has that is wrong by a word"
+    twin = twin_outcome or made.outcome_of(1, asked_with, hint)
+    tasks = [*_tasks(vqa, made.TASK, labelled.images), *_tasks(benchmark, made.BENCHMARK, labelled.images)]
     twins = made.pairs_of(judged, asked_with, twin)
     verifiers = [model_from(spec) for spec in verifier]
     facts: dict[str, Any] = {
@@ -89,37 +84,24 @@ def data(
 
 
 def _judged(
-    labels: Sequence[Path], prompt: JudgePrompt, images: Path | None, **options: Any
+    labels: Sequence[Path], prompt: JudgePrompt, labelled: LabelFileChoice, scheme: str | None
 ) -> tuple[list[TrainingExample], Mapping[str, int]]:
     """Return answers that people judged, and how many are no answers, by the reason."""
     from hedge_tasks.judging.check import read_checked
     from hedge_tasks.making.gate.refuse import no_answer
+    from hedge_tasks.making.judging.examples import outcome_of
 
     examples, refused = [], Counter[str]()
+    options = {**labelled.settings(), "images": None, "scheme": scheme}
     for path in labels:
         for number, (case, label) in enumerate(zip(*read_checked(path, **options), strict=True)):
             if why_none := no_answer(case.answer):
                 refused[why_none] += 1
                 continue
-            outcome = label.category or _outcome_of(label.label, prompt)
+            outcome = label.category or outcome_of(label.label, prompt, "the category is needed")
             of_path = replace(case, id=f"{path.stem}/{number}")
-            examples.append(_example(of_path, label.row, label.where, images, outcome=outcome))
+            examples.append(_example(of_path, label.row, label.where, labelled.images, outcome=outcome))
     return examples, dict(sorted(refused.items()))
-
-
-def _outcome_of(label: int | None, prompt: JudgePrompt, hint: str = "the category is needed") -> str:
-    """Return the outcome that stands for a label.
-
-    Args:
-        hint: What to do where there are several.
-
-    Raises:
-        ConfigError: There are several, so the label does not say which.
-    """
-    keys = [outcome.key for outcome in prompt.outcomes if outcome.label == label]
-    if len(keys) != 1:
-        raise ConfigError(f"prompt {prompt.id}: label {label} may be any of {', '.join(keys)}; {hint}")
-    return keys[0]
 
 
 def _tasks(paths: Sequence[Path], origin: str, images: Path | None) -> Iterator[TrainingExample]:

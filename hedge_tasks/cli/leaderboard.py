@@ -44,9 +44,8 @@ def submit(
     write_entry(file, entry)
     commands = commands_for(file, f"Entry: {entry.title} on {entry.task}")
     facts = {"entry": file, "model": entry.model, "revision": entry.revision, "edition": entry.edition}
-    check_line = typed("leaderboard", "check", file)
-    notes = ["Has it a place?", f"  {check_line}", "The pull request:", *(f"  {line}" for line in commands)]
-    return {**facts, "documents": len(entry.documents), "commands": commands, "notes": notes}
+    notes = ["Has it a place?", typed("leaderboard", "check", file), "The pull request:", *commands]
+    return {**facts, "documents": len(entry.documents), "commands": Details(commands), "notes": notes}
 
 
 def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str, Any], int]:
@@ -59,21 +58,22 @@ def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str,
     from hedge_tasks.errors import HedgeError
     from hedge_tasks.leaderboard.board import Rules, entries_folder, faults, repeats
     from hedge_tasks.leaderboard.entry import Entry, read_entry
+    from hedge_tasks.numbers import Table
 
     own = {path.resolve() for path in entries}
     files = sorted(entries_folder(beside).glob("*.json")) if beside is not None else []
     others: dict[str, Entry] = {file.name: read_entry(file) for file in files if file.resolve() not in own}
-    wrong: dict[str, list[str]] = {}
+    rows = []
     for path in entries:
         try:
             entry = read_entry(path)
-            wrong[str(path)] = [*faults(entry, Rules()), *filter(None, [repeats(entry, others)])]
+            refused = "; ".join(filter(None, [*faults(entry, Rules()), repeats(entry, others)]))
             others[path.name] = entry
         except HedgeError as error:
-            wrong[str(path)] = [str(error)]
-    notes = [f"{path}: {'; '.join(why) or 'has a place on a board, as not replayed'}" for path, why in wrong.items()]
-    facts = {path: Details({"refused": reasons}) for path, reasons in wrong.items()}
-    return {**facts, "notes": notes}, PROBLEMS_FOUND if any(wrong.values()) else 0
+            refused = str(error)
+        rows.append([str(path), "none" if refused else "as not replayed", refused])
+    table = Table.of(("entry", "place", "refused"), rows)
+    return {"entries": table}, PROBLEMS_FOUND if any(refused for *_, refused in rows) else 0
 
 
 def replay(
@@ -135,15 +135,15 @@ def build(folder: Path, *, out: Path = Path("site"), cache: Path | None = None) 
     from hedge_tasks.io.progress import progress
     from hedge_tasks.leaderboard.board import read_board
     from hedge_tasks.leaderboard.site import build_site
+    from hedge_tasks.numbers import Table
 
     steps = partial(progress, name="Measuring", unit="entry")
     board = read_board(folder, cache or folder / ".cache", steps)
     files = build_site(board, out)
-    refused = {str(path): reason for path, reason in board.refused.items()}
+    refused = Table.of(("entry", "refused"), [(str(path), reason) for path, reason in board.refused.items()])
     n_replayed = sum(entry.replayed for entry in board.entries)
     facts = {"site": out, "pages": len(files), "entries": len(board.entries), "replayed": n_replayed}
-    notes = [f"refused {path}: {reason}" for path, reason in refused.items()]
-    return {**facts, "refused": refused, "notes": notes}, PROBLEMS_FOUND if refused else 0
+    return {**facts, "refused": refused}, PROBLEMS_FOUND if board.refused else 0
 
 
 COMMANDS = {"init": init, "submit": submit, "check": check, "replay": replay, "build": build}

@@ -6,20 +6,18 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.io.commands import as_json, say
 from hedge_tasks.io.places import Remote
-from hedge_tasks.numbers import Column, Number, Table, format_number, format_value
+from hedge_tasks.numbers import Column, Number, Table
 
 NOTES = "notes"
 """Key of the facts under which sentences for people stand, which text has last."""
 
-_MOST_ROWS = 20
-_LONGEST = 60
-_MOST_NAMES = 8
-"""The most that text shows: rows of a list, characters of a cell, names on a line."""
+_FACT = Column("value", " ", interval=True)
 
 
 def print_as(value: Any, form: str) -> None:
@@ -32,10 +30,11 @@ def print_as(value: Any, form: str) -> None:
     if form == "json":
         say(json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False))
         return
-    blocks = list(_blocks(value))
+    # Of a list of facts text has the beginning, and the other forms all.
+    blocks = list((_Shown(20, 60, 8) if form == "text" else _Shown()).blocks(value))
     tables = [block for block in blocks if isinstance(block, Table)]
     texts = {"text": map(str, blocks), "csv": (table.to_csv() for table in tables), "latex": map(as_latex, tables)}
-    if text := ("\n\n" if form == "text" else "\n").join(texts[form]).rstrip("\n"):
+    if text := ("\n\n" if form == "text" else "\n").join(texts[form]).strip("\n"):
         say(text)
 
 
@@ -62,28 +61,65 @@ def typed(*words: object) -> str:
     return shlex.join(["hedge", *map(str, words)])
 
 
-def _blocks(value: Any, name: str = "") -> Iterator[Table | str]:
-    """Yield what text shows of a value: its tables, the facts of each mapping as one, and its notes."""
-    if isinstance(value, Table | str):
-        yield value
-    elif name and (rows := _rows(value, name)):
-        yield _table(rows, "" if isinstance(value, Mapping) else _words(name))
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _blocks(item)
-    elif isinstance(value, Mapping):
-        items = {key: item for key, item in value.items() if key != NOTES}
-        short = {key: text for key, item in items.items() if (text := _short(item)) is not None}
+@dataclass(frozen=True)
+class _Shown:
+    """How much of a value is shown: rows of a list, characters of a cell, names on a line; None for all of them."""
+
+    rows: int | None = None
+    characters: int | None = None
+    names: int | None = None
+
+    def blocks(self, value: Any, name: str = "") -> Iterator[Table | str]:
+        """Yield the tables of a value, the facts of each mapping as one, and its notes."""
+        if isinstance(value, Table | str):
+            yield value
+        elif name and (rows := _rows(value, name)):
+            yield self._table(rows, "" if isinstance(value, Mapping) else _words(name))
+        elif isinstance(value, list | tuple):
+            for item in value:
+                yield from self.blocks(item)
+        elif isinstance(value, Mapping):
+            yield from self._facts({key: item for key, item in value.items() if key != NOTES}, _words(name))
+            if value.get(NOTES):
+                yield "\n".join(value[NOTES])
+
+    def _facts(self, items: Mapping[str, Any], name: str) -> Iterator[Table | str]:
+        short = {key: text for key, item in items.items() if (text := self._short(item)) is not None}
         if short:
-            yield Table.of((_words(name), ""), [[_words(key), text] for key, text in short.items()])
+            columns = [Column(name or "fact", name or " "), _FACT]
+            yield Table(columns, [{columns[0].key: _words(key), "value": text} for key, text in short.items()])
         for key in (key for key in items if key not in short):
-            yield from _blocks(items[key], str(key))
-        if value.get(NOTES):
-            yield "\n".join(value[NOTES])
+            yield from self.blocks(items[key], str(key))
+
+    def _table(self, rows: list[Mapping[str, Any]], title: str) -> Table:
+        cells = [{key: cell for key, item in row.items() if (cell := self._cell(item))} for row in rows[: self.rows]]
+        keys = [key for key in dict.fromkeys(chain(*rows)) if any(key in row for row in cells)]
+        notes = [f"and {len(rows) - len(cells)} more: --json"] if len(rows) > len(cells) else []
+        return Table([Column(key, interval=True) for key in keys], cells, title, notes)
+
+    def _cell(self, value: Any) -> Number | str | None:
+        if isinstance(value, Number):
+            return value
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{_words(key)} {self._cell(item)}" for key, item in value.items())
+        text = self._short(value) or ""
+        return f"{text[: self.characters]}..." if self.characters and len(text) > self.characters else text or None
+
+    def _short(self, value: Any) -> str | None:
+        """Return a fact on a line; None for what is no short fact."""
+        if isinstance(value, Number | float):
+            return _FACT.text(value)
+        if isinstance(value, str | int | Path | Remote):
+            return " ".join(str(value).split())
+        if isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
+            shown = value[: self.names]
+            more = f" and {len(value) - len(shown)} more" if len(value) > len(shown) else ""
+            return ", ".join(map(str, shown)) + more
+        return None
 
 
 def _rows(value: Any, name: str) -> list[Mapping[str, Any]]:
-    """Return the rows of a list of flat mappings, or of a mapping of numbers or such; none for what is more than that.
+    """Return a list's mappings, or a row for each number or flat mapping of a mapping; none for what is more than that.
 
     Args:
         name: Of the value, and of the column of a mapping's keys.
@@ -93,40 +129,13 @@ def _rows(value: Any, name: str) -> list[Mapping[str, Any]]:
         rows = [{name: key, **(_parts(item) if isinstance(item, Number) else item)} for key, item in value.items()]
     elif isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value):
         rows = [*value]
-    return [] if any(isinstance(item, Table | Mapping) for row in rows for item in row.values()) else rows
-
-
-def _table(rows: list[Mapping[str, Any]], title: str) -> Table:
-    cells = [{key: _cell(item) for key, item in row.items()} for row in rows[:_MOST_ROWS]]
-    keys = [key for key in dict.fromkeys(k for row in cells for k in row) if any(row.get(key) for row in cells)]
-    notes = [f"and {len(rows) - len(cells)} more: --json"] if len(rows) > len(cells) else []
-    return Table([Column(key, _words(key), interval=True) for key in keys], cells, title, notes)
+    more = Table | Mapping if isinstance(value, Mapping) else Table
+    return [] if any(isinstance(item, more) for row in rows for item in row.values()) else rows
 
 
 def _parts(number: Number) -> dict[str, Any]:
     return {"value": number, "stderr": number.stderr, "rarer class": number.n_rarer, "n": number.n}
 
 
-def _cell(value: Any) -> Number | str | None:
-    if isinstance(value, Number):
-        return value
-    text = _short(value) or ""
-    return f"{text[:_LONGEST]}..." if len(text) > _LONGEST else text or None
-
-
 def _words(name: object) -> str:
     return str(name).replace("_", " ")
-
-
-def _short(value: Any) -> str | None:
-    """Return a fact on a line; None for what is no short fact."""
-    if isinstance(value, Number):
-        return format_number(value, interval=True)
-    if isinstance(value, float):
-        return format_value(value)
-    if isinstance(value, str | int | Path | Remote):
-        return " ".join(str(value).split())
-    if isinstance(value, list | tuple) and value and all(isinstance(item, str | int | Path) for item in value):
-        more = f" and {len(value) - _MOST_NAMES} more" if len(value) > _MOST_NAMES else ""
-        return ", ".join(map(str, value[:_MOST_NAMES])) + more
-    return None

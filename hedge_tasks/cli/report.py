@@ -48,7 +48,7 @@ def report(
         pictures=not no_pictures,
         curves=not no_curves,
         questions=count("--questions", questions),
-        detectors=chosen_detectors(detectors, ()) or None,
+        detectors=chosen_detectors(detectors) or None,
     )
 
     if serve:
@@ -110,8 +110,5 @@ def _serve(runs: list[Path], build: Callable[[], str], port: int) -> dict[str, A
     with ReportServer(runs[0], build, port) as server:
         server.page()
         say(f"{server.url}\nCtrl-C ends.")
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            say("")
+        server.serve_forever()
     return {}

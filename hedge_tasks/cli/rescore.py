@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunChoice
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
@@ -21,7 +20,6 @@ def rescore(
     run: RunChoice,
     clustering: ClusteringChoice,
     *,
-    detectors: str | None = None,
     out: Path | None = None,
     definition: str | None = None,
     judge: str = "rule",
@@ -30,8 +28,6 @@ def rescore(
     """Compute a run's numbers again, from its file or its store, without the model.
 
     Args:
-        detectors: Which ones, such as se,kle,msp, in place of those of the run; all are those that are not
-            experimental.
         out: Folder for a run file of the answers as they are clustered and scored here.
         definition: Which answers, where a store holds several definitions.
         judge: Who labels the answers of a store.
@@ -39,11 +35,13 @@ def rescore(
     """
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.measures.unit_table import kept_numbers
+    from hedge_tasks.runs.evidence import pack_outputs
     from hedge_tasks.runs.from_store import run_from_store
+    from hedge_tasks.runs.run_files import now, save_run
 
     finished, blocks = _source(run, definition, judge)
-    makers = [partial(_scorer, choice, detectors) for choice in clustering.each(finished)]
-    scorers = [make(finished) for make in makers]
+    choices = clustering.each(finished)
+    scorers = [choice.scorer(finished) for choice in choices]
     chosen = ray is None and any(scorer.choice is not None for scorer in scorers)
     if blocks is not None and (chosen or out):
         from loguru import logger
@@ -51,23 +49,15 @@ def rescore(
         logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
     filters: dict[str, Any] = {}
-    for make, scorer in zip(makers, scorers, strict=True):
-        scores = _scores(finished, blocks, scorer) if ray is None else _on_ray(finished, blocks, make, ray)
+    for choice, scorer in zip(choices, scorers, strict=True):
+        scores = _scores(finished, blocks, scorer, choice, ray)
         filters[scorer.name] = _summary(finished, scores, scorer)
     about: dict[str, Any] = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
-        about["run"] = _save(finished, scorers, out)
+        settings = {**finished.settings, "filters": {scorer.name: scorer.settings() for scorer in scorers}}
+        evidence = pack_outputs(finished.outputs, finished.answer_sets)
+        about["run"] = save_run(replace(finished, settings=settings, created=now(), evidence=evidence), out)
     return {**about, **claim_block(kept_numbers(finished))}
-
-
-def _save(finished: Run, scorers: Sequence[Scorer], folder: Path) -> Path:
-    """Write the run as it was scored now, with what models said of its answers."""
-    from hedge_tasks.runs.evidence import pack_outputs
-    from hedge_tasks.runs.run_files import now, save_run
-
-    settings = {**finished.settings, "filters": {scorer.name: scorer.settings() for scorer in scorers}}
-    evidence = pack_outputs(finished.outputs, finished.answer_sets)
-    return save_run(replace(finished, settings=settings, created=now(), evidence=evidence), folder)
 
 
 def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, list[StoredBlock] | None]:
@@ -96,24 +86,20 @@ def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, li
     return run.load(), None
 
 
-def _scorer(clustering: ClusteringChoice, detectors: str | None, finished: Run) -> Scorer:
-    scorer = clustering.scorer(finished)
-    return replace(scorer, detectors=chosen_detectors(detectors, scorer.detectors))
+def _scores(
+    finished: Run, blocks: list[StoredBlock] | None, scorer: Scorer, choice: ClusteringChoice, ray: str | None
+) -> Sequence[Scores]:
+    from functools import partial
 
-
-def _scores(finished: Run, blocks: list[StoredBlock] | None, scorer: Scorer) -> Sequence[Scores]:
-    from hedge_tasks.runs.parts import score_parts
-
-    return scorer.score(finished.answer_sets) if blocks is None else score_parts(blocks, scorer)
-
-
-def _on_ray(finished: Run, blocks: list[StoredBlock] | None, make: partial[Scorer], ray: str) -> Sequence[Scores]:
     from hedge_tasks.io.options import pairs
     from hedge_tasks.io.ray_cluster import RayOptions
-    from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray
+    from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray, score_parts
 
+    if ray is None:
+        return scorer.score(finished.answer_sets) if blocks is None else score_parts(blocks, scorer)
     parts = parts_of(finished) if blocks is None else blocks
-    return score_on_ray(parts, partial(make, header_of(finished)), RayOptions.read(pairs("--ray", ray), "--ray"))
+    make = partial(choice.scorer, header_of(finished))
+    return score_on_ray(parts, make, RayOptions.read(pairs("--ray", ray), "--ray"))
 
 
 def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[str, Any]:

@@ -23,11 +23,8 @@ from hedge_tasks.cli.choices import RunsChoice
 from hedge_tasks.cli.printing import typed
 from hedge_tasks.cli.report import report
 from hedge_tasks.cli.signatures import Words
-from hedge_tasks.errors import ConfigError, HedgeError, check_names, unknown
+from hedge_tasks.errors import ConfigError, HedgeError, check_names
 from hedge_tasks.io.commands import PROBLEMS_FOUND, say
-
-_INTERRUPTED = 130
-_NAMED = re.compile(r"^(?:task|group|tag): *[\"']?([\w.-]+)[\"']? *$", re.MULTILINE)
 
 
 def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
@@ -54,8 +51,7 @@ def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
             process.terminate()
             process.wait()
             again = typed("run", *command)
-            say(f"interrupted; {_kept(folder)}, and this goes on from there: {again}", sys.stderr)
-            return "", _INTERRUPTED
+            raise KeyboardInterrupt(f"{_kept(folder)}, and this goes on from there: {again}") from None
     results, runs = (
         sorted(file for file in folder.rglob(pattern) if file.stat().st_mtime >= start)
         for pattern in ("*_results.json", "run-*.jsonl")
@@ -63,30 +59,30 @@ def run(words: Words, *, price: float | None = None) -> tuple[str, int]:
     if code or not results:
         say(f"hedge: lmms-eval wrote no results into {folder} (what failed stands above); {_kept(folder)}", sys.stderr)
         return "", PROBLEMS_FOUND
-    if not runs:
-        return "", 0
-    logger.disable("hedge_tasks.detectors")  # what the evaluation has said already
-    report(RunsChoice(runs, trust_run=True), out=folder / "report.html")
-    logger.enable("hedge_tasks.detectors")
-    return f"report: {folder / 'report.html'}", 0
+    if runs:
+        logger.disable("hedge_tasks.detectors")  # what the evaluation has said already
+        report(RunsChoice(runs, trust_run=True), out=folder / "report.html")
+    return f"report: {folder / 'report.html'}" if runs else "", 0
 
 
 def _checked(words: Sequence[str]) -> dict[str, str]:
     """Return the options of a command line of lmms-eval by their names, after looking at all names in them."""
-    valid = _option_names()
+    texts = (str(node.value) for node in _constants("__main__.py", ast.Constant))
+    valid = {text for text in texts if re.fullmatch(r"--[a-z_-]+", text)}
     options: dict[str, str] = {}
     for word, following in pairwise([*words, "--"]):
         if word.startswith("--"):
-            name, equals, value = word.removeprefix("--").partition("=")
-            if name not in valid:
-                raise unknown("option", f"--{name}", (f"--{option}" for option in valid))
-            options[name] = value if equals else "" if following.startswith("--") else following
+            option, equals, value = word.partition("=")
+            check_names("option", [option], valid)
+            options[option.removeprefix("--")] = value if equals else "" if following.startswith("--") else following
     if "config" not in options:
         _check_names(options)
     return options
 
 
 def _check_names(options: Mapping[str, str]) -> None:
+    from hedge_tasks.lmms.catalogue import list_tasks
+    from hedge_tasks.lmms.own_task.names import task_names
     from hedge_tasks.lmms.stock.names import PREFIX
 
     if not options.get("tasks"):
@@ -94,29 +90,16 @@ def _check_names(options: Mapping[str, str]) -> None:
     if "model" in options and (models := _model_names()):
         check_names("model", [options["model"]], models)
     names = [task.removeprefix(PREFIX) for task in options["tasks"].split(",") if not Path(task).exists()]
-    check_names("task", names, {*_task_names(options.get("include_path"))} if names else ())
-
-
-def _lmms_eval() -> Path:
-    """Return the folder of lmms-eval, which is not imported for it.
-
-    Raises:
-        ConfigError: lmms-eval is not installed.
-    """
-    spec = importlib.util.find_spec("lmms_eval")
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigError("lmms-eval is not installed: pip install lmms-eval")
-    return Path(spec.submodule_search_locations[0])
+    if names:
+        included = map(Path, filter(None, [options.get("include_path")]))
+        check_names("task", names, {*task_names(*included), *(task.task for task in list_tasks())})
 
 
 def _constants(path: str, kind: type[ast.AST]) -> Iterator[Any]:
-    """Yield the nodes of a kind in a file of lmms-eval."""
-    return (node for node in ast.walk(ast.parse((_lmms_eval() / path).read_text("utf-8"))) if isinstance(node, kind))
-
-
-def _option_names() -> set[str]:
-    texts = (str(node.value) for node in _constants("__main__.py", ast.Constant))
-    return {text.removeprefix("--") for text in texts if re.fullmatch(r"--[a-z_-]+", text)}
+    """Yield the nodes of a kind in a file of lmms-eval, which is not imported for it."""
+    spec: Any = importlib.util.find_spec("lmms_eval")
+    text = Path(spec.submodule_search_locations[0], path).read_text("utf-8")
+    return (node for node in ast.walk(ast.parse(text)) if isinstance(node, kind))
 
 
 def _model_names() -> set[str]:
@@ -127,15 +110,6 @@ def _model_names() -> set[str]:
         return set()
     tables = _constants("models/__init__.py", ast.Dict)
     return {str(key.value) for table in tables for key in table.keys if isinstance(key, ast.Constant)} | {*MODELS}
-
-
-def _task_names(include: str | None) -> Iterator[str]:
-    from hedge_tasks.lmms.catalogue import list_tasks
-
-    yield from (task.task for task in list_tasks())
-    for folder in (_lmms_eval() / "tasks", *([Path(include)] if include else [])):
-        for file in folder.rglob("*.y*ml"):
-            yield from _NAMED.findall(file.read_text("utf-8", "ignore"))
 
 
 def _costs(options: Mapping[str, str], price: float | None) -> Iterator[str]:

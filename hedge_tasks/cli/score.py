@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, ColumnChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, ColumnChoice
 from hedge_tasks.cli.printing import Details
 
 _UNLABELLED = (
@@ -15,12 +15,7 @@ _UNLABELLED = (
 
 
 def score(
-    answers: Path,
-    clustering: ClusteringChoice,
-    columns: ColumnChoice,
-    *,
-    detectors: str | None = None,
-    out: Path | None = None,
+    answers: Path, clustering: ClusteringChoice, columns: ColumnChoice, *, out: Path | None = None
 ) -> dict[str, Any]:
     """Score sampled answers from a file, without lmms-eval or a model.
 
@@ -39,21 +34,20 @@ def score(
 
     Args:
         answers: JSONL or CSV file; - for the standard input.
-        detectors: Which ones, such as se,kle,msp; the usual ones are se, radflag, vase and what to compare them with.
         out: Where the scores of every answer are written (JSON lines).
     """
     from hedge_tasks.data.answer_files import read_answers
-    from hedge_tasks.detectors.pipeline import USUAL, summarise
+    from hedge_tasks.detectors.pipeline import summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
     from hedge_tasks.numbers import Column, Table
 
-    names, scorer = chosen_detectors(detectors, USUAL), clustering.alone("embed")
+    scorer = clustering.scorer()
     read = read_answers([answers], columns=columns.settings())
     open_sets = [answer_set for answer_set in read.answer_sets if answer_set.cluster_ids is None]
     fresh = {answer_set.id: answer_set for answer_set in scorer.cluster(open_sets)}
     clustered = [fresh.get(answer_set.id, answer_set) for answer_set in read.answer_sets]
-    scores = score_all(clustered, scorer.backend, names, alpha=scorer.alpha)
+    scores = score_all(clustered, scorer.backend, scorer.detectors, alpha=scorer.alpha)
     if out:
         write_scores(out, scores)
     settings = {name: value for name, value in scorer.settings().items() if name != "detectors"}

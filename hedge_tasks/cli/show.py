@@ -33,8 +33,8 @@ def show(run: RunChoice, clustering: ClusteringChoice, *, id_: str) -> dict[str,
     [scores] = score_all([answers], scorer.backend, scorer.detectors, alpha=scorer.alpha)
     return {
         "run": finished.title,
-        **{key: printable(getattr(answers, key) or "") for key in ("question", "reference")},
-        "baseline": printable(answers.baseline.text),
+        **{key: getattr(answers, key) or "" for key in ("question", "reference")},
+        "baseline": answers.baseline.text,
         "label": answers.label,
         "verdict": finished.verdicts.get(id_) or {},
         "decoding": decoding_line(health_of(finished)),
@@ -56,12 +56,7 @@ def _table(clustered: AnswerSet) -> Table:
     return Table.of(
         ("cluster", "drawn", "logprob", "end", "answer"),
         [
-            (cluster, draw, answer.mean_logprob, answer.finish, printable(answer.text))
+            (cluster, draw, answer.mean_logprob, answer.finish, answer.text.replace("\n", r"\n"))
             for cluster, draw, answer in sorted(rows, key=itemgetter(0))
         ],
     )
-
-
-def printable(text: str) -> str:
-    """Return a model's text on one line, with all escaped that a terminal might obey (control and bidi characters)."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

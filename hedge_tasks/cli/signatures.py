@@ -49,8 +49,7 @@ def add(commands: Parser, name: str, target: Any) -> None:
     for part, function in functions.items():
         group = commands.commands[name] if part else commands
         summary, details, _ = documented(function)
-        text = summary[0].lower() + summary[1:].rstrip(".")
-        parser = command(group, part or name, partial(_call, function), text)
+        parser = command(group, part or name, partial(_call, function), summary)
         parser.add_argument("--csv", action="store_true", help="print the tables as CSV")
         parser.add_argument("--latex", action="store_true", help="print the tables for LaTeX (booktabs)")
         parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, details
@@ -91,15 +90,12 @@ def _place(text: str) -> Place:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        hint = f": write {float(text[:-1]) / 100}" if re.fullmatch(r"\d+(\.\d+)?%", text) else ""
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}{hint}") from None
+def number(text: str) -> float:
+    """Return a number, which may be written as a percentage. Its name is in the errors."""
+    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
-_READ: dict[Any, Any] = {Place: _place, float: _number}
+_READ: dict[Any, Any] = {Place: _place, float: number}
 
 _METAVAR = {int: "N", Path: "PATH"}
 
@@ -118,7 +114,7 @@ def _add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str, *, 
     if is_optional:
         options["default"] = list(parameter.default) if several else parameter.default
     if get_origin(hint) is Literal:
-        options |= {"choices": get_args(hint), "type": str}
+        options |= {"choices": get_args(hint), "type": str, "metavar": "|".join(get_args(hint))}
     if is_argument:
         nargs = {(True, True): "*", (True, False): "+", (False, True): "?"}.get((several, is_optional))
         parser.add_argument(parameter.name, nargs=nargs, **options)
@@ -127,7 +123,7 @@ def _add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str, *, 
         options = {"help": text, "action": "store_true"}
     else:
         options |= {"required": not is_optional, "action": "append" if several else "store"}
-        options["metavar"] = _METAVAR.get(hint, word.upper())
+        options["metavar"] = _METAVAR.get(hint, options["metavar"])
     option = word if word in _OF_LMMS_EVAL else word.replace("_", "-")
     parser.add_argument(f"--{option}", dest=parameter.name, **options)
 
@@ -137,8 +133,9 @@ def _call(function: Callable[..., Any], arguments: argparse.Namespace) -> int:
 
     values, hints, taken = vars(arguments), get_type_hints(function), dict[str, Any]()
     for key in inspect.signature(function).parameters:
-        names = [field.name for field in fields(hints[key])] if is_dataclass(hints[key]) else []
-        taken[key] = hints[key](**{name: values[name] for name in names}) if names else values[key]
+        taken[key] = values.get(key)
+        if is_dataclass(hints[key]):
+            taken[key] = hints[key](**{field.name: values[field.name] for field in fields(hints[key])})
     result = function(**taken)
     result, code = result if isinstance(result, tuple) else (result, 0)
     print_as(result, next((form for form in ("json", "csv", "latex") if values[form]), "text"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.printing import Details
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 from hedge_tasks.io.places import Place
 
@@ -46,7 +47,8 @@ def _about(opened: AnswerStore, definition: Definition) -> dict[str, Any]:
     sets = archive.complete_sets(opened, definition)
     complete, incomplete = len(sets.answer_sets), len(sets.incomplete)
     counts = {"documents": complete + incomplete, "complete": complete, "n": n, "n_noisy": n_noisy}
-    return {"id": definition.id, **definition.model_dump(), **counts}
+    settings = definition.model_dump().items()
+    return {"id": definition.id, **{k: Details(v) if isinstance(v, dict) else v for k, v in settings}, **counts}
 
 
 def export(store: Place, *, out: Place) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from hedge_tasks.errors import unknown
 from hedge_tasks.io.outside import clean
 from hedge_tasks.io.places import Remote, is_url
 
-# Line ends and tabs stay.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Also those that turn the direction of what follows, or end a line; line ends and tabs stay.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 USAGE_ERROR = 2
 """Exit code of a wrong path or option."""
@@ -36,16 +36,14 @@ class Parser(argparse.ArgumentParser):
     """A command, or a group of commands. Errors name the nearest command, option or choice.
 
     Attributes:
-        summary: a line about it, for the list that it stands in.
         commands: by name; they may stand beside arguments of this one (`hedge judge train` beside `hedge judge RUN`).
         sections: headings of its list of commands -> their names.
         passes_on: whether words that it does not know are left for another program, under `words`.
     """
 
-    def __init__(self, *args: Any, summary: str = "", **options: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **options})
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
         self.register("type", Path, _path)
-        self.summary = summary
         self.commands: dict[str, Parser] = {}
         self.sections: dict[str, list[str]] = {}
         self.passes_on = False
@@ -54,14 +52,12 @@ class Parser(argparse.ArgumentParser):
         """Return a new command of this group.
 
         Args:
-            text: what it does, one line that begins in lower case.
+            text: what it does, a sentence.
         """
         if not self.runs:
             self.usage = "%(prog)s COMMAND ..."
-        description = text[0].upper() + text[1:] + "."
-        parser = Parser(prog=f"{self.prog} {name}", description=description, summary=text)
-        self.commands[name] = parser
-        return parser
+        self.commands[name] = Parser(prog=f"{self.prog} {name}", description=text)
+        return self.commands[name]
 
     @property
     def runs(self) -> bool:
@@ -80,10 +76,9 @@ class Parser(argparse.ArgumentParser):
             return self._arguments(words, namespace), []
         if not self.runs:
             namespace = self._arguments(before, namespace)
-        if not name:
-            self.error(f"a command is missing: {', '.join(self.commands)}")
         if name not in self.commands:
-            self.error(str(unknown("command", name, self.commands)))
+            missing = f"a command is missing: {', '.join(self.commands)}"
+            self.error(str(unknown("command", name, self.commands)) if name else missing)
         return self.commands[name].parse_known_args(others, namespace)
 
     def _arguments(self, words: Sequence[str], namespace: Any) -> Any:
@@ -110,7 +105,8 @@ class Parser(argparse.ArgumentParser):
         sections = self.sections or {"commands": list(self.commands)} if self.commands else {}
         parts = [super().format_help()]
         for title, names in sections.items():
-            parts.append(f"{title}:\n" + "".join(f"  {name:<13} {self.commands[name].summary}\n" for name in names))
+            lines = (f"  {name:<13} {self.commands[name].description}\n" for name in names)
+            parts.append("".join([f"{title}:\n", *lines]))
         return "\n".join(parts)
 
 
@@ -119,7 +115,7 @@ def command(commands: Parser, name: str, run: Callable[[argparse.Namespace], int
 
     Args:
         commands: the group that it is one of.
-        text: what it does, one line that begins in lower case.
+        text: what it does, a sentence.
     """
     parser = commands.add_command(name, text)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -130,9 +126,9 @@ def command(commands: Parser, name: str, run: Callable[[argparse.Namespace], int
 
 
 def say(text: str, stream: Any = None) -> None:
-    """Print a line: without control characters, which a terminal would obey, and whatever the terminal can show."""
+    """Print a line, with control characters, which a terminal would obey, as JSON escapes them."""
     stream = stream or sys.stdout
-    text = _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", clean(text))
+    text = _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", clean(text))
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 

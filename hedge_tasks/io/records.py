@@ -48,6 +48,14 @@ _OBJECT = re.compile(r"a (?:valid )?dictionary(?: or .*)?")
 
 T = TypeVar("T")
 
+
+def _between_0_and_1(value: float) -> float:
+    """Refuse what is no share, by both bounds: pydantic names the one that is passed."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"expected a number between 0 and 1, got {value}")
+    return value
+
+
 Items = Annotated[tuple[T, ...], Strict(False), Field(max_length=MOST_ITEMS)]
 """A list, as a tuple."""
 
@@ -56,7 +64,7 @@ Objects = Annotated[dict[str, T], Field(max_length=MOST_ITEMS)]
 
 Text = Annotated[str, Strict()]
 CleanText = Annotated[str, Strict(), AfterValidator(clean)]
-Share = Annotated[float, Strict(), Field(ge=0, le=1)]
+Share = Annotated[float, Strict(), AfterValidator(_between_0_and_1)]
 Count = Annotated[int, Field(ge=0)]
 Label = Annotated[int, Strict(), Field(ge=0, le=1)]
 """1 = hallucinated, 0 = supported. (`Literal[0, 1]` would take true and 1.0, too.)"""
@@ -190,10 +198,9 @@ def checked(kind: type[T], value: object, where: str = "", *, error: type[HedgeE
         HedgeError: `error`, as `Record.read`.
     """
     try:
-        result: T = _adapter(typing.cast(Any, kind)).validate_python(value)
+        return typing.cast(T, _adapter(typing.cast(Any, kind)).validate_python(value))
     except ValidationError as wrong:
         raise error(_with_place(where, _fault(value, wrong))) from None
-    return result
 
 
 @cache

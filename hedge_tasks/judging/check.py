@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hedge_tasks.data import cells
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError, check_names
 from hedge_tasks.judging.base import Case, Verdict
 from hedge_tasks.judging.label_files import HumanLabel, label_rows, read_label
 from hedge_tasks.judging.prompt import load_judge_prompt
@@ -26,6 +26,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "description": ("description", "image_prompt"),
     "image": ("image", "image_path", "img_name"),
     "kind": ("kind", "question_type"),
+    "label": ("label",),
 }
 """Names of the columns of a file of human labels."""
 
@@ -102,7 +103,6 @@ LABELS = {0: "supported", 1: "hallucinated"}
 def read_checked(
     path: Path,
     *,
-    label_field: str = "label",
     scheme: str | None = None,
     columns: Mapping[str, str] | None = None,
     images: Path | None = None,
@@ -117,15 +117,14 @@ def read_checked(
         DataError: names the line and what is wrong with it, such as a picture that is not there.
         ConfigError: a key of `columns` is none.
     """
-    for key in columns or {}:
-        if key not in COLUMNS:
-            raise unknown("column", key, COLUMNS)
+    columns = columns or {}
+    check_names("column", columns, COLUMNS)
     cases, labels = [], []
     for where, row in label_rows(path):
-        label = read_label(where, row, label_field, scheme)
+        label = read_label(where, row, columns.get("label", "label"), scheme)
         if label.label is None and label.category is None:
             continue
-        cases.append(_pictured(_case(where, row, columns or {}), where, row, columns or {}, images))
+        cases.append(_pictured(_case(where, row, columns), where, row, columns, images))
         labels.append(label)
     if not cases:
         raise DataError(f"{path}: no row has a label")

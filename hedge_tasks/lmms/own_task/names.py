@@ -1,4 +1,4 @@
-"""Names that lmms-eval's own tasks have, without starting lmms-eval."""
+"""Names that tasks have, without starting lmms-eval."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hedge_tasks.lmms.catalogue import task_folder
 _NAME = re.compile(r"^(?:task|group|tag|group_alias):[ \t]*[\"']?([\w.-]+)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
+def task_names(*folders: Path) -> dict[str, Path]:
+    """Return the tasks, groups and tags of lmms-eval and of further folders, each with the file that names it."""
+    places = getattr(find_spec("lmms_eval"), "submodule_search_locations", ())
+    files = [file for folder in (*places, *folders) for file in Path(folder).rglob("*.y*ml")]
+    return {name: file for file in files for name in _NAME.findall(file.read_text("utf-8", "replace"))}
+
+
 def check_free(name: str) -> None:
     """Refuse a name that lmms-eval or this package has a task of: it would be run instead.
 
     Raises:
         ConfigError: it is taken; says by what.
     """
-    spec = find_spec("lmms_eval")
-    folders = [Path(place) / "tasks" for place in (spec.submodule_search_locations or ())] if spec else []
-    for folder in (*folders, task_folder()):
-        for file in folder.rglob("*.yaml"):
-            text = file.read_text("utf-8", errors="replace")
-            if name in text and name in _NAME.findall(text):
-                raise ConfigError(
-                    f"{name!r} is taken: lmms-eval has a task or group of that name ({file}); choose another"
-                )
+    if file := task_names(task_folder()).get(name):
+        raise ConfigError(f"{name!r} is taken by a task or group of lmms-eval ({file}); choose another")

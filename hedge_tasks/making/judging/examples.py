@@ -70,16 +70,18 @@ class TrainingExample:
     image: Path | None = None
 
 
-def supported_outcome(prompt: JudgePrompt) -> str:
-    """Key of the outcome that a right answer has.
+def outcome_of(label: int | None, prompt: JudgePrompt, hint: str = "one is needed") -> str:
+    """Key of the outcome that stands for a label.
+
+    Args:
+        hint: What to do where there is none, or several.
 
     Raises:
-        ConfigError: The prompt has none, or several.
+        ConfigError: There is none, or several, so that the label does not say which.
     """
-    keys = [outcome.key for outcome in prompt.outcomes if outcome.label == 0]
+    keys = [outcome.key for outcome in prompt.outcomes if outcome.label == label]
     if len(keys) != 1:
-        named = f"{len(keys)} ({', '.join(keys)})" if keys else "no"
-        raise ConfigError(f"prompt {prompt.id} has {named} outcome that stands for a right answer; one is needed")
+        raise ConfigError(f"prompt {prompt.id}: label {label} stands for {', '.join(keys) or 'nothing'}; {hint}")
     return keys[0]
 
 
@@ -95,7 +97,7 @@ def pairs_of(
     Args:
         wrong_outcome: Key of the outcome of an answer that is wrong by a word.
     """
-    right_outcome = supported_outcome(prompt)
+    right_outcome = outcome_of(0, prompt)
     pairs: dict[tuple[str, str, str], tuple[TrainingExample, TrainingExample]] = {}
     for example in examples:
         case = example.case
