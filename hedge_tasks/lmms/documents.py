@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data import splits
-from hedge_tasks.data.groups import Grouping, find_groups, rotated_items
+from hedge_tasks.data.groups import Grouping, find_groups
 from hedge_tasks.data.manifests import Data, text_digest
 from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DataError
@@ -119,6 +119,4 @@ def _grouping(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence
     columns = [column for column in (settings.context, settings.question) if column]
     texts = ["\0".join(map(str, row)) for row in zip(*(dataset[column][:] for column in columns), strict=True)]
     contents = [key or f"text {text_digest(text)}" for key, text in zip(image_keys, texts, strict=True)]
-    ids = [str(id) for id in dataset[settings.id]] if settings.id else []
-    rotated = [rotated_items(ids, [str(question) for question in dataset[settings.question]])] if ids else []
-    return find_groups(declared, contents, *rotated)
+    return find_groups(declared, contents)
