@@ -11,6 +11,7 @@ from datasets import Dataset, Features, Image, Value
 from PIL import Image as PILImage
 
 from hedge_tasks.data import splits
+from hedge_tasks.data.own_data import describe
 from hedge_tasks.errors import DataError
 
 FEATURES = Features({"question": Value("string"), "answer": Value("string"), "image": Image()})
@@ -55,7 +56,7 @@ def test_questions_on_one_image_share_its_key() -> None:
 
 def test_missing_images_are_counted_and_named() -> None:
     faults = splits.image_faults(dataset(("a?", "y", None), ("b?", "n", RED), ("c?", "n", None)), ["image"])
-    assert splits.describe_faults(faults, 3) == "2 of 3 documents have no image (rows 0, 2)"
+    assert describe(faults, 3, "cannot be shown") == "2 of 3 rows cannot be shown: row 1: no image; row 3: no image"
 
 
 def test_real_vqa_rad_from_a_local_folder(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
 from hedge_tasks.data.choices import OptionColumns, find_choices
-from hedge_tasks.data.picture_files import PictureFiles, is_picture, is_stored
+from hedge_tasks.data.picture_files import PictureFiles, content_of, is_picture
 from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import ConfigError, DataError, check_names
 from hedge_tasks.io.outside import shown
@@ -193,16 +192,17 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     """
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
-    first = {column: value for column in obvious(table, "image") for value in table.filled(column, 1)}
-    for column, value in first.items():
-        if _can_be_had(value, files):
+    reasons = list[str]()
+    for column, value in [(c, value) for c in obvious(table, "image") for value in table.filled(c, 1)]:
+        try:
+            content_of(next(iter(value), None) if isinstance(value, (list, tuple)) else value, files)
+        except DataError as error:
+            reasons.append(f"the column {column!r} names no picture that can be had: {error}")
+        else:
             return (column,)
-    if first:
-        column, value = next(iter(first.items()))
-        raise ConfigError(
-            f"{table.name}: the column {column!r} ({shown(value)}) names pictures that are not in {files.folder}. Say "
-            "--images FOLDER, or --image none for a task that shows nothing"
-        )
+    if reasons:
+        options = "Say --images FOLDER, or --image none for a task that shows nothing"
+        raise ConfigError(f"{table.name}: {reasons[0]}. {options}")
     pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]
     if pictured or (table.in_folder and files.any()):
         options = " ".join(f"--image {column}" for column in pictured) or "--image COLUMN"
@@ -211,11 +211,3 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
             "--image none for a task that shows nothing"
         )
     return ()
-
-
-def _can_be_had(value: Any, files: PictureFiles) -> bool:
-    """Whether a cell holds its picture, or the first one that it names is there."""
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    is_name = isinstance(value, int) or (isinstance(value, str) and not is_stored(value))
-    return not is_name or files.has(str(value))

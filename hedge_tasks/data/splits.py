@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -45,21 +44,6 @@ DataFiles = Mapping[str, Any] | Sequence[str] | str
 _DOWNLOADS = 8
 _DECODED_AT_START = 16
 _LISTED = 10
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where the files are that a data set's columns name.
-
-    Attributes:
-        folder: of its files, or of its copy; None for the hub alone.
-        is_whole: whether all of its files are in the folder, and nothing outside of it is one.
-    """
-
-    path: str
-    revision: str | None
-    folder: Path | None
-    is_whole: bool
 
 
 def load_split(
@@ -204,17 +188,33 @@ def fetch_images(
     if files:
         of_split = next(iter(files.values())) if isinstance(files, Mapping) else files
         folder, is_whole = Path(_listed(of_split)[0]).parent, True
-    source = _Source(path, revision, folder, is_whole)
+
+    def read(name: str) -> bytes:
+        own = re.match(rf"https?://[^/]+/datasets/{re.escape(path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
+        if own is None and "://" in name:
+            return download(name)
+        file = PurePosixPath(unquote(own[1]) if own else name)
+        if file.is_absolute() or ".." in file.parts or "\\" in name:
+            raise DataError("a file name must lie in the data set's folder")
+        if folder is not None and (is_whole or (folder / file).is_file()):
+            # A copy of the hub's client is links into its cache.
+            if is_whole and not (folder / file).resolve().is_relative_to(folder.resolve()):
+                raise DataError("it is a link out of the data set's folder")
+            return (folder / file).read_bytes()
+        from huggingface_hub import hf_hub_download
+
+        return Path(hf_hub_download(path, str(file), repo_type="dataset", revision=revision)).read_bytes()
+
     for column in columns:
-        dataset = _with_pictures(dataset, column, source)
+        dataset = _with_pictures(dataset, column, f"{path}, column {column!r}", read)
     return dataset
 
 
-def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
+def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str], bytes]) -> Dataset:
     from datasets import Image, Value
     from tqdm.contrib.concurrent import thread_map
 
-    feature, what = dataset.features[column], f"{source.path}, column {column!r}"
+    feature = dataset.features[column]
     if isinstance(getattr(feature, "feature", feature), Image):
         return dataset
     if feature in (Value("binary"), Value("large_binary")):
@@ -228,7 +228,7 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
 
     def fetch(name: str) -> bytes:
         try:
-            return _fetch(name, source)
+            return read(name)
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
@@ -240,24 +240,6 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     present: Any = [image if image["bytes"] else None for image in images]
     order = dataset.column_names
     return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
-
-
-def _fetch(name: str, source: _Source) -> bytes:
-    own = re.match(rf"https?://[^/]+/datasets/{re.escape(source.path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
-    if own is None and "://" in name:
-        return download(name)
-    file = PurePosixPath(unquote(own[1]) if own else name)
-    if file.is_absolute() or ".." in file.parts or "\\" in name:
-        raise DataError("a file name must lie in the data set's folder")
-    if source.folder is not None and (source.is_whole or (source.folder / file).is_file()):
-        path = source.folder / file
-        # A copy of the hub's client is links into its cache.
-        if source.is_whole and not path.resolve().is_relative_to(source.folder.resolve()):
-            raise DataError("it is a link out of the data set's folder")
-        return path.read_bytes()
-    from huggingface_hub import hf_hub_download
-
-    return Path(hf_hub_download(source.path, str(file), repo_type="dataset", revision=source.revision)).read_bytes()
 
 
 def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> list[str]:
@@ -308,18 +290,6 @@ def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, st
             if fault := _image_fault(row[column], decode=i < _DECODED_AT_START):
                 faults.setdefault(i, fault)
     return faults
-
-
-def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
-    """One line about documents whose images cannot be shown; see `image_faults`."""
-    rows_of: dict[str, list[int]] = defaultdict(list)
-    for row, fault in sorted(faults.items()):
-        rows_of[fault].append(row)
-    return "; ".join(
-        f"{len(rows)} of {n_documents} documents have {fault} (rows {str(rows[:_LISTED])[1:-1]}"
-        f"{', ...' if len(rows) > _LISTED else ''})"
-        for fault, rows in rows_of.items()
-    )
 
 
 def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
