@@ -8,31 +8,7 @@ are no bytes), and rows that share what a column says, are one group, with all t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """The groups of documents.
-
-    Attributes:
-        groups: of each document; None for one that shares nothing and has no name of a group.
-        declared: number of groups that a column names; None where none does.
-    """
-
-    groups: tuple[str | None, ...]
-    declared: int | None = None
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups; a document without one is alone."""
-        return count_groups(self.groups)
-
-    def settings(self) -> dict[str, Any]:
-        """Return what a run records."""
-        return {"found": self.n_groups, **({} if self.declared is None else {"declared": self.declared})}
+from collections.abc import Hashable, Sequence
 
 
 def count_groups(groups: Sequence[str | None]) -> int:
@@ -45,28 +21,29 @@ def count_groups(groups: Sequence[str | None]) -> int:
     return len({group for group in groups if group is not None}) + sum(group is None for group in groups)
 
 
-def find_groups(declared: Sequence[str | None] | None, *keys: Sequence[str | None]) -> Grouping:
+def find_groups(*columns: Sequence[str | None] | None) -> tuple[str | None, ...]:
     """Join the documents that share any of several keys, directly or through others.
 
     Args:
-        declared: the group of each document by a column; None for no such column.
-        keys: keys of each document, such as the digest of its picture; None where it has none.
+        columns: the key of each document, None where it has none: its declared group, then such as the digest of its
+            picture. None for a column that is not there.
 
     Returns:
-        The groups, each named by the first of its documents' first key.
+        The groups, each named by the first key of its documents in the first column that has one; None for a document
+        without any key.
 
     Example:
-        >>> find_groups(["p1", "p2", "p3"], ["x", "x", "y"]).groups
+        >>> find_groups(["p1", "p2", "p3"], ["x", "x", "y"])
         ('p1', 'p1', 'p3')
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    columns = [*([] if declared is None else [declared]), *keys]
-    n = len(columns[0]) if columns else 0
+    there = [column for column in columns if column is not None]
+    n = len(there[0]) if there else 0
     # documents and keys are the nodes of a graph, in which each document is beside its keys
     nodes = dict[tuple[int, str], int]()
-    placed = [(i, (c, key)) for c, column in enumerate(columns) for i, key in enumerate(column) if key is not None]
+    placed = [(i, (c, key)) for c, column in enumerate(there) for i, key in enumerate(column) if key is not None]
     beside = [nodes.setdefault(key, n + len(nodes)) for _, key in placed]
     shape = (n + len(nodes), n + len(nodes))
     graph = coo_array(([True] * len(placed), ([i for i, _ in placed], beside)), shape, dtype=bool)
@@ -78,7 +55,7 @@ def find_groups(declared: Sequence[str | None] | None, *keys: Sequence[str | Non
                 name += "'"
             names[parts[i]] = name
             taken.add(name)
-    return Grouping(tuple(map(names.get, parts[:n])), None if declared is None else count_groups(declared))
+    return tuple(map(names.get, parts[:n]))
 
 
 def effective_groups(groups: Sequence[Hashable]) -> float:
@@ -92,18 +69,3 @@ def effective_groups(groups: Sequence[Hashable]) -> float:
     """
     sizes = list(Counter(groups).values())
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
-
-
-def missed_text(grouping: Mapping[str, Any]) -> str | None:
-    """Return what a declared column of groups misses, in words; None where it misses nothing.
-
-    Args:
-        grouping: as `Grouping.settings` has it.
-    """
-    declared, n_found = grouping.get("declared"), grouping.get("found")
-    if not isinstance(declared, int) or not isinstance(n_found, int) or n_found >= declared:
-        return None
-    return (
-        f"the column of groups names {declared:,} where there are {n_found:,}: documents of different groups show the "
-        "same picture or ask the same; intervals take the groups that were found"
-    )

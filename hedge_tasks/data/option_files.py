@@ -111,7 +111,7 @@ def read_options(file: Path) -> dict[str, list[OptionQuestion]]:
 
 def _with_groups(questions: Sequence[OptionQuestion]) -> list[OptionQuestion]:
     images, declared = ([getattr(q, name) for q in questions] for name in ("image", "group"))
-    groups = find_groups(declared if any(declared) else None, images).groups
+    groups = find_groups(declared, images)
     return [replace(question, group=name) for question, name in zip(questions, groups, strict=True)]
 
 

@@ -238,7 +238,7 @@ class HedgeTask(TaskResults):
             distractor=wording.distractor,
             load_images=partial(_no_picture, fault) if fault else settings.load_images,
             reference=self.doc_to_target(doc),
-            group=data.grouping.groups[doc_id],
+            group=data.groups[doc_id],
         )
 
     def _sample_request(self, doc: Mapping[str, Any], **of_document: Any) -> SampleRequest:

@@ -91,7 +91,7 @@ def scene_groups(items: Sequence[ShaleItem]) -> dict[str, str]:
     images = {item.id: item.image for item in items}
     images |= {item.id: item.image for item in items if item.scenario == CLEAN}
     described = [" ".join(item.description.lower().split()) or None for item in items]
-    scenes = find_groups(None, [images[item.id] for item in items], described).groups
+    scenes = find_groups([images[item.id] for item in items], described)
     return {item.id: str(scene) for item, scene in zip(items, scenes, strict=True)}
 
 
