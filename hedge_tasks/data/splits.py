@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from loguru import logger
@@ -242,54 +242,41 @@ def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str
     return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
 
 
-def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> list[str]:
-    """One key a document: a hash of its texts and its image bytes, with a counter for exact duplicates.
+class Contents(NamedTuple):
+    """The documents of a data set by what they hold.
 
-    Seeds and stored answers hang on it, so that neither the order of the documents nor `--limit` matters.
+    Attributes:
+        keys: by row, a hash of texts and image bytes, with a counter for exact duplicates. Seeds and stored answers
+            hang on it, so that neither the order of the documents nor `--limit` matters.
+        image_keys: by row, what documents with the same images share; empty without images.
+        faults: what is wrong with images, by row, before anything is sampled; documents in order are not there.
     """
-    seen: Counter[str] = Counter()
-    keys = []
-    for row in undecoded(dataset, [*text_columns, *image_columns]):
-        key = content_key([row[column] for column in text_columns], [_image_bytes(row[c]) for c in image_columns])
-        keys.append(f"{key}.{seen[key]}" if seen[key] else key)
-        seen[key] += 1
-    return keys
+
+    keys: list[str]
+    image_keys: list[str]
+    faults: dict[int, str]
 
 
-def content_key(texts: Sequence[object], files: Sequence[bytes]) -> str:
-    """Hash of a document's texts and picture files: its key, but for the counter of exact duplicates."""
-    digest = hashlib.sha256()
-    for text in texts:
-        digest.update(f"{text}\0".encode())
-    for file in files:
-        digest.update(hashlib.sha256(file).digest())
-    return digest.hexdigest()[:32]
-
-
-def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
-    """One key a document that documents with the same images share. Empty without images."""
-    if not image_columns:
-        return [""] * len(dataset)
-    return [
-        hashlib.sha256(b"".join(hashlib.sha256(_image_bytes(row[c])).digest() for c in image_columns)).hexdigest()[:16]
-        for row in undecoded(dataset, image_columns)
-    ]
-
-
-def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, str]:
-    """Defects of the images of documents, by row, before anything is sampled; documents in order are not there.
+def contents_of(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> Contents:
+    """Look at all documents once.
 
     All images are looked into for their size and, where the format has some, their checksums, which takes as long as
     reading them. Only those of the first documents are decoded: for all it would take minutes. The others are decoded
     ahead of the model, where one that is damaged fails by its document's name
     (`hedge_tasks.sampling.requests.DrawRequest.row_of_data`).
     """
-    faults: dict[int, str] = {}
-    for column in image_columns:
-        for i, row in enumerate(undecoded(dataset, [column])):
-            if fault := _image_fault(row[column], decode=i < _DECODED_AT_START):
-                faults.setdefault(i, fault)
-    return faults
+    contents, seen = Contents([], [], {}), Counter[str]()
+    for i, row in enumerate(undecoded(dataset, [*text_columns, *image_columns])):
+        images = [row[column] for column in image_columns]
+        digests = b"".join(hashlib.sha256(_image_bytes(image)).digest() for image in images)
+        texts = "".join(f"{row[column]}\0" for column in text_columns)
+        key = hashlib.sha256(texts.encode() + digests).hexdigest()[:32]
+        contents.keys.append(f"{key}.{seen[key]}" if seen[key] else key)
+        contents.image_keys.append(hashlib.sha256(digests).hexdigest()[:16] if images else "")
+        if fault := next(filter(None, (_image_fault(image, decode=i < _DECODED_AT_START) for image in images)), None):
+            contents.faults[i] = fault
+        seen[key] += 1
+    return contents
 
 
 def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:

@@ -84,15 +84,15 @@ def load_documents(
     if settings.id and len(set(map(str, dataset[settings.id]))) < len(dataset):
         raise DataError(f"{what}: documents share values of the column {settings.id!r}; leave out id, to number them")
     dataset = splits.fetch_images(dataset, settings.images, source.path, source.revision or settings.revision, files)
-    image_keys = splits.image_keys(dataset, settings.images)
+    contents = splits.contents_of(dataset, settings.text_columns(), settings.images)
     return Documents(
         dataset,
         dataset.remove_columns(list(settings.images)),
         source,
-        keys=splits.document_keys(dataset, settings.text_columns(), settings.images),
-        groups=_groups(dataset, settings, image_keys),
-        image_keys=dict(enumerate(image_keys)),
-        image_faults=splits.image_faults(dataset, settings.images),
+        keys=contents.keys,
+        groups=_groups(dataset, settings, contents.image_keys),
+        image_keys=dict(enumerate(contents.image_keys)),
+        image_faults=contents.faults,
     )
 
 
