@@ -84,7 +84,7 @@ def test_documents_whose_picture_cannot_be_shown_are_left_out_as_far_as_the_plan
 ) -> None:
     from hedge_tasks.sampling.hook import generate_samples
 
-    with pytest.raises(DataError, match=r"hedge_four \(org/four, test\): 1 of 20 rows cannot be shown: row 2: no image"):
+    with pytest.raises(DataError, match=r"hedge_four \(org/four, test\): 1 of 20 rows cannot .* row 2: no image"):
         four(0).build_all_requests()
     task = four(2)
     task.build_all_requests()
