@@ -76,9 +76,7 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
             labels, which need not agree.
     """
     check_columns(table, chosen)
-    reply = chosen.reply or tuple(filter(table.columns.__contains__, form.reply)) or tuple(obvious(table, "reply"))
-    if form is _NAMED and not chosen.reply and len(reply) != 1:
-        raise not_told(table, ["reply"])
+    reply = _replies_in(table, form, chosen)
     names = {role: obvious(table, role, (*reply, *LISTS)) for role in NAMES}
     names = {role: [name for name in named if name in form.own] or named for role, named in names.items()}
     if form is _INSPECT:
@@ -90,6 +88,13 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
     single: dict[str, Any] = {role: None if column == NONE else column for role, column in first.items()}
     answers = chosen.answers or names["answer"][:1]
     return ColumnSettings(reply=reply, answers=tuple(name for name in answers if name != NONE), **single)
+
+
+def _replies_in(table: StoredTable, form: Form, chosen: ColumnSettings) -> tuple[str, ...]:
+    reply = chosen.reply or tuple(filter(table.columns.__contains__, form.reply)) or tuple(obvious(table, "reply"))
+    if form is _NAMED and not chosen.reply and len(reply) != 1:
+        raise not_told(table, ["reply"])
+    return reply
 
 
 def notes_of(table: StoredTable, form: Form, columns: ColumnSettings) -> list[str]:

@@ -210,7 +210,7 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     reasons = list[str]()
     for column, value in [(c, value) for c in obvious(table, "image") for value in table.filled(c, 1)]:
         try:
-            content_of(value[0] if isinstance(value, (list, tuple)) and value else value, files)
+            content_of(value[0] if isinstance(value, list) else value, files)
         except DataError as error:
             reasons.append(f"column {column!r}: {error}. Say --images FOLDER")
         else:

@@ -242,7 +242,7 @@ def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str
     return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
 
 
-class Contents(NamedTuple):
+class DocumentContents(NamedTuple):
     """The documents of a data set by what they hold.
 
     Attributes:
@@ -257,7 +257,7 @@ class Contents(NamedTuple):
     faults: dict[int, str]
 
 
-def contents_of(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> Contents:
+def contents_of(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> DocumentContents:
     """Look at all documents once.
 
     All images are looked into for their size and, where the format has some, their checksums, which takes as long as
@@ -265,7 +265,7 @@ def contents_of(dataset: Dataset, text_columns: Sequence[str], image_columns: Se
     ahead of the model, where one that is damaged fails by its document's name
     (`hedge_tasks.sampling.requests.DrawRequest.row_of_data`).
     """
-    contents, seen = Contents([], [], {}), Counter[str]()
+    contents, seen = DocumentContents([], [], {}), Counter[str]()
     for i, row in enumerate(undecoded(dataset, [*text_columns, *image_columns])):
         images = [row[column] for column in image_columns]
         digests = b"".join(hashlib.sha256(_image_bytes(image)).digest() for image in images)
