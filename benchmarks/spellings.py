@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from vlm_options import questions_of
 
-from hedge_tasks.data.option_files import OptionQuestion, read_options
+from hedge_tasks.data.option_files import OptionQuestion
 from hedge_tasks.statistics import auroc
 
 Floats = npt.NDArray[np.float64]
@@ -81,45 +82,18 @@ def row(cell: Cell, found: Floats) -> str:
     return f"| {cell[0]} | {cell[1]:g} | {means} | {wins} |"
 
 
-def figure(sets: dict[str, dict[str, list[float]]]) -> str:
-    """Means by number of spellings as SVG, a panel a set of questions."""
-    panels = "".join(_panel(40 + 350 * i, name, means) for i, (name, means) in enumerate(sets.items()))
-    width = 350 * len(sets) + 130
-    keys = "".join(
-        f'<g fill="{colour}"><circle cx="{width - 118}" cy="{40 + 22 * i}" r="5"/>'
-        f'<text x="{width - 106}" y="{44 + 22 * i}">{name}</text></g>'
-        for i, (name, colour) in enumerate(zip(NAMES, COLOURS, strict=True))
-    )
-    title = "AUROC of detectors by the number of spellings of a meaning"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 250" role="img" font-family="sans-serif" '
-        f'font-size="12"><title>{title}</title><rect width="{width}" height="250" fill="#ffffff"/>'
-        f"{panels}{keys}</svg>\n"
-    )
+def draw(sets: dict[str, dict[str, list[float]]], file: Path) -> None:
+    """Means by number of spellings, a panel a set of questions."""
+    from matplotlib import pyplot
 
-
-def _panel(left: float, name: str, means: dict[str, list[float]]) -> str:
-    """A line a detector over the cells, from .6 to .86."""
-    across = [left + 20 + 70 * i for i in range(len(means))]
-
-    def height(value: float) -> float:
-        return 200 - (value - 0.6) / 0.26 * 160
-
-    parts = [f'<text x="{left}" y="20" font-weight="bold" fill="#1b1f26">{name}</text>']
-    for tick in (0.6, 0.7, 0.8):
-        y = height(tick)
-        parts.append(f'<path d="M{left} {y:.1f}H{across[-1] + 20}" stroke="#d9dde3"/>')
-        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end" fill="#5b6472">{tick:g}</text>')
-    for x, label in zip(across, means, strict=True):
-        parts.append(f'<text x="{x}" y="220" text-anchor="middle" fill="#5b6472">{label}</text>')
-    parts.append(
-        f'<text x="{(across[0] + across[-1]) / 2}" y="240" text-anchor="middle" fill="#5b6472">spellings</text>'
-    )
-    for k, colour in enumerate(COLOURS):
-        points = [f"{x},{height(values[k]):.1f}" for x, values in zip(across, means.values(), strict=True)]
-        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{p.split(",")[0]}" cy="{p.split(",")[1]}" r="4" fill="{colour}"/>' for p in points]
-    return "".join(parts)
+    figure, panels = pyplot.subplots(1, len(sets), sharey=True, squeeze=False, figsize=(4 * len(sets) + 1, 3))
+    for axes, (name, means) in zip(panels[0], sets.items(), strict=True):
+        for detector, colour, areas_of in zip(NAMES, COLOURS, zip(*means.values(), strict=True), strict=True):
+            axes.plot(list(means), areas_of, "o-", color=colour, label=detector)
+        axes.set(title=name, xlabel="spellings")
+    panels[0][0].set_ylabel("AUROC")
+    panels[0][-1].legend()
+    figure.savefig(file, bbox_inches="tight")
 
 
 def main() -> None:
@@ -130,7 +104,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the means, for --from")
     parser.add_argument("--from", dest="given", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--figure", type=Path, help="write them as SVG")
+    parser.add_argument("--figure", type=Path, help="draw them")
     arguments = parser.parse_args()
     sets: dict[str, dict[str, list[float]]] = {}
     for file in arguments.given or ():
@@ -138,13 +112,13 @@ def main() -> None:
     if arguments.logits is not None:
         print("| spellings | Dirichlet | " + " | ".join(NAMES) + " | SE wins |\n|---|---|---|---|---|---|---|")
         of = sets.setdefault(arguments.logits.name.partition("_")[0], {})
-        for cell, found in measure(read_options(arguments.logits, arguments.questions), arguments.n, arguments.seed):
+        for cell, found in measure(questions_of(arguments.logits, arguments.questions), arguments.n, arguments.seed):
             print(row(cell, found), flush=True)
             of[f"{cell[0]}" if cell[1] == 1 else f"{cell[0]}, one preferred"] = found.mean(axis=0).tolist()
     if arguments.json:
         arguments.json.write_text(json.dumps(sets, indent=1))
     if arguments.figure:
-        arguments.figure.write_text(figure(sets))
+        draw(sets, arguments.figure)
 
 
 if __name__ == "__main__":

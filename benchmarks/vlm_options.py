@@ -5,7 +5,7 @@
     python benchmarks/vlm_options.py --from FILE...          # the tables of such JSON files, of other sets each
 
 FOLDER holds `NAME_logits.npz` (for each model an array of questions x options) and `NAME_questions.parquet` for each
-set of questions, as `hedge import options` reads them. Every detector that can work without noisy answers and without
+set of questions (VLM-Uncertainty-Bench). Every detector that can work without noisy answers and without
 embeddings is scored at every number of draws; draws are nested, so that one at 10 sees the first 10 of 30. Different
 options contradict each other, which gives the relations that detectors over NLI need. Detectors that have the same
 ROC-AUC for every model, set and number of draws are one row. E ("I don't know") and F ("None of the above") are never
@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ import pyarrow.parquet as pq
 from scipy.stats import rankdata
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.data.option_files import LABELS, OptionQuestion, read_options
+from hedge_tasks.data.option_files import LABELS, OptionQuestion
 from hedge_tasks.detectors import get, names
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import shared_groups
@@ -61,6 +62,19 @@ TESTED = (10, 30)
 CHECKED = 10
 RESAMPLES = 10_000
 LEVEL = 0.05
+
+
+def questions_of(logits: Path, questions: Path) -> dict[str, list[OptionQuestion]]:
+    """By model the questions with its weights; rotations of an item (CircularEval: i + k 10^6) are a group."""
+    rows = pq.read_table(questions).to_pylist()
+    items = [re.sub(r"\d{7,}(?=\.\w+$)", lambda number: str(int(number[0]) % 10**6), row["image"]) for row in rows]
+    return {
+        model: [
+            OptionQuestion(row["id"], row["answer"], dict(zip(LABELS, weights, strict=False)), group=item)
+            for row, item, weights in zip(rows, items, array.astype(float).tolist(), strict=True)
+        ]
+        for model, array in np.load(logits).items()
+    }
 
 
 def candidates() -> list[str]:
@@ -355,7 +369,7 @@ def main() -> None:
             of_set = file.name.removesuffix("_logits.npz")
             if of_set not in (arguments.sets or [of_set]):
                 continue
-            models = read_options(file, file.with_name(f"{of_set}_questions.parquet"))
+            models = questions_of(file, file.with_name(f"{of_set}_questions.parquet"))
             measured = found["sets"].setdefault(of_set, {})
             for model in models:
                 start = time.process_time()

@@ -11,6 +11,7 @@ from datasets import Dataset, Features, Image, Value
 from PIL import Image as PILImage
 
 from hedge_tasks.data import splits
+from hedge_tasks.data.own_data import describe
 from hedge_tasks.errors import DataError
 
 FEATURES = Features({"question": Value("string"), "answer": Value("string"), "image": Image()})
@@ -33,7 +34,7 @@ def dataset(*rows: tuple[str, str, bytes | None]) -> Dataset:
 
 
 def keys(documents: Dataset) -> list[str]:
-    return splits.document_keys(documents, ["question", "answer"], ["image"])
+    return splits.contents_of(documents, ["question", "answer"], ["image"]).keys
 
 
 def test_keys_follow_content_not_position() -> None:
@@ -49,20 +50,20 @@ def test_any_change_of_content_changes_the_key(changed: tuple[str, str, bytes]) 
 
 
 def test_questions_on_one_image_share_its_key() -> None:
-    groups = splits.image_keys(dataset(("a?", "yes", RED), ("b?", "no", RED), ("a?", "yes", BLUE)), ["image"])
+    groups = splits.contents_of(dataset(("a?", "", RED), ("b?", "", RED), ("a?", "", BLUE)), [], ["image"]).image_keys
     assert groups[0] == groups[1] != groups[2]
 
 
 def test_missing_images_are_counted_and_named() -> None:
-    faults = splits.image_faults(dataset(("a?", "y", None), ("b?", "n", RED), ("c?", "n", None)), ["image"])
-    assert splits.describe_faults(faults, 3) == "2 of 3 documents have no image (rows 0, 2)"
+    faults = splits.contents_of(dataset(("a?", "y", None), ("b?", "n", RED), ("c?", "n", None)), [], ["image"]).faults
+    assert describe(faults, 3, "cannot be shown") == "2 of 3 rows cannot be shown: row 1: no image; row 3: no image"
 
 
 def test_real_vqa_rad_from_a_local_folder(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
     documents = splits.load_split("flaviagiammarino/vqa-rad", None, "test")
     assert len(documents) == 48
-    assert len(set(splits.image_keys(documents, ["image"]))) == 14
+    assert len(set(splits.contents_of(documents, [], ["image"]).image_keys)) == 14
 
 
 def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

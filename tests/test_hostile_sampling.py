@@ -15,7 +15,7 @@ from datasets import Image as ImageFeature
 from PIL import Image
 
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
-from hedge_tasks.data.splits import image_faults
+from hedge_tasks.data.splits import contents_of
 from hedge_tasks.errors import DataError, DrawsFailed
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.sampling import Answer, AnswerSet
@@ -79,19 +79,19 @@ def pictures(*files: bytes) -> Dataset:
 @pytest.mark.parametrize("side", [14_000, 60_000, 2**31 - 1])
 def test_a_decompression_bomb_is_refused_before_it_is_decoded(side: int) -> None:
     assert image_file_fault(bomb(side), decode=True) == TOO_LARGE
-    assert image_faults(pictures(png(), bomb(side)), ["image"]) == {1: TOO_LARGE}
+    assert contents_of(pictures(png(), bomb(side)), [], ["image"]).faults == {1: TOO_LARGE}
 
 
 @pytest.mark.parametrize("place", [0, 40])
 def test_a_png_that_is_cut_off_is_found_at_the_start(place: int) -> None:
     files = [png()] * 41
     files[place] = files[place][:-200]
-    assert image_faults(pictures(*files), ["image"]) == {place: UNREADABLE}
+    assert contents_of(pictures(*files), [], ["image"]).faults == {place: UNREADABLE}
 
 
 def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
     assert image_file_fault(jpeg()[:3000], decode=True) == UNREADABLE
-    assert image_faults(pictures(png(), jpeg()[:3000]), ["image"]) == {1: UNREADABLE}
+    assert contents_of(pictures(png(), jpeg()[:3000]), [], ["image"]).faults == {1: UNREADABLE}
 
 
 def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> list[Any]:

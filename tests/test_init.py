@@ -153,7 +153,7 @@ def test_the_user_s_word_counts_more(here: Path) -> None:
     found = find_roles(table, ColumnSettings("text", ("question",), ("b", "a"), "none", "none", "answer"))
     assert (found.question, found.answer, found.images, found.group) == ("text", "question", ("b", "a"), None)
     assert (found.question_type, found.id) == ("answer", None)
-    with pytest.raises(ConfigError, match=r"unknown column of .*'pic', did you mean 'picture'"):
+    with pytest.raises(ConfigError, match=r"did you mean 'picture'\? Say --image COLUMN; there are question \('Is it"):
         find_roles(table_of(here, **rows(picture=names())), ColumnSettings(images=("pic",)))
 
 

@@ -77,7 +77,7 @@ def test_file_names_and_addresses_mean_the_local_copy(local: Path, hub: list) ->
 
 def test_one_image_has_one_group_however_it_is_named(local: Path) -> None:
     dataset = splits.fetch_images(named("images/one.png", f"{HUB}/one.png", "images/two b.png"), ["image"], ID)
-    groups = splits.image_keys(dataset, ["image"])
+    groups = splits.contents_of(dataset, [], ["image"]).image_keys
     assert groups[0] == groups[1] != groups[2]
 
 
@@ -97,8 +97,7 @@ def test_embedded_images_stay_as_they_are(hub: list) -> None:
 def test_a_missing_name_is_a_missing_image(local: Path) -> None:
     dataset = splits.fetch_images(named("images/one.png", None, ""), ["image"], ID)
     assert stored(dataset) == [png(1), None, None]
-    told = splits.describe_faults(splits.image_faults(dataset, ["image"]), 3)
-    assert told == "2 of 3 documents have no image (rows 1, 2)"
+    assert splits.contents_of(dataset, [], ["image"]).faults == {1: "no image", 2: "no image"}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from openai_server import serve, texts_of
 from scripted_making import counted, models_by
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.local_data import ImageFolder
+from hedge_tasks.data.local_data import image_reader
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.making.gate.accept import accept
@@ -51,7 +51,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made_by(reply: Any, folder: Path, images: Path, sources: Any, roles: Any = ROLES, **options: Any) -> Made:
     models = models_by(reply, roles)
     prompt = load_judge_prompt("medhallmark")
-    build = MedHallMark(ImageFolder(images).read, prompt, **options)
+    build = MedHallMark(image_reader(images), prompt, **options)
     return make(sources, build, stages_of(models, prompt), models, folder, concurrency=2)
 
 

@@ -76,15 +76,12 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
     options = {"A": "a cat", "B": "a dog", "C": "an eel"}
     log_sum = math.log(sum(math.exp(value) for value in weights.values()))
     normal = {label: value - log_sum for label, value in weights.items()}
-    np.savez(tmp_path / "a.npz", **{"": np.array([list(weights.values())], dtype=np.float64)})
-    questions = written(tmp_path / "q.jsonl", {**about, **options})
     found = [
         read_options(written(tmp_path / "1.jsonl", {**about, "options": options, "logits": weights})),
         read_options(written(tmp_path / "2.jsonl", {**about, "options": options, "logits": normal})),
         read_options(
             written(tmp_path / "4.jsonl", {**about, "options": [*options.values()], "logits": [1.0, 0.5, -2]})
         ),
-        read_options(tmp_path / "a.npz", questions),
     ]
     for models in found:
         assert list(models) == [""]

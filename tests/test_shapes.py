@@ -127,8 +127,9 @@ def test_names_that_lead_out_of_the_folder_are_refused(
     for name in (str(other), f"../{other.parent.name}/p.png", "link.png"):
         table = frame(pictures, answer=list("abcd"), image=[name] * 4)
         assert "lies outside of" in refused(table)
-        roles = find_roles(table, ColumnSettings())
-        assert write_data(table, roles, PictureFiles(pictures, outside=True), pictures / "made.parquet").faults == {}
+        files = PictureFiles(pictures, outside=True)
+        roles = find_roles(table, ColumnSettings(), files)
+        assert write_data(table, roles, files, pictures / "made.parquet").faults == {}
 
 
 def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
@@ -140,7 +141,7 @@ def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"imageId": [7, 8, 9, 10]}, "the column 'imageId' (7) names pictures that are not in"),
+        ({"imageId": [7, 8, 9, 10]}, "column 'imageId': there is no picture 7 in"),
         ({"scan": ["a.png", "b", "c", "d"]}, "no column names them by its own name. Say --image scan"),
         ({"options": ["red or blue"] * 4}, "0 options in 'red or blue'; expected a list"),
     ],
@@ -381,7 +382,7 @@ def test_documents_with_lists_of_pictures(pictures: Path) -> None:
     found = documents.load_documents("mine", Data("parquet", None, "test"), settings, options=options)
     shown = [settings.load_images(found.rows[row]) for row in range(3)]
     assert [[picture.width - 8 for picture in row] for row in shown] == [[0], [1, 0], [0]]
-    assert found.grouping.groups[0] == found.grouping.groups[2] != found.grouping.groups[1]
+    assert found.groups[0] == found.groups[2] != found.groups[1]
     assert found.image_faults == {3: "an unreadable image"}
 
 

@@ -84,11 +84,11 @@ def test_documents_whose_picture_cannot_be_shown_are_left_out_as_far_as_the_plan
 ) -> None:
     from hedge_tasks.sampling.hook import generate_samples
 
-    with pytest.raises(DataError, match=r"hedge_four \(org/four, test\): 1 of 20 documents have no image \(rows 1\)"):
+    with pytest.raises(DataError, match=r"hedge_four \(org/four, test\): 1 of 20 rows cannot .* row 2: no image"):
         four(0).build_all_requests()
     task = four(2)
     task.build_all_requests()
-    assert any("1 of 20 documents have no image (rows 1); they are left out" in line for line in said)
+    assert any("1 of 20 rows cannot be shown: row 2: no image; they are left out" in line for line in said)
     read = [read_response(line) for line in generate_samples(Looking(task), task.instances)]
     failed = {r.id: r.reason for r in read if isinstance(r, FailedDocument)}
     assert failed.keys() == {"1", "19"}

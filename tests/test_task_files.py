@@ -105,7 +105,7 @@ def test_a_picture_is_the_same_however_it_is_stored(tmp_path: Path) -> None:
         shown = [settings.load_images(found.rows[row])[0] for row in range(3)]
         assert [picture.convert("RGB").getpixel((0, 0)) for picture in shown] == list(COLOURS), kind
         assert found.image_keys[0] == found.image_keys[2] != found.image_keys[1], kind
-        assert list(found.grouping.groups) == list(found.image_keys.values())
+        assert list(found.groups) == list(found.image_keys.values())
         assert found.source == Data(found.source.path, None, "test", None)
         keys[kind] = found.keys
     assert len(set(map(tuple, keys.values()))) == 1, keys

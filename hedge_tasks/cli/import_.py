@@ -80,7 +80,6 @@ def options(
     file: Path,
     new: NewRunChoice,
     *,
-    questions: Path | None = None,
     declining: str = "",
     draws: int = 10,
     temperature: float = 1.0,
@@ -88,18 +87,13 @@ def options(
 ) -> dict[str, Any]:
     """Make a run a model, out of weights of multiple-choice options.
 
-    FILE is one of these (docs/options.md has examples):
-      a table, a question a row     {"id", "answer", "logits", "question"?, "options"?, "question_type"?, "group"?,
-                                    "image"?, "model"?}; weights by label, or a list
-      NPZ                           for each model an array of logits (questions, options), with --questions TABLE: id,
-                                    answer, and if known question, question_type, group (or patient_id, study_id, ...),
-                                    image, and the options' texts in columns A, B, ...
-    Questions of one group, one picture or one patient, and rotations of one question (CircularEval) are one group.
+    FILE is a table, a question a row (docs/options.md has an example): {"id", "answer", "logits", "question"?,
+    "options"?, "question_type"?, "group"?, "image"?, "model"?}; weights by label, or a list. Questions of one group or
+    one picture are one group.
     Draws are simulated from the softmax of the weights over the options, which makes their log-probabilities exact.
 
     Args:
-        file: Table or NPZ file with the weights of all options.
-        questions: The questions of an NPZ file.
+        file: Table with the weights of all options.
         declining: Options that say "I don't know" or the like, such as E,F, where the file has no texts of options.
         draws: Samples per question.
         temperature: Of the draws.
@@ -112,7 +106,7 @@ def options(
     from hedge_tasks.sampling.option_draws import OptionSampling
 
     sampling = OptionSampling(n=draws, temperature=temperature, seed=seed)
-    models = read_options(file, questions)
+    models = read_options(file)
     if new.model_name is not None and set(models) != {""}:
         raise ConfigError(f"--model-name: {file} names its models itself: {', '.join(sorted(models))[:300]}")
     labels = [label.strip() for label in declining.split(",") if label.strip()]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from string import ascii_uppercase
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from hedge_tasks.data import cells
@@ -19,7 +19,7 @@ from hedge_tasks.io.outside import shown
 LISTS = ("options", "choices")
 """Names of columns with all options of a question."""
 
-_LETTER = re.compile(r"\(?(?P<letter>[A-Za-z])(?:[).:]|\s*$)\s*(?P<text>.*)", re.DOTALL)
+_LETTER = re.compile(r"\(?(?P<letter>[A-Za-z])(?:[).:]|$)\s*(?P<text>.*)", re.DOTALL)
 _SAMPLE = 50
 
 
@@ -69,11 +69,10 @@ class OptionColumns:
         """
         answer = answer[0] if isinstance(answer, (list, tuple)) and len(answer) == 1 else answer
         text = " ".join(cells.text(answer).casefold().split())
-        match = _LETTER.fullmatch(text)
-        letter, behind = (match["letter"].upper(), match["text"]) if match else ("", "")
         if self.first is None:
-            lettered = enumerate(zip(ascii_uppercase, map(str.casefold, options), strict=False))
-            places = [i for i, (own, o) in lettered if text == o or (own == letter and behind in ("", o))]
+            lettered = enumerate(zip(ascii_lowercase, map(str.casefold, options), strict=False))
+            forms = ((i, o, rf"\(?{letter}(?:[).:]\s*(?:{re.escape(o)})?)?") for i, (letter, o) in lettered)
+            places = [i for i, option, form in forms if text == option or re.fullmatch(form, text)]
         else:
             places = [i for i in range(len(options)) if text == str(i + self.first)]
         if len(places) != 1:

@@ -8,9 +8,8 @@ from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inspect_logs import SCORES
-from hedge_tasks.data.roles import NAMES, NONE, ColumnSettings, not_told, obvious
+from hedge_tasks.data.roles import NAMES, NONE, ColumnSettings, check_columns, not_told, obvious
 from hedge_tasks.data.tables import StoredTable
-from hedge_tasks.errors import check_names
 
 LISTS = ("answers", "clean", "noisy")
 """Keys of this package's lines with lists of answers."""
@@ -76,7 +75,7 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
         ConfigError: a column that the user names is not there, none or several may hold the replies, or several the
             labels, which need not agree.
     """
-    check_names(f"column of {table.name}", chosen.named(), table.columns)
+    check_columns(table, chosen)
     reply = _replies_in(table, form, chosen)
     names = {role: obvious(table, role, (*reply, *LISTS)) for role in NAMES}
     names = {role: [name for name in named if name in form.own] or named for role, named in names.items()}

@@ -1,47 +1,14 @@
-"""Groups of documents that are not independent, found from their pictures and from their numbers.
+"""Groups of documents that are not independent, found from what they show and from what a column says.
 
-Questions about one picture, rotations of one question, and rows of one patient are wrong together. Taken for
-independent they make every standard error too small, and nobody sees it. So groups are found: rows that share a picture
-(its bytes, or its name where there are no bytes), rows whose numbers say that they are rotations of one item, and rows
-that share what a column says, are one group, with all that these are connected with in turn.
+Questions about one picture and rows of one patient are wrong together. Taken for independent they make every standard
+error too small, and nobody sees it. So groups are found: rows that share a picture (its bytes, or its name where there
+are no bytes), and rows that share what a column says, are one group, with all that these are connected with in turn.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-from hedge_tasks.data.union_find import UnionFind
-
-ROTATION = 10**6
-"""CircularEval's step in the number of an item with every rotation of its options (MMBench, Liu et al. 2023)."""
-
-_NUMBER = re.compile(r"([0-9]{1,12})(\.[A-Za-z]{2,5})?$")
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """The groups of documents.
-
-    Attributes:
-        groups: of each document; None for one that shares nothing and has no name of a group.
-        declared: number of groups that a column names; None where none does.
-    """
-
-    groups: tuple[str | None, ...]
-    declared: int | None = None
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups; a document without one is alone."""
-        return count_groups(self.groups)
-
-    def settings(self) -> dict[str, Any]:
-        """Return what a run records."""
-        return {"found": self.n_groups, **({} if self.declared is None else {"declared": self.declared})}
+from collections.abc import Hashable, Sequence
 
 
 def count_groups(groups: Sequence[str | None]) -> int:
@@ -54,76 +21,41 @@ def count_groups(groups: Sequence[str | None]) -> int:
     return len({group for group in groups if group is not None}) + sum(group is None for group in groups)
 
 
-def find_groups(declared: Sequence[str | None] | None, *keys: Sequence[str | None]) -> Grouping:
+def find_groups(*columns: Sequence[str | None] | None) -> tuple[str | None, ...]:
     """Join the documents that share any of several keys, directly or through others.
 
     Args:
-        declared: the group of each document by a column; None for no such column.
-        keys: keys of each document, such as the digest of its picture; None where it has none.
+        columns: the key of each document, None where it has none: its declared group, then such as the digest of its
+            picture. None for a column that is not there.
 
     Returns:
-        The groups, each named by the first of its documents' first key.
+        The groups, each named by the first key of its documents in the first column that has one; None for a document
+        without any key.
 
     Example:
-        >>> find_groups(["p1", "p2", "p3"], ["x", "x", "y"]).groups
+        >>> find_groups(["p1", "p2", "p3"], ["x", "x", "y"])
         ('p1', 'p1', 'p3')
     """
-    columns = [*([] if declared is None else [declared]), *keys]
-    n = len(columns[0]) if columns else 0
-    components = UnionFind(n)
-    for column in columns:
-        first: dict[str, int] = {}
-        for i, key in enumerate(column):
-            if key is not None:
-                components.union(i, first.setdefault(key, i))
-    names = _names([components.find(i) for i in range(n)], columns)
-    return Grouping(tuple(names), None if declared is None else count_groups(declared))
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-
-def _names(roots: Sequence[int], columns: Sequence[Sequence[str | None]]) -> list[str | None]:
-    """The first key of each component that a column has, columns in order; two components never share a name."""
-    named: dict[int, str] = {}
-    taken = set[str]()
-    for column in columns:
-        for root, key in zip(roots, column, strict=True):
-            if key is not None and root not in named:
-                while key in taken:  # another may be called so with its mark
-                    key += "'"
-                named[root] = key
-                taken.add(key)
-    return [named.get(root) for root in roots]
-
-
-def rotated_items(names: Sequence[str | None], questions: Sequence[str | None]) -> list[str | None]:
-    """Return the item that each document is a rotation of, by CircularEval's numbers; None for one that is alone.
-
-    The number `i + k * 10**6` is a rotation of item `i`. Other data sets have large numbers, too: rows are joined only
-    where item `i` itself is there and asks the same question. Without the words of the questions all large numbers
-    have to have their item.
-
-    Args:
-        names: names that end in a number, such as ids or `images/1000241.png`.
-        questions: the words of the questions, without their options; the options of rotations may differ.
-
-    Example:
-        >>> rotated_items(["x/7.png", "x/1000007.png", "x/1000008.png"], ["Which?"] * 3)
-        ['x/7', 'x/7', None]
-    """
-    placed = [_numbered(name) for name in names]
-    items = {item: question for item, question in zip(placed, questions, strict=True) if item and item[1] < ROTATION}
-    bases = [(item[0], item[1] % ROTATION) if item else None for item in placed]
-    complete = all(base in items for base in bases if base)
-    rotated = [
-        base if base in items and items[base] == question and (question is not None or complete) else None
-        for base, question in zip(bases, questions, strict=True)
-    ]
-    sizes = Counter(rotated)
-    return [f"{base[0]}{base[1]}" if base and sizes[base] > 1 else None for base in rotated]
-
-
-def _numbered(name: str | None) -> tuple[str, int] | None:
-    match = None if name is None else _NUMBER.search(name)
-    return None if match is None or name is None else (name[: match.start()], int(match[1]))
+    there = [column for column in columns if column is not None]
+    n = len(there[0]) if there else 0
+    # documents and keys are the nodes of a graph, in which each document is beside its keys
+    nodes = dict[tuple[int, str], int]()
+    placed = [(i, (c, key)) for c, column in enumerate(there) for i, key in enumerate(column) if key is not None]
+    beside = [nodes.setdefault(key, n + len(nodes)) for _, key in placed]
+    shape = (n + len(nodes), n + len(nodes))
+    graph = coo_array(([True] * len(placed), ([i for i, _ in placed], beside)), shape, dtype=bool)
+    _, parts = connected_components(graph, directed=False)
+    names, taken = dict[int, str](), set[str]()
+    for i, (_, name) in placed:
+        if parts[i] not in names:
+            while name in taken:  # another may be called so with its mark
+                name += "'"
+            names[parts[i]] = name
+            taken.add(name)
+    return tuple(map(names.get, parts[:n]))
 
 
 def effective_groups(groups: Sequence[Hashable]) -> float:
@@ -137,18 +69,3 @@ def effective_groups(groups: Sequence[Hashable]) -> float:
     """
     sizes = list(Counter(groups).values())
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
-
-
-def missed_text(grouping: Mapping[str, Any]) -> str | None:
-    """Return what a declared column of groups misses, in words; None where it misses nothing.
-
-    Args:
-        grouping: as `Grouping.settings` has it.
-    """
-    declared, n_found = grouping.get("declared"), grouping.get("found")
-    if not isinstance(declared, int) or not isinstance(n_found, int) or n_found >= declared:
-        return None
-    return (
-        f"the column of groups names {declared:,} where there are {n_found:,}: documents of different groups show the "
-        "same picture or are rotations of one question; intervals take the groups that were found"
-    )

@@ -18,27 +18,26 @@ ReadImage = Callable[[str], bytes | None]
 _ROWS_AT_ONCE = 64
 
 
-class ImageFolder:
-    """The images below a folder, found by the end of their names.
+def image_reader(folder: Path) -> ReadImage:
+    """Return what reads the images below a folder, found by the end of their names.
 
     "rad/synpic1.jpg" is found as `.../synpic1.jpg`; "slake/xmlab1/source.jpg", whose file name says nothing, as
-    `.../xmlab1/source.jpg`. Capitals and the kind of image file (jpg, png, ...) do not matter.
+    `.../xmlab1/source.jpg`. Capitals and the kind of image file (jpg, png, ...) do not matter. It raises DataError
+    where several files fit and differ.
+
+    Raises:
+        DataError: it is no folder.
     """
+    if not folder.is_dir():
+        raise DataError(f"{folder} is not a folder")
+    files = PictureFiles(folder, outside=True)
 
-    def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise DataError(f"{folder} is not a folder")
-        self._files = PictureFiles(folder, outside=True)
-
-    def read(self, name: str) -> bytes | None:
-        """The bytes of an image; None if there is none of that name.
-
-        Raises:
-            DataError: several files fit and differ.
-        """
+    def read(name: str) -> bytes | None:
         path = PurePosixPath(name).with_suffix("")
-        file = self._files.path("/".join(path.parts[-2:] if path.name == "source" else path.parts[-1:]))
+        file = files.path("/".join(path.parts[-2:] if path.name == "source" else path.parts[-1:]))
         return None if file is None else file.read_bytes()
+
+    return read
 
 
 class HasImage(Protocol):

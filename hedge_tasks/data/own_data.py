@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.groups import find_groups
+from hedge_tasks.data.groups import count_groups, find_groups
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.picture_files import PictureFiles, content_of
 from hedge_tasks.data.pictures import image_file_fault
@@ -128,7 +128,7 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path
 
     def rows() -> Iterator[Mapping[str, Any]]:
         for row, (_, values) in enumerate(
-            progress(table.rows(roles.named()), total=table.n_rows, name="Reading", unit="row")
+            progress(table.rows([*roles.named()]), total=table.n_rows, name="Reading", unit="row")
         ):
             try:
                 texts = texts_of(values, roles)
@@ -144,7 +144,7 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path
             yield {**texts, **dict.fromkeys(pictured, pictures if roles.listed else next(iter(pictures), None))}
 
     write_rows(file, rows(), columns)
-    findings.pictures, findings.groups = len(digests), find_groups(declared, shown_there).n_groups
+    findings.pictures, findings.groups = len(digests), count_groups(find_groups(declared, shown_there))
     return findings
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from hedge_tasks.errors import DataError, first_line
-from hedge_tasks.io.outside import shown
+from hedge_tasks.io.outside import read_bytes, shown
 
 LARGEST_FILE = 256 << 20
 """Bytes of a picture's file at most."""
@@ -41,11 +41,6 @@ def is_picture(value: object) -> bool:
     return isinstance(value, (bytes, bytearray))
 
 
-def is_stored(text: str) -> bool:
-    """Whether a text is the picture itself, in base64, or its address, and no name of a file."""
-    return "://" in text or _BASE64.fullmatch(text) is not None
-
-
 class PictureFiles:
     """The pictures below a folder, by the names that a table has for them.
 
@@ -65,13 +60,6 @@ class PictureFiles:
         """Whether there is a picture in the folder."""
         return bool(self._index())
 
-    def has(self, name: str) -> bool:
-        """Whether files may fit a name; `path` says which."""
-        try:
-            return self.path(name) is not None
-        except DataError:
-            return True
-
     def path(self, name: str) -> Path | None:
         """The file of that name; None where there is none.
 
@@ -80,7 +68,7 @@ class PictureFiles:
         """
         plain = name.strip().replace("\\", "/")
         direct = self.folder / plain
-        if not _is_file(direct):
+        if not os.path.isfile(direct):  # of a name that cannot be one, too: with a null byte, or too long
             files = [self.folder / file for file in self._fitting(_plain(plain.removeprefix("./")))]
             if len(files) > 1 and len({file.read_bytes() for file in files}) > 1:
                 places = ", ".join(map(str, files[:3]))
@@ -117,13 +105,6 @@ class PictureFiles:
         return self._by_name
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that cannot be one: with a null byte, or too long
-        return False
-
-
 def _plain(name: str) -> str:
     """A name as files are found by: in lower case, composed (a Mac writes é as two characters)."""
     return unicodedata.normalize("NFC", name).lower()
@@ -133,7 +114,8 @@ def content_of(value: object, files: PictureFiles) -> bytes:
     """The bytes of a picture's file; of DICOM as PNG.
 
     Args:
-        value: bytes, `{"bytes", "path"}`, an https:// address, base64, or the name of a file, which may be a number.
+        value: bytes, `{"bytes", "path"}`, an https:// address, base64, or the name of a file, which may be a number; a
+            `Path` is that file itself.
 
     Raises:
         DataError: there is none, or the file cannot be had.
@@ -144,26 +126,23 @@ def content_of(value: object, files: PictureFiles) -> bytes:
         value = value.get("bytes") or value.get("path")
     if value is None or value == "" or isinstance(value, bool):
         raise DataError("no picture")
-    if not isinstance(value, (str, int, bytes, bytearray)):
+    if not isinstance(value, (str, int, bytes, bytearray, Path)):
         raise DataError(f"expected a picture, got {shown(value)}")
-    content = bytes(value) if isinstance(value, (bytes, bytearray)) else _read_named(str(value), files)
+    content = bytes(value) if isinstance(value, (bytes, bytearray)) else _read_named(value, files)
     return dicom.as_png(content, shown(value)) if dicom.is_dicom(content) else content
 
 
-def _read_named(value: str, files: PictureFiles) -> bytes:
+def _read_named(value: str | int | Path, files: PictureFiles) -> bytes:
     from hedge_tasks.io.downloads import download
 
-    try:
-        if match := _BASE64.fullmatch(value):
-            return base64.b64decode(match[1])
-        if "://" in value:
+    if match := _BASE64.fullmatch(str(value)):
+        return base64.b64decode(match[1])
+    if isinstance(value, str) and "://" in value:
+        try:
             return download(value)
-        if (path := files.path(value)) is None:
-            raise DataError(f"there is no picture {shown(value)} in {files.folder}")
-        if path.stat().st_size > LARGEST_FILE:
-            raise DataError(f"the picture {shown(value)}: larger than {LARGEST_FILE >> 20} MiB")
-        return path.read_bytes()
-    except DataError:
-        raise
-    except Exception as error:  # file system or network: many kinds, and all mean the same to the user
-        raise DataError(f"the picture {value[:200]!r} cannot be had: {first_line(error)}") from None
+        except Exception as error:  # network: many kinds, and all mean the same to the user
+            raise DataError(f"the picture {value[:200]!r} cannot be had: {first_line(error)}") from None
+    path = value if isinstance(value, Path) else files.path(str(value))
+    if path is None:
+        raise DataError(f"there is no picture {shown(value)} in {files.folder}")
+    return read_bytes(path, LARGEST_FILE)

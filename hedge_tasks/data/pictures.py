@@ -16,7 +16,7 @@ import numpy as np
 from loguru import logger
 from PIL import Image, ImageFile, ImageOps
 
-from hedge_tasks.data.picture_files import LARGEST_FILE
+from hedge_tasks.data.picture_files import PictureFiles, content_of
 from hedge_tasks.errors import DataError
 
 MOST_PIXELS = 2 * 89_478_485
@@ -110,29 +110,15 @@ def picture_of(value: object) -> Image.Image:
 
 
 def open_picture(path: Path) -> Image.Image:
-    """A picture of the user's own, as a whole.
+    """A picture of the user's own, as a whole; of DICOM in its window.
 
     Raises:
-        DataError: the file cannot be read, is larger than `LARGEST_FILE` bytes, is no image, cut off, or too large.
+        DataError: the file cannot be read, is larger than `hedge_tasks.data.picture_files.LARGEST_FILE` bytes, is no
+            image, cut off, or too large.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    if len(content) > LARGEST_FILE:
-        raise DataError(f"{path}: larger than {LARGEST_FILE >> 20} MiB")
-    return decode_picture(content, str(path))
-
-
-def decode_picture(content: bytes, where: str) -> Image.Image:
-    """The picture in a file's bytes, as a whole.
-
-    Raises:
-        DataError: it is no image, cut off, or too large; begins with `where`.
-    """
+    content = content_of(path, PictureFiles(path.parent))
     if fault := image_file_fault(content, decode=True):
-        raise DataError(f"{where}: {fault}")
+        raise DataError(f"{path}: {fault}")
     return Image.open(io.BytesIO(content))
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from difflib import get_close_matches
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
 from hedge_tasks.data.choices import OptionColumns, find_choices
-from hedge_tasks.data.picture_files import PictureFiles, is_picture, is_stored
+from hedge_tasks.data.picture_files import PictureFiles, content_of, is_picture
 from hedge_tasks.data.tables import StoredTable
-from hedge_tasks.errors import ConfigError, DataError, check_names
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import shown
 
 NONE = "none"
@@ -33,10 +33,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Role -> obvious names of its columns, in lower case with underscores (`hedge_tasks.data.cells.plain_name`)."""
 
-MOST_TYPES = 50
-"""More kinds than this are no kinds: too few questions of each could be compared."""
-
 _WHAT = {"answer": "right answers", "reply": "model's replies"}
+_OPTIONS = {"answers": "answer", "images": "image", "question_type": "question-type"}
+"""Roles whose option has another name."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,11 @@ class ColumnSettings:
     reply: tuple[str, ...] = ()
     label: str | None = None
 
-    def named(self) -> list[str]:
-        """All columns that are named, each once."""
-        values = [getattr(self, role.name) for role in fields(ColumnSettings) if role.name != "first_option"]
-        columns = [name for value in values for name in ((value,) if isinstance(value, str) else value or ())]
-        return [name for name in dict.fromkeys(columns) if name != NONE]
+    def named(self) -> dict[str, str]:
+        """The columns that are named, each with the option that names it."""
+        values = {role.name: getattr(self, role.name) for role in fields(ColumnSettings) if role.name != "first_option"}
+        columns = {role: (value,) if isinstance(value, str) else value or () for role, value in values.items()}
+        return {name: _OPTIONS.get(role, role) for role, names in columns.items() for name in names if name != NONE}
 
 
 @dataclass(frozen=True)
@@ -104,14 +103,30 @@ def obvious(table: StoredTable, role: str, without: Sequence[str] = ()) -> list[
     return [named[name] for name in NAMES[role] if name in named]
 
 
+def check_columns(table: StoredTable, chosen: ColumnSettings) -> None:
+    """Refuse columns that the table has not.
+
+    Raises:
+        ConfigError: names the option and the nearest column, and lists all columns.
+    """
+    for column, option in chosen.named().items():
+        if column not in table.columns:
+            nearest = "".join(f", did you mean {name!r}" for name in get_close_matches(column, table.columns, n=1))
+            raise _asking(table, f"--{option} {column}: there is no such column{nearest}", f"--{option} COLUMN")
+
+
 def not_told(table: StoredTable, roles: Sequence[str]) -> ConfigError:
     """The error about roles that no column or several may have: lists the columns, and says what to type."""
     which = " and which ".join(f"the {_WHAT.get(role, f'{role}s')}" for role in roles)
     options = " ".join(f"--{role} COLUMN" for role in roles)
     also = " (--answer none: nobody judges)" if "answer" in roles else ""
+    return _asking(table, f"which column holds {which}", f"{options}{also}")
+
+
+def _asking(table: StoredTable, what: str, say: str) -> ConfigError:
     _, first = next(iter(table.rows(None)))
     there = ", ".join(f"{column} ({shown(first.get(column))})" for column in table.columns)
-    return ConfigError(f"{table.name}: which column holds {which}? Say {options}{also}; there are {there}")
+    return ConfigError(f"{table.name}: {what}? Say {say}; there are {there}")
 
 
 def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles | None = None) -> Roles:
@@ -125,7 +140,7 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
         ConfigError: the user names a column that is not there, it takes the user to say which one is meant, or pictures
             that are named cannot be had; says which option answers that.
     """
-    check_names(f"column of {table.name}", chosen.named(), table.columns)
+    check_columns(table, chosen)
     images = _images(table, chosen, files or PictureFiles(table.folder))
     question, answers = _asked(table, chosen, images)
     answer = next(iter(answers), None)
@@ -165,8 +180,7 @@ def _asked(table: StoredTable, chosen: ColumnSettings, images: Sequence[str]) ->
 
 def _declared(table: StoredTable, chosen: ColumnSettings, role: str, taken: Sequence[str]) -> str | None:
     """The column of groups, ids or kinds: the user's, else the first obvious one whose values can be that."""
-    most = min(MOST_TYPES, max(2, table.n_rows // 2))
-    usable = {"group": range(2, table.n_rows), "id": [table.n_rows], "question_type": range(2, most + 1)}[role]
+    usable = [table.n_rows] if role == "id" else range(2, table.n_rows)
     column: str | None = getattr(chosen, role)
     if column is None:
         return next((c for c in obvious(table, role, taken) if _n_different(table, c) in usable), None)
@@ -193,29 +207,18 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     """
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
-    first = {column: value for column in obvious(table, "image") for value in table.filled(column, 1)}
-    for column, value in first.items():
-        if _can_be_had(value, files):
+    reasons = list[str]()
+    for column, value in [(c, value) for c in obvious(table, "image") for value in table.filled(c, 1)]:
+        try:
+            content_of(value[0] if isinstance(value, list) else value, files)
+        except DataError as error:
+            reasons.append(f"column {column!r}: {error}. Say --images FOLDER")
+        else:
             return (column,)
-    if first:
-        column, value = next(iter(first.items()))
-        raise ConfigError(
-            f"{table.name}: the column {column!r} ({shown(value)}) names pictures that are not in {files.folder}. Say "
-            "--images FOLDER, or --image none for a task that shows nothing"
-        )
     pictured = [c for c in table.columns if any(map(is_picture, table.filled(c, 1)))]
     if pictured or (table.in_folder and files.any()):
         options = " ".join(f"--image {column}" for column in pictured) or "--image COLUMN"
-        raise ConfigError(
-            f"{table.name}: there are pictures, and no column names them by its own name. Say {options}, or "
-            "--image none for a task that shows nothing"
-        )
+        reasons.append(f"there are pictures, and no column names them by its own name. Say {options}")
+    if reasons:
+        raise ConfigError(f"{table.name}: {reasons[0]}, or --image none for a task that shows nothing")
     return ()
-
-
-def _can_be_had(value: Any, files: PictureFiles) -> bool:
-    """Whether a cell holds its picture, or the first one that it names is there."""
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    is_name = isinstance(value, int) or (isinstance(value, str) and not is_stored(value))
-    return not is_name or files.has(str(value))

@@ -17,13 +17,12 @@ _MAY_END = frozenset({"etc", "al", "a.m", "p.m", "min", "max", "post", "lat", "m
 _MARKER = re.compile(r"(?:[-*•‣◦–·]|\(?[0-9]{1,2}[.)]|\(?[a-zA-Z][.)])\s+")
 _BULLETS = "-•‣◦–·"
 _ITEM = re.compile(r"(?<![\w.])([0-9]{1,2})\.\s")
-_WORD = re.compile(r"\S+")
 _MARKDOWN = re.compile(r"\A(?:#{1,6}\s+|>\s+)")
 # From its first mark alone, or a row of ten thousand would be looked through ten thousand times.
 _END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]*_]*(?=\s)")
 # Reports whose stops have become commas: "..., No effusion is seen, Surgical clips are noted".
-_OPENED = re.compile(r",(?=\s(?:A|An|The|No|There|This|These|Those|It|Its)\s)")
-_CAPITAL = re.compile(r",(?=\s(?:[A-Z][a-z]+|[A-Z]+\s[a-z]+|A)\b)")
+_OPENED = re.compile(r",(?=\s+(?:A|An|The|No|There|This|These|Those|It|Its)\s)")
+_CAPITAL = re.compile(r",(?=\s+(?:[A-Z][a-z]+|[A-Z]+\s[a-z]+|A)\b)")
 _STOP_INSIDE = re.compile(r"[a-z0-9)][.!?]\s+[A-Z]")
 _FEWEST_WORDS = 3
 """Words that a piece behind a comma has, all but one in lower case; else it is a name: "London, The Hague and Rome"."""
@@ -47,7 +46,7 @@ def split_sentences(text: str) -> list[str]:
         >>> split_sentences("A mass of approx. 3 cm. It has 2.5 cm walls.\\n\\nImpression:\\n1. Cyst.\\n2. No effusion")
         ['A mass of approx. 3 cm.', 'It has 2.5 cm walls.', 'Cyst.', 'No effusion']
     """
-    return [sentence for block in _blocks(text) for sentence in _split_block(block) if _says_something(sentence)]
+    return [_on_one_line(text[start:end]) for start, end in sentence_spans(text)]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -58,20 +57,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         >>> [text[start:end] for start, end in sentence_spans(text)]
         ['Cyst in the\\nliver.', 'No effusion']
     """
-    words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
-    spans, at = [], 0
-    for sentence in split_sentences(text):
-        # A sentence is a run of whole words: what lies between two of them is white space, headings and markers.
-        sentence_words = sentence.split()
-        while text[slice(*words[at])] != sentence_words[0] or (
-            [text[start:end] for start, end in words[at : at + len(sentence_words)]] != sentence_words
-        ):
-            at += 1
-            if at + len(sentence_words) > len(words):
-                raise AssertionError(f"{sentence!r} is no part of its text")
-        spans.append((words[at][0], words[at + len(sentence_words) - 1][1]))
-        at += len(sentence_words)
-    return spans
+    return [(start, end) for start, end in _spans(text) if _says_something(text[start:end])]
 
 
 def whole_sentences(text: str) -> list[str]:
@@ -81,44 +67,63 @@ def whole_sentences(text: str) -> list[str]:
         >>> whole_sentences("> p > 0.05 was found. It is\\n1) small")
         ['> p > 0.05 was found.', 'It is', '1) small']
     """
-    return [piece for block in _blocks(text, whole=True) for piece in _split_block(block, whole=True) if piece]
+    return [_on_one_line(text[start:end]) for start, end in _spans(text, whole=True)]
 
 
-def _blocks(text: str, *, whole: bool = False) -> Iterator[str]:
-    """Lines that belong together, joined: list items, paragraphs."""
-    block: list[str] = []
-    for line in text.splitlines():
-        stripped = _MARKDOWN.sub("", line.strip(), count=1)
+def _on_one_line(text: str) -> str:
+    return " ".join(map(str.strip, text.splitlines()))
+
+
+def _spans(text: str, *, whole: bool = False) -> Iterator[tuple[int, int]]:
+    """The pieces of all blocks without the white space around them and, unless `whole`, their list markers."""
+    for first, last in _blocks(text, whole=whole):
+        block, begin = text[first:last], 0
+        for end in (*_ends(block), len(block)):
+            stop = first + begin + len(block[begin:end].rstrip())
+            start = first + end - len(block[begin:end].lstrip())
+            if not whole and (marker := _MARKER.match(text, start, stop)):
+                start = marker.end()
+            if start < stop:
+                yield start, stop
+            begin = end
+
+
+def _blocks(text: str, *, whole: bool = False) -> Iterator[tuple[int, int]]:
+    """Where lines that belong together begin and end: list items, paragraphs."""
+    start = end = at = 0
+    last = ""
+    for raw in text.splitlines(keepends=True):
+        line = raw.strip()
+        stripped = _MARKDOWN.sub("", line, count=1)
         marker = _MARKER.match(stripped)
-        if block and (not stripped or marker or _is_closed(block[-1]) or stripped != line.strip()):
-            yield " ".join(block)
-            block = []
-        if whole:
-            block += filter(None, [line.strip()])
-        elif not _is_title(line, stripped):
-            block += filter(None, [stripped[marker.end() :] if marker else stripped])
-    if block:
-        yield " ".join(block)
+        if last and (not stripped or marker or _is_closed(last) or stripped != line):
+            yield start, end
+            last = ""
+        own = line if whole else "" if _is_title(line, stripped) else stripped[marker.end() :] if marker else stripped
+        if own:
+            end = at + len(raw.rstrip())
+            start, last = start if last else end - len(own), own
+        at += len(raw)
+    if last:
+        yield start, end
 
 
 def _is_title(line: str, stripped: str) -> bool:
     """Whether a line is a Markdown heading, which says nothing of its own."""
-    return line.lstrip().startswith("#") and stripped != line.strip() and len(stripped.split()) <= _LONGEST_HEADING
+    return line.startswith("#") and stripped != line and len(stripped.split()) <= _LONGEST_HEADING
 
 
 def _is_closed(line: str) -> bool:
     return line.rstrip("*_ \"'”’)]").endswith((".", "!", "?", ":", ";"))
 
 
-def _split_block(block: str, *, whole: bool = False) -> Iterator[str]:
+def _ends(block: str) -> Iterator[int]:
+    """Where sentences of a block end."""
     start = 0
     items = {int(number) for number in _ITEM.findall(block)}
-    ends = sorted((*_END.finditer(block), *_commas(block)), key=lambda end: end.start())
-    for end in ends:
+    for end in sorted((*_END.finditer(block), *_commas(block)), key=lambda end: end.start()):
         if end[0] == "," or _is_end(block, start, end, items):
-            yield _unmarked(block[start : end.end()], whole)
-            start = end.end()
-    yield _unmarked(block[start:], whole)
+            yield (start := end.end())
 
 
 def _commas(block: str) -> list[re.Match[str]]:
@@ -131,13 +136,6 @@ def _commas(block: str) -> list[re.Match[str]]:
 
 def _is_clause(words: Sequence[str]) -> bool:
     return len(words) >= _FEWEST_WORDS and sum(word[0].islower() for word in words) >= _FEWEST_WORDS - 1
-
-
-def _unmarked(piece: str, whole: bool) -> str:
-    piece = piece.strip()
-    if whole:
-        return piece
-    return piece[marker.end() :] if (marker := _MARKER.match(piece)) else piece
 
 
 def _is_end(block: str, start: int, end: re.Match[str], items: set[int]) -> bool:

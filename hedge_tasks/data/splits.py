@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from loguru import logger
@@ -45,21 +44,6 @@ DataFiles = Mapping[str, Any] | Sequence[str] | str
 _DOWNLOADS = 8
 _DECODED_AT_START = 16
 _LISTED = 10
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where the files are that a data set's columns name.
-
-    Attributes:
-        folder: of its files, or of its copy; None for the hub alone.
-        is_whole: whether all of its files are in the folder, and nothing outside of it is one.
-    """
-
-    path: str
-    revision: str | None
-    folder: Path | None
-    is_whole: bool
 
 
 def load_split(
@@ -204,17 +188,33 @@ def fetch_images(
     if files:
         of_split = next(iter(files.values())) if isinstance(files, Mapping) else files
         folder, is_whole = Path(_listed(of_split)[0]).parent, True
-    source = _Source(path, revision, folder, is_whole)
+
+    def read(name: str) -> bytes:
+        own = re.match(rf"https?://[^/]+/datasets/{re.escape(path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
+        if own is None and "://" in name:
+            return download(name)
+        file = PurePosixPath(unquote(own[1]) if own else name)
+        if file.is_absolute() or ".." in file.parts or "\\" in name:
+            raise DataError("a file name must lie in the data set's folder")
+        if folder is not None and (is_whole or (folder / file).is_file()):
+            # A copy of the hub's client is links into its cache.
+            if is_whole and not (folder / file).resolve().is_relative_to(folder.resolve()):
+                raise DataError("it is a link out of the data set's folder")
+            return (folder / file).read_bytes()
+        from huggingface_hub import hf_hub_download
+
+        return Path(hf_hub_download(path, str(file), repo_type="dataset", revision=revision)).read_bytes()
+
     for column in columns:
-        dataset = _with_pictures(dataset, column, source)
+        dataset = _with_pictures(dataset, column, f"{path}, column {column!r}", read)
     return dataset
 
 
-def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
+def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str], bytes]) -> Dataset:
     from datasets import Image, Value
     from tqdm.contrib.concurrent import thread_map
 
-    feature, what = dataset.features[column], f"{source.path}, column {column!r}"
+    feature = dataset.features[column]
     if isinstance(getattr(feature, "feature", feature), Image):
         return dataset
     if feature in (Value("binary"), Value("large_binary")):
@@ -228,7 +228,7 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
 
     def fetch(name: str) -> bytes:
         try:
-            return _fetch(name, source)
+            return read(name)
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
@@ -242,84 +242,41 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
 
 
-def _fetch(name: str, source: _Source) -> bytes:
-    own = re.match(rf"https?://[^/]+/datasets/{re.escape(source.path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
-    if own is None and "://" in name:
-        return download(name)
-    file = PurePosixPath(unquote(own[1]) if own else name)
-    if file.is_absolute() or ".." in file.parts or "\\" in name:
-        raise DataError("a file name must lie in the data set's folder")
-    if source.folder is not None and (source.is_whole or (source.folder / file).is_file()):
-        path = source.folder / file
-        # A copy of the hub's client is links into its cache.
-        if source.is_whole and not path.resolve().is_relative_to(source.folder.resolve()):
-            raise DataError("it is a link out of the data set's folder")
-        return path.read_bytes()
-    from huggingface_hub import hf_hub_download
+class DocumentContents(NamedTuple):
+    """The documents of a data set by what they hold.
 
-    return Path(hf_hub_download(source.path, str(file), repo_type="dataset", revision=source.revision)).read_bytes()
-
-
-def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> list[str]:
-    """One key a document: a hash of its texts and its image bytes, with a counter for exact duplicates.
-
-    Seeds and stored answers hang on it, so that neither the order of the documents nor `--limit` matters.
+    Attributes:
+        keys: by row, a hash of texts and image bytes, with a counter for exact duplicates. Seeds and stored answers
+            hang on it, so that neither the order of the documents nor `--limit` matters.
+        image_keys: by row, what documents with the same images share; empty without images.
+        faults: what is wrong with images, by row, before anything is sampled; documents in order are not there.
     """
-    seen: Counter[str] = Counter()
-    keys = []
-    for row in undecoded(dataset, [*text_columns, *image_columns]):
-        key = content_key([row[column] for column in text_columns], [_image_bytes(row[c]) for c in image_columns])
-        keys.append(f"{key}.{seen[key]}" if seen[key] else key)
-        seen[key] += 1
-    return keys
+
+    keys: list[str]
+    image_keys: list[str]
+    faults: dict[int, str]
 
 
-def content_key(texts: Sequence[object], files: Sequence[bytes]) -> str:
-    """Hash of a document's texts and picture files: its key, but for the counter of exact duplicates."""
-    digest = hashlib.sha256()
-    for text in texts:
-        digest.update(f"{text}\0".encode())
-    for file in files:
-        digest.update(hashlib.sha256(file).digest())
-    return digest.hexdigest()[:32]
-
-
-def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
-    """One key a document that documents with the same images share. Empty without images."""
-    if not image_columns:
-        return [""] * len(dataset)
-    return [
-        hashlib.sha256(b"".join(hashlib.sha256(_image_bytes(row[c])).digest() for c in image_columns)).hexdigest()[:16]
-        for row in undecoded(dataset, image_columns)
-    ]
-
-
-def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, str]:
-    """Defects of the images of documents, by row, before anything is sampled; documents in order are not there.
+def contents_of(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> DocumentContents:
+    """Look at all documents once.
 
     All images are looked into for their size and, where the format has some, their checksums, which takes as long as
     reading them. Only those of the first documents are decoded: for all it would take minutes. The others are decoded
     ahead of the model, where one that is damaged fails by its document's name
     (`hedge_tasks.sampling.requests.DrawRequest.row_of_data`).
     """
-    faults: dict[int, str] = {}
-    for column in image_columns:
-        for i, row in enumerate(undecoded(dataset, [column])):
-            if fault := _image_fault(row[column], decode=i < _DECODED_AT_START):
-                faults.setdefault(i, fault)
-    return faults
-
-
-def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
-    """One line about documents whose images cannot be shown; see `image_faults`."""
-    rows_of: dict[str, list[int]] = defaultdict(list)
-    for row, fault in sorted(faults.items()):
-        rows_of[fault].append(row)
-    return "; ".join(
-        f"{len(rows)} of {n_documents} documents have {fault} (rows {str(rows[:_LISTED])[1:-1]}"
-        f"{', ...' if len(rows) > _LISTED else ''})"
-        for fault, rows in rows_of.items()
-    )
+    contents, seen = DocumentContents([], [], {}), Counter[str]()
+    for i, row in enumerate(undecoded(dataset, [*text_columns, *image_columns])):
+        images = [row[column] for column in image_columns]
+        digests = b"".join(hashlib.sha256(_image_bytes(image)).digest() for image in images)
+        texts = "".join(f"{row[column]}\0" for column in text_columns)
+        key = hashlib.sha256(texts.encode() + digests).hexdigest()[:32]
+        contents.keys.append(f"{key}.{seen[key]}" if seen[key] else key)
+        contents.image_keys.append(hashlib.sha256(digests).hexdigest()[:16] if images else "")
+        if fault := next(filter(None, (_image_fault(image, decode=i < _DECODED_AT_START) for image in images)), None):
+            contents.faults[i] = fault
+        seen[key] += 1
+    return contents
 
 
 def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:

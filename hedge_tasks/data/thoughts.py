@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from hedge_tasks.data.answers import Thought
@@ -36,7 +37,6 @@ _BLANKS = re.compile(r"[\s▁ĠĊ]")
 """White space, and the marks that vocabularies have for it."""
 
 _INCOMPLETE = "\ufffd"
-_LAST_ASCII = 127
 
 
 def without_thoughts(text: str) -> tuple[str, bool]:
@@ -173,13 +173,19 @@ def split_tokens(
         >>> split_tokens(reply, "left").mean_logprob
         -0.5
     """
-    texts = texts_of(tokens)
-    end, is_open = _end_of_thought("".join(texts))
+    joined = b"".join(token.spelled for token in tokens)
+    text = joined.decode("utf-8", "surrogateescape")
+    end, is_open = _end_of_thought(text)
     if is_open:
         return NO_END
-    begin = _first_behind(tokens, texts, end)
-    if isinstance(begin, str):
-        return begin
+    begin = 0
+    if end:
+        n_bytes = len(text[:end].encode("utf-8", "surrogateescape"))
+        ends = list(accumulate(len(token.spelled) for token in tokens))
+        begin = bisect_left(ends, n_bytes) + 1
+        if joined[n_bytes : ends[begin - 1]].decode("utf-8", "replace").strip():
+            return NO_BOUNDARY
+        begin = _behind_blanks(tokens, begin, control=False)
     if answer is not None and not spell(tokens[begin:], answer, whole=whole):
         last = None if begin else _beginning_of(tokens, answer, reasoning, whole=whole)
         if last is None:
@@ -202,19 +208,11 @@ def _end_of_thought(text: str) -> tuple[int, bool]:
     return end, _BEGIN.search(text, end) is not None
 
 
-def _first_behind(tokens: Sequence[Token], texts: Sequence[str], end: int) -> int | str:
-    """The first token behind a place in the text that says something, or ends the reply."""
-    if end == 0:
-        return 0
-    at = i = 0
-    while at < end:
-        at, i = at + len(texts[i]), i + 1
-    if (at > end and texts[i - 1][end - at :].strip()) or _breaks_off(tokens[:i]):
-        return NO_BOUNDARY
-    # A blank is what the template has between thought and answer.
-    while i < len(tokens) and not tokens[i].control and _is_blank(tokens[i].spelled):
-        i += 1
-    return i
+def _behind_blanks(tokens: Sequence[Token], at: int, *, control: bool) -> int:
+    """The place behind blank tokens, which templates have between thought and answer, and control tokens if told."""
+    while at < len(tokens) and (control if tokens[at].control else _is_blank(tokens[at].spelled)):
+        at += 1
+    return at
 
 
 def _is_blank(spelled: bytes) -> bool:
@@ -223,21 +221,12 @@ def _is_blank(spelled: bytes) -> bool:
     return bool(text) and not _BLANKS.sub("", text)
 
 
-def _breaks_off(tokens: Sequence[Token]) -> bool:
-    """Whether they end within a character."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    for token in tokens:
-        decoder.decode(token.spelled)
-    return bool(decoder.getstate()[0])
-
-
 def _beginning_of(tokens: Sequence[Token], answer: str, reasoning: str | None, *, whole: bool) -> int | None:
     """The token at which the answer begins, where those before it are the thought; None where that is not so."""
     begin = _count_spelling(tokens, reasoning or "")
     if not reasoning or not answer.strip() or not spell(tokens[:begin], reasoning):
         return None
-    while begin < len(tokens) and (tokens[begin].control or _is_blank(tokens[begin].spelled)):
-        begin += 1
+    begin = _behind_blanks(tokens, begin, control=True)
     return begin if spell(tokens[begin:], answer, whole=whole) else None
 
 
@@ -261,16 +250,11 @@ def spell(tokens: Sequence[Token], text: str, *, whole: bool = True) -> bool:
     ours = _BLANKS.sub("", text).replace(_INCOMPLETE, "")
     # How far into the text the tokens may have got by now.
     places = {0}
-    for piece, gap in re.findall(rf"([^{_INCOMPLETE}]*)({_INCOMPLETE}*)", theirs):
-        if not whole and any(piece.startswith(ours[place:]) for place in places):
+    for character in theirs:
+        if not whole and len(ours) in places:
             return True
-        places = {place + len(piece) for place in places if ours.startswith(piece, place)}
-        places = {
-            place + n_characters
-            for place in places
-            for n_characters in range(min(len(gap), len(ours) - place) + 1)
-            if all(ord(character) > _LAST_ASCII for character in ours[place : place + n_characters])
-        }
-        if not places:
-            return False
+        if character == _INCOMPLETE:
+            places |= {place + 1 for place in places if not ours[place : place + 1].isascii()}
+        else:
+            places = {place + 1 for place in places if ours.startswith(character, place)}
     return len(ours) in places

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data import splits
-from hedge_tasks.data.groups import Grouping, find_groups, rotated_items
+from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.manifests import Data, text_digest
 from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DataError
@@ -28,7 +28,7 @@ class Documents:
         rows, texts: all columns, and those without images.
         source: where they come from; a local copy has no revision, whatever the YAML asks the hub for.
         keys: by row, what seeds and stored answers hang on.
-        grouping: which rows belong together: by the column of groups, and by what they show.
+        groups: by row, which ones belong together: by the column of groups, and by what they show.
         image_keys: by row, what documents with the same images share; empty for none.
         image_faults: of the rows whose images cannot be shown, why.
     """
@@ -37,7 +37,7 @@ class Documents:
     texts: Dataset
     source: Data
     keys: list[str] = field(default_factory=list)
-    grouping: Grouping = field(default_factory=lambda: Grouping(()))
+    groups: tuple[str | None, ...] = ()
     image_keys: dict[int, str] = field(default_factory=dict)
     image_faults: dict[int, str] = field(default_factory=dict)
 
@@ -84,15 +84,15 @@ def load_documents(
     if settings.id and len(set(map(str, dataset[settings.id]))) < len(dataset):
         raise DataError(f"{what}: documents share values of the column {settings.id!r}; leave out id, to number them")
     dataset = splits.fetch_images(dataset, settings.images, source.path, source.revision or settings.revision, files)
-    image_keys = splits.image_keys(dataset, settings.images)
+    contents = splits.contents_of(dataset, settings.text_columns(), settings.images)
     return Documents(
         dataset,
         dataset.remove_columns(list(settings.images)),
         source,
-        keys=splits.document_keys(dataset, settings.text_columns(), settings.images),
-        grouping=_grouping(dataset, settings, image_keys),
-        image_keys=dict(enumerate(image_keys)),
-        image_faults=splits.image_faults(dataset, settings.images),
+        keys=contents.keys,
+        groups=_groups(dataset, settings, contents.image_keys),
+        image_keys=dict(enumerate(contents.image_keys)),
+        image_faults=contents.faults,
     )
 
 
@@ -109,7 +109,7 @@ def _check_texts(dataset: Dataset, settings: DocumentSettings, what: str) -> Non
             raise DataError(f"{what}: the column {column!r} is null or no text in {len(rows)} rows ({first})")
 
 
-def _grouping(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence[str]) -> Grouping:
+def _groups(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence[str]) -> tuple[str | None, ...]:
     """Return the groups of the rows: what the column says, joined with what rows show.
 
     Rows without a picture belong together where they ask the same. Words alone tell nothing of rows with pictures:
@@ -119,6 +119,4 @@ def _grouping(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence
     columns = [column for column in (settings.context, settings.question) if column]
     texts = ["\0".join(map(str, row)) for row in zip(*(dataset[column][:] for column in columns), strict=True)]
     contents = [key or f"text {text_digest(text)}" for key, text in zip(image_keys, texts, strict=True)]
-    ids = [str(id) for id in dataset[settings.id]] if settings.id else []
-    rotated = [rotated_items(ids, [str(question) for question in dataset[settings.question]])] if ids else []
-    return find_groups(declared, contents, *rotated)
+    return find_groups(declared, contents)

@@ -16,6 +16,7 @@ from loguru import logger
 
 from hedge_tasks import __version__
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Unaskable, read_report, read_response
+from hedge_tasks.data.groups import count_groups
 from hedge_tasks.data.placeholders import without_placeholders
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.detectors.units import UnitEvidence, UnitsOfAnswer
@@ -324,7 +325,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
                 **self._settings.model_dump(),
                 "judge": self.judge.settings(),
                 "revision": data.source.revision or self._settings.revision,
-                "grouping": data.grouping.settings(),
+                "grouping": {"found": count_groups(data.groups)},
                 "options": {key: value for key, value in options.items() if key != DATA_FILES},
             },
             "prompt": asdict(self._prompt),

@@ -18,7 +18,7 @@ from loguru import logger
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import parts_of
 from hedge_tasks.data.manifests import Data
-from hedge_tasks.data.splits import describe_faults
+from hedge_tasks.data.own_data import describe
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Judge, check_judge
@@ -160,7 +160,7 @@ class HedgeTask(TaskResults):
     def _check_images(self) -> None:
         """Leave out documents without a picture that can be shown, as far as the plan allows."""
         faults, n_documents, source = self._data.image_faults, len(self._data.keys), self._data.source
-        what = f"{self.config.task} ({source.path}, {source.split}): {describe_faults(faults, n_documents)}"
+        what = f"{self.config.task} ({source.path}, {source.split}): {describe(faults, n_documents, 'cannot be shown')}"
         if len(faults) > self.plan.allowed_failures(n_documents):
             raise DataError(f"{what}; max_failed leaves out as many as it says")
         if faults:
@@ -238,7 +238,7 @@ class HedgeTask(TaskResults):
             distractor=wording.distractor,
             load_images=partial(_no_picture, fault) if fault else settings.load_images,
             reference=self.doc_to_target(doc),
-            group=data.grouping.groups[doc_id],
+            group=data.groups[doc_id],
         )
 
     def _sample_request(self, doc: Mapping[str, Any], **of_document: Any) -> SampleRequest:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.data.groups import effective_groups, missed_text
+from hedge_tasks.data.groups import effective_groups
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.judging.outcomes import (
@@ -182,13 +182,11 @@ def _label_tests(run: Sampled) -> Iterator[HealthTest]:
 
 
 def _group_tests(run: Sampled) -> Iterator[HealthTest]:
-    """How independent the documents are: how many groups they are worth, and signs of groups that are missed."""
+    """How independent the documents are: how many groups they are worth."""
     alone = [f"document {i}" if a.group is None else f"group {a.group}" for i, a in enumerate(run.answer_sets)]
     if len(set(alone)) < len(alone) and (effective := effective_groups(alone)) < FEW_GROUPS:
         text = f"the documents are worth {Format(1)(effective)} groups of equal size: intervals are rough"
         yield HealthTest("number of groups", "contradicted", text)
-    if text := missed_text((run.settings.get("documents") or {}).get("grouping") or {}) or "":
-        yield HealthTest("groups", "contradicted", text)
 
 
 TESTS = (

@@ -91,7 +91,7 @@ class Definition(Record):
         }
 
     def key(self, document: str, question: str, draw: Draw) -> str:
-        """Key of one draw for the document with this content key (`hedge_tasks.data.splits.document_keys`)."""
+        """Key of one draw for the document with this content key (`hedge_tasks.data.splits.DocumentContents`)."""
         shared = self._shared
         noise = shared["noise"] if draw.condition == "noisy" else None
         # Only the baseline answer is another record with its tokens; its draws stay what they are.

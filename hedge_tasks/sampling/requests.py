@@ -40,7 +40,7 @@ class SampleRequest:
 
     Attributes:
         id: the document's id, as users know it.
-        key: hash of the document's content; see `hedge_tasks.data.splits.document_keys`.
+        key: hash of the document's content; see `hedge_tasks.data.splits.DocumentContents`.
         question, reference, group, question_type: copied into the answer set.
         context: what is given to read with the question; part of what `key` is made of.
         distractor: a wrong answer for perturbations that mislead; likewise.

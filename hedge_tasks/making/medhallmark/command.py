@@ -62,7 +62,7 @@ def medhallmark(
         limit: Only the first questions.
         concurrency: Rows under way.
     """
-    from hedge_tasks.data.local_data import ImageFolder
+    from hedge_tasks.data.local_data import image_reader
     from hedge_tasks.judging.prompt import load_judge_prompt
     from hedge_tasks.making.medhallmark.construction import MedHallMark, models_of, stages_of
     from hedge_tasks.making.stages import make
@@ -78,7 +78,7 @@ def medhallmark(
     own = [None if spec is None else model_from(spec) for spec in (writer, answerer, judge)]
     models = models_of(own[0], [model_from(spec) for spec in verifier], own[1], own[2])
     judge_prompt = None if judge is None else load_judge_prompt("medhallmark")
-    build = MedHallMark(ImageFolder(images).read, judge_prompt, run.seed)
+    build = MedHallMark(image_reader(images), judge_prompt, run.seed)
     rows, left_out = _rows(vqa, reports, limit, build.read_image, decode=answerer is not None)
     stages = stages_of(models, judge_prompt)
     if run.dry_run:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import local_data
-from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
+from hedge_tasks.data.local_data import BuiltSet, ReadImage, image_reader
 from hedge_tasks.suites.importing import ImportChoice, Release, ReleasedPart, imported
 from hedge_tasks.suites.medhallmark.released import PARTS, MedHallMarkItem, read_part
 
@@ -22,7 +22,7 @@ def released(folder: Path, images: Path) -> Release:
     Raises:
         DataError: a JSON file or folder is missing or damaged.
     """
-    return {part: _part(part, read_part(folder, part)) for part in PARTS}, ImageFolder(images).read
+    return {part: _part(part, read_part(folder, part)) for part in PARTS}, image_reader(images)
 
 
 def _part(part: str, items: Sequence[MedHallMarkItem]) -> ReleasedPart:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import local_data
+from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.local_data import BuiltSet, ReadImage
-from hedge_tasks.data.union_find import UnionFind
 from hedge_tasks.errors import DataError
 from hedge_tasks.suites.importing import ImportChoice, Release, ReleasedPart, imported
 from hedge_tasks.suites.shale.items import ALL_SCENARIOS, CLEAN, DATASET, DISCRIMINATIVE, TASKS, ShaleItem
@@ -90,14 +90,9 @@ def scene_groups(items: Sequence[ShaleItem]) -> dict[str, str]:
     """
     images = {item.id: item.image for item in items}
     images |= {item.id: item.image for item in items if item.scenario == CLEAN}
-    place = {image: i for i, image in enumerate(dict.fromkeys(images.values()))}
-    scenes, names = UnionFind(len(place)), list(place)
-    described: dict[str, int] = {}
-    for item in items:
-        here, text = place[images[item.id]], " ".join(item.description.lower().split())
-        if text:
-            scenes.union(here, described.setdefault(text, here))
-    return {id: names[scenes.find(place[image])] for id, image in images.items()}
+    described = [" ".join(item.description.lower().split()) or None for item in items]
+    scenes = find_groups([images[item.id] for item in items], described)
+    return {item.id: str(scene) for item, scene in zip(items, scenes, strict=True)}
 
 
 def _row(item: ShaleItem, groups: Mapping[str, str]) -> dict[str, str]:

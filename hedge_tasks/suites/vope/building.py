@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from hedge_tasks.data import local_data
-from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
+from hedge_tasks.data.local_data import BuiltSet, ReadImage
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Items, OpenRecord
 from hedge_tasks.suites import documents
@@ -55,11 +55,11 @@ def image_reader(folder: Path) -> ReadImage:
     Raises:
         DataError: it is no folder.
     """
-    images = ImageFolder(folder)
+    images = local_data.image_reader(folder)
 
     def read(name: str) -> bytes | None:
-        content = images.read(name)
-        return images.read(name.removeprefix(_YEAR)) if content is None else content
+        content = images(name)
+        return images(name.removeprefix(_YEAR)) if content is None else content
 
     return read
 
