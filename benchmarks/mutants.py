@@ -35,7 +35,11 @@ LOADED = ("torch", "transformers", "datasets", "scipy.stats", "sklearn.metrics",
 
 BORDERS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 SYMMETRIC = ("min", "max", "zip", "isinstance", "math.isclose", "np.maximum", "np.minimum")
-LOGGED = "test_architecture.py::test_what_is_logged_has_a_place_for_each_of_its_values"
+WHOLE = (
+    "test_architecture.py::test_what_is_logged_has_a_place_for_each_of_its_values",
+    "test_constants.py",
+)
+"""Tests that read all of the code."""
 MOST_FILES = 12
 NUMBERED = (ast.Compare, ast.BinOp, ast.Assign, ast.AnnAssign, ast.arguments, ast.Slice)
 
@@ -81,7 +85,7 @@ def imports(test: Path) -> frozenset[str]:
 
 
 def tests_of(path: str) -> list[str]:
-    """Return the examples in a file's docstrings, the test of all log texts, and test files that import near by."""
+    """Return the examples in a file's docstrings, the tests of all code, and test files that import near by."""
     name = re.sub(r"(/__init__)?\.py$", "", path)
     module = ("hedge_tasks/" * name.startswith("models/") + name).replace("/", ".")
 
@@ -92,7 +96,7 @@ def tests_of(path: str) -> list[str]:
 
     tests = sorted((ROOT / "tests").glob("test_*.py"), key=distance)[:MOST_FILES]
     examples = [f"test_docstrings.py::test_examples[{module}]"] * (">>> " in (ROOT / path).read_text("utf-8"))
-    return [f"tests/{name}" for name in [*examples, LOGGED, *(test.name for test in tests)]]
+    return [f"tests/{name}" for name in [*examples, *WHOLE, *(test.name for test in tests)]]
 
 
 @dataclass(frozen=True)  # pytest hashes its plug-ins
