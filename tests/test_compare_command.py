@@ -17,7 +17,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.statistics import compare_rates, compare_runs, compare_scores, max_t
+from hedge_tasks.statistics import compare_rates, compare_runs, max_t
 
 
 def saved(run: Run, folder: Path) -> Path:
@@ -69,52 +69,12 @@ def test_p_values_are_those_of_all_rows_together(tmp_path: Path, compare: Callab
     assert [row["p"] for row in rows] == pytest.approx(adjusted)
 
 
-def test_two_scores_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> None:
-    run = finished_run()
-    [row] = compare(saved(run, tmp_path), "--detectors", "vase,se")["comparisons"]
-    scores = scores_of(run)
-    columns = [s["vase"] for s in scores], [s["se"] for s in scores], [s.label for s in scores]
-    expected = compare_scores(*columns, groups=[s.group for s in scores])
-    assert (row["what"], row["a"], row["b"]) == ("exact", "VASE", "SE")
-    assert (row["difference"]["value"], row["p"]) == (
-        pytest.approx(expected.difference),
-        pytest.approx(expected.p_value),
-    )
-
-
-def test_other_questions_under_the_same_ids_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one = finished_run()
-    swapped = tuple(replace(s, question=f"other {s.question}") for s in one.answer_sets)
-    files = [saved(run, tmp_path / name) for name, run in (("a", one), ("b", replace(one, answer_sets=swapped)))]
-    assert main(["compare", *map(str, files)]) == 2
-    assert "not runs on the same questions" in capsys.readouterr().err
-
-
-def test_settings_that_differ_are_told(tmp_path: Path, compare: Callable[..., Any]) -> None:
-    runs = [
-        finished_run(sampling={"n": 6, "temperature": temperature}, documents={"judge": {"judge": judge}})
-        for temperature, judge in ((1.0, "rule"), (0.7, "llm"))
-    ]
-    [table] = compare(*(saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)))["settings"]
-    assert [list(row.values()) for row in table] == [["temperature", "1.0", "0.7"], ["judge", "rule", "llm"]]
-
-
 def test_clusterings_of_one_name_that_differ_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exact = {"with_question": False, "backend": "exact", "alpha": 1.0}
     runs = [finished_run(filters={"exact": {**exact, "alpha": alpha}}) for alpha in (1.0, 0.5)]
     files = [saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)]
     assert main(["compare", *map(str, files)]) == 0
     assert "WARNING: clustering: exact is " in capsys.readouterr().err
-
-
-def test_detectors_that_are_named_are_all_compared_in_either_order(tmp_path: Path, compare: Callable[..., Any]) -> None:
-    a, b = (saved(finished_run(60, seed=seed), tmp_path / f"{seed}") for seed in (1, 2))
-    named = "se,radflag,vase,se_sum,n_clusters,clean_nll,baseline_nll"
-    one, other = (compare(*files, "--detectors", named)["comparisons"] for files in ((a, b), (b, a)))
-    assert len(one) == 1 + named.count(",") + 1
-    assert [(row["what"], row["p"]) for row in one] == [(row["what"], pytest.approx(row["p"])) for row in other]
-    [row] = compare(a, "--detectors", "se,baseline_nll")["comparisons"]
-    assert {row["a"], row["b"]} == {"SE", "baseline NLL"}
 
 
 @pytest.mark.slow
@@ -133,14 +93,6 @@ def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     assert [(row["what"], row["a"], row["b"]) for row in only] == [("asked", "SE", "VASE")]
     mine = rows["asked", "SE", "VASE"]  # of one run p is exploratory: no other row changes it
     assert (mine["value_a"], mine["p"]) == (only[0]["value_a"], only[0]["p"])
-
-
-def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one = finished_run()
-    supported = replace(one, answer_sets=tuple(replace(s, label=0) for s in one.answer_sets))
-    files = [saved(run, tmp_path / name) for name, run in (("a", one), ("b", supported))]
-    assert main(["compare", *map(str, files), "--detectors", "se"]) == 0
-    assert "b: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

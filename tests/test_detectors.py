@@ -356,18 +356,6 @@ def test_a_missing_need_makes_the_score_none_and_nothing_else_does(need):
             assert NEEDS[need] in detector.missing(less)
 
 
-def test_scores_need_no_more_than_they_say():
-    """Where only what a detector names is there, it has a number."""
-    whole = random_evidence(random.Random(2), 5, 4)
-    for name in names():
-        detector, evidence = get(name), whole
-        for need in sorted(WITHOUT, key=lambda need: need in ("clusters", "relations", "cosines")):
-            if need not in detector.needs and need in evidence.offers:
-                less = WITHOUT[need](evidence)
-                evidence = less if detector.needs <= less.offers else evidence
-        assert detector.score(evidence) is not None, name
-
-
 def test_the_price_is_what_a_detector_looks_at():
     for name in names():
         detector = get(name)
@@ -391,16 +379,6 @@ def test_relations_ask_each_pair_of_different_texts_once():
     np.testing.assert_array_equal(one[0, 2], [0, 0, 1])
     np.testing.assert_array_equal(one[0, 3], [0, 1, 0])
     np.testing.assert_allclose(two[0, 1], [0.2, 0.3, 0.5], atol=1e-7)
-
-
-def test_no_pair_no_question():
-    def never(pairs):
-        raise AssertionError(pairs)
-
-    [relations] = relation_matrices([["yes", "yes", ""]], never)
-    [cosines] = cosine_matrices([["", " "]], never)
-    assert relations[0, 2].tolist() == [0, 1, 0]
-    assert cosines.tolist() == [[1, 1], [1, 1]]
 
 
 @pytest.mark.parametrize(

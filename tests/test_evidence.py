@@ -141,28 +141,6 @@ def test_a_finished_run_is_scored_without_a_model_and_to_the_last_digit(models: 
         scorers_of(replace(read, evidence=KeptEvidence()))["nli"].score(read.answer_sets)
 
 
-@pytest.mark.slow
-def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
-    models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = asked_run(16)
-    outputs = ModelOutputs()
-    for scorer in scorers_of(run).values():
-        scorer.with_outputs(outputs).cluster(run.answer_sets)
-    path = save_run(replace(run, evidence=pack_outputs(outputs, run.answer_sets)), tmp_path)
-    before = len(models.pairs)
-    # SelfCheck needs all pairs of answers, and the clustering asked for some of them.
-    assert main(["rescore", str(path), "--clustering", "nli", "--detectors", "se,selfcheck_nli"]) == 0
-    asked = models.pairs[before:]
-    assert asked
-    assert not {*asked} & {*models.pairs[:before]}
-    models.forbidden = True
-    assert main(["rescore", str(path), "--clustering", "nli", "--detectors", "se,selfcheck_nli"]) == 2
-    assert "the model cannot be had" in capsys.readouterr().err
-    assert main(["report", str(path), "--out", str(tmp_path / "out.html")]) == 0
-    assert "Left out is the clustering nli: the model cannot be had" in (tmp_path / "out.html").read_text("utf-8")
-
-
 def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
     run = with_evidence(asked_run(6))
     changed = [replace(a, baseline=replace(a.baseline, text="another")) for a in run.answer_sets]

@@ -13,7 +13,6 @@ from finished_runs import finished_run, measure_health
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.health import (
     CUT,
     EMPTY,
@@ -42,15 +41,6 @@ def asked(id_: str, *clean: Answer | str, label: int | None = 0) -> AnswerSet:
 
 def remarks(health: Health) -> list[str]:
     return [f.text for f in health.findings]
-
-
-def test_few_labels_of_one_kind_are_said_with_the_runs_trust() -> None:
-    def told(n: float) -> bool:
-        sets = [asked(str(i), "a", "b", label=int(i < n)) for i in range(60)]
-        return f"Only {n:g} answers are labelled hallucinated" in headline(run_of(*sets), {}).trust.text
-
-    at_border(told, 20, "100")
-    assert told(0)
 
 
 def test_counts_by_hand() -> None:

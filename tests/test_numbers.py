@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.io.commands import as_json
-from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, format_p, reason_lines
+from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, format_p
 
 NUMBER = Number(0.75, stderr=0.1, interval=(0.55, 0.9), n=20, n_positive=6, method="by hand")
 GONE = Number.undefined("no labels", n=3)
@@ -56,12 +56,6 @@ def test_text_has_title_rows_notes_and_reasons() -> None:
     assert str(TABLE) == TABLE.to_text()
 
 
-def test_what_is_undefined_everywhere_is_named_by_its_column() -> None:
-    rows = [{"name": name, "auroc": NUMBER, "within": GONE} for name in ("se", "vase")]
-    table = Table([Column("name"), Column("auroc"), Column("within", "within types")], rows)
-    assert table.reasons() == ["undefined: within types: no labels"]
-
-
 def test_records_are_what_json_prints() -> None:
     assert json.loads(json.dumps(as_json(TABLE))) == [
         {
@@ -91,15 +85,3 @@ def test_html_escapes() -> None:
     assert "&lt;script&gt;" in html
     assert "<th>&lt;b&gt;</th>" in html
     assert "<caption>x &amp; y</caption>" in html
-
-
-def test_a_table_of_plain_rows_may_have_equal_headings() -> None:
-    table = Table.of(["", "95 %", "95 %"], [["se", "a", "b"], ["vase", "c", "d"]], title="t", notes=["n"])
-    assert [line.split() for line in str(table).splitlines()] == [
-        ["t"], ["95", "%", "95", "%"], ["se", "a", "b"], ["vase", "c", "d"], ["n"],
-    ]  # fmt: skip
-
-
-def test_reasons_are_grouped_in_their_order() -> None:
-    pairs = [("b", "x"), ("a", "y"), ("c", "x"), ("b", "x")]
-    assert reason_lines("left out", pairs) == ["left out: b, c: x", "left out: a: y"]

@@ -20,8 +20,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv
-from hedge_tasks.measures.curves import labelled, within_strata
-from hedge_tasks.measures.sweep import sweep
+from hedge_tasks.measures.curves import within_strata
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.plots import (
     Chart,
@@ -29,10 +28,8 @@ from hedge_tasks.report.plots import (
     categories_chart,
     detectors_chart,
     draw,
-    risk_coverage_chart,
     roc_chart,
     strata_chart,
-    sweep_chart,
     threshold_chart,
 )
 from hedge_tasks.runs.run_files import save_run
@@ -40,19 +37,6 @@ from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(80)
 SCORES = scorer_of(RUN, None).score(RUN.answer_sets)
-
-
-def test_the_legend_of_the_roc_chart_has_the_auroc_of_the_table() -> None:
-    names = [series.name for series in roc_chart(SCORES).series]
-    values = [detection_auroc(SCORES, name).value or 0 for name in SCORE_NAMES]
-    assert names == [f"{name} ({value:.3f})" for name, value in zip(("SE", "RadFlag", "VASE"), values, strict=True)]
-
-
-def test_risk_at_full_coverage_is_the_hallucination_rate() -> None:
-    rate = np.mean([s.label for s in SCORES])
-    for series in risk_coverage_chart(SCORES).series:
-        assert series.x[-1] == 1
-        assert series.y[-1] == pytest.approx(rate)
 
 
 def test_strata_stand_beside_the_pooled_number() -> None:
@@ -66,15 +50,6 @@ def test_strata_stand_beside_the_pooled_number() -> None:
     assert pooled.interval != inside.interval
     for k, kind in enumerate(("closed", "open"), start=2):
         assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.parent == kind], "se").value)
-
-
-def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
-    points = list(sweep(RUN.answer_sets, scorer_of(RUN, None), [1, 3, 6]))
-    chart = sweep_chart(points)
-    assert chart.series[0].x == (3.0, 6.0)  # every entropy of a single answer is 0
-    assert [series.x for series in chart.series[1:]] == [(1.0, 3.0, 6.0)] * 2
-    assert chart.series[2].y == tuple(p.estimate.value for p in points if p.score == "vase")
-    assert chart.series[2].bounds(0) == points[2].estimate.interval
 
 
 def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
@@ -118,12 +93,6 @@ def test_detectors_are_rows_by_their_best_number_and_clusterings_colours() -> No
     ]
     assert chart.x_range == (0.1, 1.0)
     assert detectors_chart({"nli": {"se": Number.undefined("no labels")}}).empty
-
-
-def test_documents_without_label_or_score_are_left_out() -> None:
-    mixed = [*SCORES[:4], SCORES[4].__class__(**{**SCORES[4].__dict__, "label": None})]
-    assert len(labelled(mixed, "se").values) == 4
-    assert labelled([], "se").groups is None
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])

@@ -74,23 +74,6 @@ def test_what_is_wrong_is_said_in_one_line_with_its_place(value: Any, words: str
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_built_in_python_is_checked_alike() -> None:
-    with pytest.raises(ConfigError, match=r"^promises\[0\]\.risk: expected a number, got 'x'$"):
-        Plan(n=1, promises=({"risk": "x"},))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"^risk: expected a number of at most"):
-        Promise(risk=3)
-    with pytest.raises(ConfigError, match=r"^n: "):
-        Plan(n=1).replaced(n=0)
-    assert Plan(n=1, name="b").replaced(n=2) == Plan(n=2, name="b")
-
-
-def test_records_are_frozen_and_lists_are_tuples() -> None:
-    plan = Plan.read({"n": 1, "promises": [{"risk": 0}]})
-    assert plan.promises == (Promise(risk=0.0),)
-    with pytest.raises(ValueError, match="frozen"):
-        plan.n = 2  # type: ignore[misc]
-
-
 def test_an_open_record_lets_other_keys_pass() -> None:
     assert Verdict.read({"judge": "rule", "anything": [1]}).judge == "rule"
     with pytest.raises(DataError, match=r"f:1: judge: expected a text, got 3"):
