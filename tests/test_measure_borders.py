@@ -56,6 +56,7 @@ from hedge_tasks.measures.headline import Lead, headline
 from hedge_tasks.measures.measure import Mean, Rate, by_name
 from hedge_tasks.measures.priced_scores import affordable_answers
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
+from hedge_tasks.measures.seed_spread import DrawsShare, draws_shares, shares_table
 from hedge_tasks.measures.standard_measures import (
     BLIND,
     HALLUCINATION_RATE,
@@ -70,7 +71,7 @@ from hedge_tasks.measures.sweep import sweep, sweep_draws, sweep_table, usual_si
 from hedge_tasks.measures.threshold_report import threshold_table
 from hedge_tasks.measures.trust_state import pooled_less_within, trust_of
 from hedge_tasks.measures.unit_numbers import Flagged, Top, flagged, is_blind, top_unit, units_by_answer, with_text
-from hedge_tasks.measures.unit_table import FLAGGED, KeptNumbers, kept_numbers, unit_table
+from hedge_tasks.measures.unit_table import FLAGGED, KeptNumbers, has_labels, kept_numbers, unit_table
 from hedge_tasks.numbers import Number, Table
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import Comparison, max_t
@@ -782,3 +783,39 @@ def test_few_answers_and_chosen_thresholds_are_said() -> None:
     assert "(more)" not in text(run)
     judges = {a.id: {"judge": f"llm:{i % 3}"} for i, a in enumerate(RUN.answer_sets)}
     assert "a model's (llm:0, llm:1), and" in text(replace(RUN, verdicts=judges))
+
+
+def test_claims_have_labels_where_anything_is_said_of_them() -> None:
+    def labels(*of: Any) -> bool:
+        return has_labels(SimpleNamespace(answers=[SimpleNamespace(labels=of)]))  # type: ignore[arg-type]
+
+    silent, known, unknown = (SimpleNamespace(label=x, silent=y) for x, y in ((None, True), (0, False), (None, False)))
+    assert [labels(silent), labels(known), labels(None, known)] == [True] * 3
+    assert [labels(unknown), labels(None), labels()] == [False] * 3
+
+
+def test_draws_share_nothing_where_a_place_left_out_leaves_no_number() -> None:
+    two = [replace(a, clean=a.clean[:2], noisy=()) for a in RUN.answer_sets]
+    assert detection_auroc(replace(SCORER, detectors=("lexical",)).score(two), "lexical").defined
+    assert draws_shares(two, SCORER, ("lexical",)) == []
+    table = shares_table([DrawsShare("se", 6, 0.1, 0.25, 12)])
+    assert under_headings(table) == [
+        "the draws' share", "clean", "error by draws", "share of the variance", "enough (a tenth)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_length_is_free_whichever_way_round(sign: int) -> None:
+    sets = [replace(a, baseline=replace(a.baseline, n_tokens=9 + sign * int(i % 3 == 0 or bool(a.label))))
+            for i, a in enumerate(RUN.answer_sets)]  # fmt: skip
+    free = headlines._free_scores(sets)
+    area = roc_auc_score([a.label for a in sets], [a.baseline.n_tokens for a in sets])
+    assert list(free) == ["msp", LENGTH]
+    assert detection_auroc(free[LENGTH], LENGTH).value == pytest.approx(max(area, 1 - area))
+
+    def turned(value: float) -> bool:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(headlines, "detection_auroc", lambda scores, name: Number(value))
+            return (headlines._free_scores(sets)[LENGTH][0][LENGTH] or 0) < 0
+
+    at_border(turned, 0.5, "100")

@@ -347,3 +347,10 @@ def test_wrong_input_is_refused_with_a_reason() -> None:
     with pytest.raises(ValueError, match="did you mean 'hedge'"):
         perturb_image(picture(), seed=0, preset="hedg")
     assert digest(perturb_image(picture(), seed=np.int64(7))) == digest(perturb_image(picture(), seed=7))
+
+
+def test_border_is_black_and_noise_covers_it() -> None:
+    frame = perturb_image(grey(255, (100, 100)), seed=0, preset=only(rotate=[10, 10]))
+    assert pixels(frame)[0, 0].max() == 0 or pixels(frame)[0, -1].max() == 0
+    noisy = perturb_image(grey(0, (100, 100)), seed=0, preset=only(gauss_noise=0.07))
+    assert pixels(noisy).std() > 5

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, build_noise
-from hedge_tasks.perturb.text import PRESETS, load_templates
+from hedge_tasks.perturb.text import PRESETS, TextPerturbation, load_templates
 from hedge_tasks.sampling.plan import SamplingPlan
 
 ASKED = Wording("Is {question} 5 %?", "Alpha is 3.5 cm. Beta follows. Gamma, approx. 3 cm, is last.", "no")
@@ -137,3 +137,8 @@ def test_hostile_texts_are_split_in_linear_time(text: str) -> None:
 def test_no_prefix_asks_a_judge_of_an_answer_to_answer_the_question() -> None:
     assert not [t for name in PRESETS["checking"].templates for t in load_templates(name) if "answer" in t.lower()]
     assert any("answer" in template for template in load_templates("confidence_weakening"))
+
+
+def test_a_preset_with_one_setting_changed_keeps_the_others() -> None:
+    noise = build_noise({"kind": "text", "name": "instructions", "shuffle_context": False})
+    assert noise == TextPerturbation("instructions", ("confidence_weakening", "neutral"), False)
