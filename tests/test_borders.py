@@ -18,7 +18,7 @@ from hedge_tasks.detectors.units import Labelled, detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures import trust_state
 from hedge_tasks.measures.coverage import Coverage
-from hedge_tasks.measures.curves import risk_coverage, within_strata
+from hedge_tasks.measures.curves import risk_coverage
 from hedge_tasks.measures.seed_spread import by_seed, draws_shares, jackknifed, share_of, spread_of, spread_table
 from hedge_tasks.measures.trust_state import TrustReason, TrustState, trust_of
 from hedge_tasks.measures.unit_table import UnitTable
@@ -169,13 +169,6 @@ def test_declined_answers_are_covered_by_no_threshold() -> None:
     assert (curve.x[-1], declined.x[-1]) == (1.0, 0.75)
     assert curve.y.tolist() == declined.y.tolist()
     assert curve.y[-1] == pytest.approx(2 / 3)
-
-
-def test_within_types_needs_a_type_of_every_labelled_document_and_two_of_them() -> None:
-    scores = scorer_of(RUN, None).score(RUN.answer_sets)
-    assert within_strata(scores, "se") is not None
-    assert within_strata([s for s in scores if s.parent == "open"], "se") is None
-    assert within_strata([replace(scores[0], numbers={**scores[0].numbers, "se": None}), *scores[1:]], "se") is None
 
 
 def test_folds_are_shuffled_by_their_seed_and_keep_images_whole() -> None:

@@ -14,7 +14,12 @@ from hedge_tasks.detectors import get, names
 
 
 def support(rng: np.random.Generator, k: int, n: int) -> np.ndarray:
-    return rng.dirichlet([0.4] * 3, size=(k, n))
+    """By chance, with ties and certainties among it."""
+    shares, even = (
+        rng.dirichlet([0.4] * 3, size=(k, n)),
+        np.array([[0.2, 0.4, 0.4], [0.4, 0.2, 0.4], [0, 0, 1], [1, 0, 0]]),
+    )
+    return np.where(rng.random((k, n, 1)) < 0.4, even[rng.integers(0, 4, (k, n))], shares)
 
 
 def evidence_of(seed: int = 0, k: int = 5, n: int = 7, m: int = 4) -> ClaimEvidence:
@@ -51,7 +56,10 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
         weights = [math.exp(value) for value in values]
         return [weight / sum(weights) for weight in weights]
 
-    hard = [max(range(3), key=row.__getitem__) for row in clean]
+    def alone(column: int) -> int:
+        """Draws of which this is likelier than both others."""
+        return sum(row[column] > max(x for k, x in enumerate(row) if k != column) for row in clean)
+
     p, q = ([mean(draws, column) for column in range(3)] for draws in (clean, noisy))
     logprobs = evidence.logprobs[i].tolist()
     return {
@@ -60,7 +68,7 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
         "claim_luq_contrasted": 1
         - sum(row[ENTAILMENT] / (row[ENTAILMENT] + row[CONTRADICTION]) for row in clean) / len(clean),
         "claim_contradiction": mean(clean, CONTRADICTION),
-        "claim_frequency": (hard.count(CONTRADICTION) - hard.count(ENTAILMENT)) / len(clean),
+        "claim_frequency": (alone(CONTRADICTION) - alone(ENTAILMENT)) / len(clean),
         "claim_entropy": entropy_of(p),
         "claim_radflag_noisy": radflag(noisy),
         "claim_luq_noisy": 1 - mean(noisy, ENTAILMENT),

@@ -213,21 +213,6 @@ def test_a_classifier_that_breaks_its_contract_is_refused(classifier, message):
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [
-        ["LABEL_0", "LABEL_1", "LABEL_2"],
-        ["entailment", "entailment", "neutral"],
-        ["contradiction", "neutral", "entailment", "other"],
-        ["entailment", "not_entailment", "neutral"],
-    ],
-)
-def test_a_model_with_other_labels_is_refused(labels):
-    with pytest.raises(ValueError, match="no usable NLI model") as caught:
-        nli_model.relations_by_index(dict(enumerate(labels)))
-    assert all(label in str(caught.value) for label in labels)
-
-
-@pytest.mark.parametrize(
     ("tokenizer_limit", "positions", "expected"),
     [
         *((512, 514, 512), (10**30, 512, 512), (10**30, None, None), (64, -1, 64), (0, 0, None), (1, None, 1)),

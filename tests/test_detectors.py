@@ -13,6 +13,9 @@ import pytest
 from finished_runs import cosine_matrices
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+from scipy.special import expit, softmax
+from scipy.stats import entropy
 
 from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.data.inside import HEADS, LOGITS
@@ -159,7 +162,7 @@ def random_inside(dice, clean):
     return {
         "states": rng.normal(size=(2, 5, 3)),
         "heads": rng.random((4, 2, len(HEADS))),
-        "previous": rng.random((4, 3)),
+        "previous": rng.random((9, 3)),
         "logits": logits,
         "draw_states": np.array([of[text][0] for text in clean]),
         "draw_logits": np.array([of[text][1] for text in clean]),
@@ -263,6 +266,46 @@ def test_nearest_neighbour_entropy_and_selfcheck_are_their_formulas():
     assert get("selfcheck_nli").score(evidence) == pytest.approx(sum(told) / 6, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_detectors_that_no_library_has_are_their_formulas(seed):
+    evidence = random_evidence(random.Random(seed), 6, 4)
+    ids, inside, forced = evidence.cluster_ids, evidence.inside, evidence.forced
+    clean, noisy = (np.array([some.count(i) / len(some) for i in sorted(set(ids))]) for some in (ids[1:7], ids[7:]))
+    heads = {name: inside["heads"][..., i] for i, name in enumerate(HEADS)}
+    options, *on_noise = (
+        softmax([forced[f"{begin}{option}"] for option in "ab"]) for begin in ("option:", "noisy:0:", "noisy:1:")
+    )
+    p, worst = np.exp(inside["logits"][:, LOGITS.index("logprob")]), []
+    for layer in inside["previous"][3:8]:  # the middle third of nine, and one more
+        sure = [p[0]]
+        for t in (1, 2):
+            sure.append(0.2 * p[t] + 0.8 * layer[t] * sure[-1])
+        worst.append(-np.log(sure).mean())
+    tokens = np.array(evidence.relevances[0])
+    expected = {
+        "clean_noisy_divergence": jensenshannon(clean, noisy) ** 2,
+        "radflag_dse": np.mean(np.array(ids[1:7]) != ids[0]) + entropy(clean) / 4,
+        "discrete_se_pooled": entropy(np.unique(ids[1:], return_counts=True)[1]),
+        "p_true": expit(forced["false"] - forced["true"]),
+        "option_entropy": entropy(options),
+        "option_vase": entropy(softmax(2 * options - np.mean(on_noise, axis=0))),
+        "image_attention": 1 - heads["image"].mean(),
+        "image_attention_entropy": heads["image_entropy"].mean(),
+        "lookback": 1 - heads["lookback"].mean(),
+        "rauq": max(worst),
+        "token_sar": -np.average(tokens[:, 0], weights=tokens[:, 1]),
+    }
+    for name, value in expected.items():
+        assert get(name).score(evidence) == pytest.approx(value, abs=1e-11), name
+    never = dict.fromkeys(forced, -math.inf)
+    for name in ("p_true", "option_entropy", "option_vase"):
+        assert get(name).score(dataclasses.replace(evidence, forced=never)) is None, name
+    unlike = dataclasses.replace(evidence, relevances=(((-1.0, 0.0), (-4.0, 0.0)), *evidence.relevances[1:]))
+    assert get("token_sar").score(unlike) == 2.5
+    some = {**forced, "option:a": 0.0, "option:b": -math.inf}
+    assert get("option_entropy").score(dataclasses.replace(evidence, forced=some)) == 0.0
+
+
 def test_semantic_density_of_very_unlikely_answers_is_that_of_likely_ones():
     [relations] = relation_matrices([("a", "b", "c")], lambda pairs: [(0.5, 0.3, 0.2)] * len(pairs))
     scores = {
@@ -364,21 +407,6 @@ def test_the_price_is_what_a_detector_looks_at():
 
 
 # --- evidence --------------------------------------------------------------------------------------------------------
-
-
-def test_relations_ask_each_pair_of_different_texts_once():
-    asked = []
-
-    def say(pairs):
-        asked.append(list(pairs))
-        return [(0.2, 0.3, 0.5)] * len(pairs)
-
-    one, two = relation_matrices([["yes", "no", "yes", " "], ["no", "yes"]], say)
-    assert sorted(*asked) == [("no", "yes"), ("yes", "no")]
-    np.testing.assert_allclose(one.sum(axis=2), 1)
-    np.testing.assert_array_equal(one[0, 2], [0, 0, 1])
-    np.testing.assert_array_equal(one[0, 3], [0, 1, 0])
-    np.testing.assert_allclose(two[0, 1], [0.2, 0.3, 0.5], atol=1e-7)
 
 
 @pytest.mark.parametrize(

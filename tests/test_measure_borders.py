@@ -23,7 +23,6 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.data.inside import HEADS, PLACES
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.probes.registry import fitted_detectors
-from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.thresholds.choice import ThresholdChoice
 from hedge_tasks.detectors.units import Labelled, Unit, UnitsOfAnswer, compare_columns, detection_auroc, labelled
@@ -54,7 +53,6 @@ from hedge_tasks.measures.fitted import ProbeData, best_split
 from hedge_tasks.measures.forced_options import forced_measures, option_shares
 from hedge_tasks.measures.headline import Lead, headline
 from hedge_tasks.measures.measure import Mean, Rate, by_name
-from hedge_tasks.measures.priced_scores import affordable_answers
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.seed_spread import DrawsShare, draws_shares, shares_table
 from hedge_tasks.measures.standard_measures import (
@@ -460,16 +458,6 @@ def test_detectors_that_nothing_was_kept_for_are_left_out() -> None:
             list(check([], SCORER, (1,)))
         with pytest.raises(DataError, match="baseline answers alone"):
             list(check([replace(a, clean=()) for a in RUN.answer_sets], SCORER, (1,)))
-
-
-def test_answers_that_can_be_paid() -> None:
-    for name, n, m in (("se", 4, 3), ("radflag_noisy", 4, 3), ("vase", 4, 3), ("vase", 2, 5), ("msp", 4, 3)):
-        detector = get(name)
-        for budget in range(9):
-            pairs = [(min(k, detector.draws(n, 0)), min(k, detector.draws(0, m))) for k in range(1, 6)]
-            payable = [pair for pair in pairs if sum(pair) <= budget and any(pair)]
-            expected = payable[-1] if payable else None if name != "msp" else (0, 0)
-            assert affordable_answers(detector, n, m, budget) == expected
 
 
 def test_a_sweep_has_the_usual_sizes_under_headings() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import pytest
+from at_border import at_border
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.io.commands import as_json
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io import options
+from hedge_tasks.io.outside import parse_json, shown
 from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, format_p
 
 NUMBER = Number(0.75, stderr=0.1, interval=(0.55, 0.9), n=20, n_positive=6, method="by hand")
@@ -56,20 +58,6 @@ def test_text_has_title_rows_notes_and_reasons() -> None:
     assert str(TABLE) == TABLE.to_text()
 
 
-def test_records_are_what_json_prints() -> None:
-    assert json.loads(json.dumps(as_json(TABLE))) == [
-        {
-            "name": "se",
-            "auroc": {
-                "value": 0.75, "stderr": 0.1, "interval": [0.55, 0.9], "n": 20, "n_positive": 6, "method": "by hand",
-                "unit": "document",
-            },
-            "p": 0.04,
-        },
-        {"name": "vase", "auroc": {"value": None, "n": 3, "reason": "no labels", "unit": "document"}},
-    ]  # fmt: skip
-
-
 def test_csv_and_data_frame_have_one_flat_row_each() -> None:
     [first, second] = csv.DictReader(io.StringIO(TABLE.to_csv()))
     assert (first["auroc"], first["auroc_low"], first["auroc_n_rarer"], first["p"]) == ("0.75", "0.55", "6", "0.04")
@@ -85,3 +73,39 @@ def test_html_escapes() -> None:
     assert "&lt;script&gt;" in html
     assert "<th>&lt;b&gt;</th>" in html
     assert "<caption>x &amp; y</caption>" in html
+
+
+def test_what_is_missing_of_a_number_is_said_by_its_row_or_its_column() -> None:
+    less = NUMBER.less(0.25)
+    assert (less.value, less.interval, less.n) == (0.5, pytest.approx((0.3, 0.65)), 20)
+    assert [GONE.less(0.5).reason, NUMBER.less(None).reason] == ["no labels", "there is nothing to compare with"]
+    assert [GONE.less(None).n, (NUMBER.low, GONE.low, GONE.high)] == [3, (0.55, None, None)]
+
+    def reasons(*rows: dict[str, object]) -> list[str]:
+        return Table([Column("name"), Column("a"), Column("b", "B")], list(rows)).reasons()  # type: ignore[arg-type]
+
+    assert reasons({"name": "x", "b": GONE}, {"name": "y", "b": NUMBER}) == ["undefined: x: no labels"]
+    assert reasons({"name": "x", "a": NUMBER, "b": GONE}, {"b": NUMBER}) == ["undefined: x, B: no labels"]
+    assert reasons({"b": GONE}, {"b": NUMBER}) == ["undefined: B: no labels"]
+    assert reasons({"name": GONE, "b": NUMBER}, {"name": "y"}) == ["undefined: name: no labels"]
+
+
+def test_settings_from_outside_are_of_their_kind() -> None:
+    for base in ("http://h:1/v1", "https://h"):
+        assert {options.address("k", f"{base}{end}") for end in ("", "/", "/chat/completions")} == {base}
+    for wrong in (
+        "ftp://h",
+        "http://",
+        "http://h:0",
+        "http://h:x",
+        "http://u@h",
+        "http://h?k=1",
+        "http://h/completions",
+    ):
+        with pytest.raises(ConfigError, match="k: "):
+            options.address("k", wrong)
+    at_border(lambda n: shown("x" * int(n)) == repr("x" * int(n)), 58, "110")
+    at_border(lambda n: shown(10 ** int(n)).startswith("1"), 40, "100")
+    at_border(lambda n: parse_json("9" * int(n), "x") > 0 if n <= 40 else False, 40, "110")
+    with pytest.raises(DataError):
+        parse_json("9" * 41, "x")

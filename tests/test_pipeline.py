@@ -62,31 +62,6 @@ def test_answers_of_probability_zero() -> None:
 # --- held-out documents and missing log-probabilities ----------------------------------------------------------------
 
 
-def test_rates_are_about_all_documents_and_an_auroc_about_those_not_held_out() -> None:
-    scored = score_answers(answer_set(), clustering="exact")
-    # With the two held-out ones the AUROC would be 0.5, and without them the rate of hallucinations 0.5 as well.
-    rows = [*[(0.0, 0, False)] * 5, *[(1.0, 1, False)] * 5]
-    rows += [*[(0.0, 1, True)] * 5, *[(-1.0, 1, True)] * 5, *[(0.5, None, False)] * 5]
-    scores = [
-        replace(scored, numbers={**scored, "se": x}, label=y, held_out=out, parent="open", group=str(i))
-        for i, (x, y, out) in enumerate(rows)
-    ]
-
-    def value(metric: str) -> object:
-        return METRICS[metric]([METRICS[metric].record(s, {}, {}) for s in scores])
-
-    assert value("se_auroc") == value("se_auroc_within") == 1.0
-    assert value("hallucination_rate") == 3 / 4
-    assert value("unlabelled_rate") == 1 / 5
-    summary = summarise(scores)
-    assert (summary["n"], summary["n_labelled"], summary["n_held_out"]) == (25, 20, 10)
-    assert summary["hallucination_rate"] == 3 / 4
-    assert (summary["auroc"]["se"].value, summary["auroc"]["se"].n) == (1.0, 10)
-    assert summary["auroc_within_question_types"]["se"].n_pairs == 25
-    without = summarise([replace(s, parent=None) for s in scores])["auroc_within_question_types"]["se"]
-    assert without.reason == "not every unit has a parent, such as a kind of question"
-
-
 @pytest.mark.parametrize("missing", ["one noisy", "all noisy", "one clean"])
 def test_answers_without_logprobs_make_all_weights_uniform_also_where_only_noisy_ones_lack_them(missing: str) -> None:
     whole = answer_set("aab", "abb")

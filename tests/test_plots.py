@@ -12,6 +12,8 @@ import pytest
 from finished_runs import HOSTILE, finished_run
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
@@ -21,12 +23,10 @@ from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.numbers import Number
 from hedge_tasks.report.plots import (
     Chart,
     Series,
     categories_chart,
-    detectors_chart,
     draw,
     roc_chart,
     strata_chart,
@@ -76,29 +76,25 @@ def test_categories_are_shares_of_what_the_judge_told() -> None:
     assert chart.series[0].y == (0.25, 0.75)
 
 
-def test_detectors_are_rows_by_their_best_number_and_clusterings_colours() -> None:
-    values: dict[str, dict[str, float | None]] = {
-        "nli": {"se": 0.7, "radflag": 0.6},
-        "embed": {"se": None, "radflag": 0.8, "vase": 0.3},
-    }
-    numbers = {
-        c: {d: Number(v, interval=None if v is None else (v - 0.1, v + 0.1)) for d, v in of.items()}
-        for c, of in values.items()
-    }
-    chart = detectors_chart(numbers)
-    assert chart.categories == ("RadFlag", "SE", "VASE")
-    assert [(s.name, s.x, s.y) for s in chart.series] == [
-        ("nli", (0.6, 0.7), (0.0, 1.0)),
-        ("embed", (0.8, 0.3), (0.0, 2.0)),
-    ]
-    assert chart.x_range == (0.1, 1.0)
-    assert detectors_chart({"nli": {"se": Number.undefined("no labels")}}).empty
-
-
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_ending_of_a_name_says_what_is_drawn(ending: str, start: bytes, tmp_path: Path) -> None:
     draw(Chart("x", "", "", "", (Series("one", (0.0, 1.0), (0.2, 0.8)),)), tmp_path / f"x.{ending}")
     assert (tmp_path / f"x.{ending}").read_bytes().startswith(start)
+
+
+def test_a_drawn_series_has_its_points_and_arms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    figures: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
+    x, y, bounds = (0.0, 0.5, 1.0), (0.2, 0.3, 0.8), {"low": (0.1, None, 0.5), "high": (0.4, None, 0.9)}
+    kinds = [Series(kind, x, y, kind=kind, **bounds) for kind in ("line", "points", "bars")]  # type: ignore[arg-type]
+    draw(Chart("n", "t", "across", "up", tuple(kinds)), tmp_path / "x.svg")
+    [axes] = figures[0].axes
+    line, dots = axes.lines[0], next(c for c in axes.containers if isinstance(c, ErrorbarContainer))
+    assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == (list(x), list(y))
+    assert dots.lines[0].get_xdata().tolist() == list(x)
+    assert [bar.get_height() for bar in axes.patches[:3]] == list(y)
+    assert [kinds[0].bounds(i) for i in range(3)] == [(0.1, 0.4), None, (0.5, 0.9)]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("across", "up")
 
 
 def test_names_from_outside_are_text_in_a_figure(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from finished_runs import HOSTILE, finished_run, suite_run
 
-from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, sums_of
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, compare_within, table_of
@@ -62,17 +61,6 @@ def test_everything_that_differs_is_told_and_nothing_else() -> None:
     assert [list(row.values()) for row in named.rows] == [["questions", "4", "5"], ["seed", "0", "1"]]
     assert [list(row.values()) for row in others.rows] == [["sampling.top_k", "0", "20"]]
     assert differences(runs[:1] * 2, ["a", "b"]) == (None, None)
-
-
-def test_the_table_has_the_number_of_every_run() -> None:
-    head = side_by_side(three(), ["a", "b", "c"])
-    for row, analysis in zip(head.numbers.rows, three(), strict=True):
-        assert row["se"] == analysis.estimates["exact"]["se"]
-        rate = hallucination_rate(analysis.run.answer_sets)
-        assert rate is not None
-        assert row["rate"].value == rate.value  # type: ignore[union-attr]
-    assert [row["run"] for row in head.numbers.rows] == ["a", "b", "c"]
-    assert "Runs of different tasks were asked different questions: nothing of theirs is paired." in head.notes
 
 
 def test_runs_of_one_task_are_compared_with_corrected_p_values() -> None:
