@@ -140,24 +140,6 @@ def draws_of(store: Path) -> Counter[str]:
     return Counter(record["key"] for record in records if record and "key" in record)
 
 
-def test_stock_tasks_behind_hedge_have_the_numbers_of_one_process(tmp_path: Path) -> None:
-    tasks = ["hedge:pope", "hedge:scienceqa_img"]
-    arguments = ["--model", "hedge_tiny", "--tasks", ",".join(tasks), "--limit", "7", "--gen_kwargs", "n=2"]
-    program = str(Path(__file__).with_name("stock_process.py"))
-
-    def run(output: Path, *launcher: str) -> Run:
-        command = [python(), *launcher, program, *arguments, "--output_path", str(output)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(), timeout=900)
-        return finished(output, done.stdout + done.stderr)
-
-    one = run(tmp_path / "one")
-    two = run(tmp_path / "two", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
-    for task in tasks:
-        assert "se_auroc,nli" in one.values(task)
-        assert same_values(two.values(task), one.values(task)), task
-        assert answers_of(two, task) == answers_of(one, task)
-
-
 def answers_of(run: Run, task: str) -> Any:
     kept = load_run(run.output, task)
     assert len(kept.answer_sets) == 7

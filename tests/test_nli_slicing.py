@@ -14,7 +14,6 @@ from nli_models import deberta  # noqa: E402
 
 BUILDS = {
     "as deberta-v2-xlarge-mnli": {"conv_kernel_size": 3, "conv_act": "gelu"},
-    "own projections": {"share_att_key": False},
     "content to position only": {"pos_att_type": ["c2p"]},
     "position to content only": {"pos_att_type": ["p2c"], "share_att_key": False},
     "no norm": {"norm_rel_ebd": "none"},
@@ -59,7 +58,7 @@ def test_a_model_that_turns_to_nan_is_left_as_it_was(warnings):
 @pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 def test_short_inputs_use_the_buckets_that_occur_and_keep_their_logits(build):
     model = deberta(positions=96, buckets=32, **build)
-    lengths = (1, 2, 9, 40, 96)
+    lengths = (1, 2, 40, 96)
     expected = {length: logits(model, length) for length in lengths}
     attention = model.deberta.encoder.layer[-1].attention.self
     whole = attention.pos_ebd_size

@@ -10,7 +10,6 @@ import pytest
 from finished_runs import HOSTILE, finished_run, suite_run
 
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, sums_of
-from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, compare_within, table_of
 from hedge_tasks.report.run_names import differences, names_of_runs, what_differs
 from hedge_tasks.report.several import side_by_side
@@ -119,12 +118,3 @@ def test_more_runs_than_one_can_read_are_not_compared(n: int, compared: bool, mo
     head = side_by_side([three()[0]] * n, [str(i) for i in range(n)])
     assert bool(asked) == compared
     assert any("not compared in pairs" in note for note in head.notes) != compared
-
-
-@pytest.mark.slow
-def test_the_page_opens_with_what_differs_and_folds_the_runs() -> None:
-    runs = [finished_run(30, seed=i, model=f"model {i}") for i in range(2)]
-    page = build_report(runs, options=ReportOptions(pictures=False, curves=False))
-    order = [page.index(words) for words in ("What differs", "Side by side</h2>", "Paired differences", 'id="run-0"')]
-    assert order == sorted(order)
-    assert page.count('<details class="whole">') == 2

@@ -16,10 +16,6 @@ from hedge_tasks.suites.medhallu.measures import of_confusion
 F1 = partial(of_confusion, "f1")
 
 
-def confusions(said: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    return np.eye(4)[2 * said + truth]
-
-
 def noisy_verdicts(rng: np.random.Generator, n_groups: int, wrong: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two documents a group, hard ones together; groups, what is said, truth."""
     hard = rng.random(n_groups) < 0.3
