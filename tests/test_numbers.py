@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.outside import parse_json, shown
-from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, format_p
+from hedge_tasks.numbers import Column, Format, Number, Table
 
 NUMBER = Number(0.75, stderr=0.1, interval=(0.55, 0.9), n=20, n_positive=6, method="by hand")
 GONE = Number.undefined("no labels", n=3)
@@ -24,12 +24,6 @@ def test_a_format_writes_the_value_to_its_digits(value: float, digits: int, perc
     text = Format(digits, percent=percent)(value)
     assert float(text.removesuffix(" %")) / (100 if percent else 1) == pytest.approx(value, abs=0.51 * 10**-digits)
     assert Format(digits, signed=True)(value)[0] in "+-"
-
-
-def test_formats_of_the_short_way() -> None:
-    assert (Format(digits=None)(0.5), Format(digits=None)(2.0), Format(2, suffix=" s")(1.234)) == ("0.5", "2", "1.23 s")
-    assert format_interval((-0.1, 0.25), Format(1, percent=True)) == "[-10.0, 25.0]"
-    assert [format_p(p) for p in (None, 0.5, 0.00005, 0.0)] == ["-", "0.5000", "< 0.0001", "< 0.0001"]
 
 
 TABLE = Table(
