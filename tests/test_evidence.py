@@ -15,7 +15,7 @@ from finished_runs import finished_run, run_text
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import nli_source
-from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, PairTable, Source
+from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, Source
 from hedge_tasks.clustering.nli_model import Origin
 from hedge_tasks.errors import DataError
 from hedge_tasks.llm import encoders
@@ -93,36 +93,6 @@ def with_evidence(run: Run) -> Run:
         scorer.score(run.answer_sets)
         scorer.look_ahead(run.answer_sets, usual_sizes(6))
     return replace(run, evidence=pack_outputs(outputs, run.answer_sets))
-
-
-def test_a_table_of_pairs_is_a_dictionary() -> None:
-    dice = random.Random(0)
-    texts = [f"text {i}" for i in range(30)]
-    for symmetric in (True, False):
-        table, known = PairTable(2, symmetric=symmetric), {}
-        for _ in range(20):
-            pairs = [(a, b) for a, b in (dice.sample(texts, 2) for _ in range(10))]
-            for pair in pairs:
-                key = tuple(sorted(pair)) if symmetric else pair
-                values = [dice.random(), dice.random()]
-                table.add([pair], [values])
-                known.setdefault(key, np.float32(values))
-        asked = [(a, b) for a in texts for b in texts]
-        values, there = table.read(asked)
-        keys = [tuple(sorted(pair)) if symmetric else pair for pair in asked]
-        assert there.tolist() == [key in known for key in keys]
-        expected = [known.get(key, np.full(2, np.nan, np.float32)) for key in keys]
-        assert np.array_equal(values, expected, equal_nan=True)
-        assert len(table) == len(known)
-        matrix, where = table.matrix(texts)
-        assert np.array_equal(matrix.reshape(-1, 2), values, equal_nan=True)
-        assert np.array_equal(where.ravel(), there)
-        again, last = PairTable(2, symmetric=symmetric), PairTable(2, symmetric=symmetric)
-        again.add_matrix(texts, matrix, where)
-        last.add_matrix(texts, np.ones((30, 30, 2)))
-        assert np.array_equal(again.read(asked)[0], values, equal_nan=True)
-        assert len(again) == len(table)
-        assert len(last) == 30 * 29 / (2 if symmetric else 1)
 
 
 @pytest.mark.slow

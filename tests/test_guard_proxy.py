@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.ask import plan_of, prompt_of
 from hedge_tasks.guard.proxy import replies
+from hedge_tasks.guard.proxy.app import build_app
 from hedge_tasks.guard.proxy.requests import RefusedRequest, read_request
 from hedge_tasks.guard.proxy.server import listen
 from hedge_tasks.guard.proxy.settings import ProxySettings
@@ -264,3 +266,16 @@ def test_what_fails_in_the_guard_is_an_error_that_quotes_nothing(monkeypatch: py
         listen("127.0.0.1", taken.getsockname()[1])
     bounds = ProxySettings()
     assert (bounds.most_requests, bounds.largest_body, bounds.most_pixels) == (32, 32 * 2**20, 32_000_000)
+
+
+def test_errors_have_the_type_of_their_status() -> None:
+    refused: Any = build_app(Guard(policy(), Model())).exception_handlers[RefusedRequest]
+    types = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 413: "invalid_request_error"}
+    for status, kind in (types | {499: "invalid_request_error", 501: "upstream_error", 504: "upstream_error"}).items():
+        response = asyncio.run(refused(None, RefusedRequest("words", status=status, param="n", code="c")))
+        content = {"error": {"message": "words", "type": kind, "param": "n", "code": "c"}}
+        assert (response.status_code, json.loads(response.body)) == (status, content)
+        assert (response.headers.get("retry-after"), response.headers.get("connection")) == (
+            "1" if status == 429 else None,
+            "close" if status == 413 else None,
+        )

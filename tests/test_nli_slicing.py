@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from at_border import at_border
+from nli_models import deberta
 
 from hedge_tasks.clustering import deberta as slicing
 from hedge_tasks.clustering.deberta import slice_relative_positions
@@ -10,7 +12,6 @@ from hedge_tasks.clustering.deberta import slice_relative_positions
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from nli_models import deberta  # noqa: E402
 
 BUILDS = {
     "as deberta-v2-xlarge-mnli": {"conv_kernel_size": 3, "conv_act": "gelu"},
@@ -75,3 +76,16 @@ def test_layers_that_do_not_share_their_positions_are_left_alone(warnings):
     model.deberta.encoder.layer[0].attention.self.pos_ebd_size -= 1
     assert not slice_relative_positions(model)
     assert "do not share" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "border"), [("float32", 1e-4), ("float16", 2e-2), ("bfloat16", 1e-1), ("float64", 0.0)]
+)
+def test_logits_may_change_by_rounding_alone(dtype, border, monkeypatch, warnings):
+    model = deberta().to(getattr(torch, dtype))
+
+    def slices(difference):
+        monkeypatch.setattr(slicing, "_largest_difference", lambda *_: difference)
+        return slice_relative_positions(model)
+
+    at_border(slices, border, "110")

@@ -22,7 +22,6 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv
-from hedge_tasks.measures.curves import within_strata
 from hedge_tasks.report.plots import (
     Chart,
     Series,
@@ -37,19 +36,6 @@ from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(80)
 SCORES = scorer_of(RUN, None).score(RUN.answer_sets)
-
-
-def test_strata_stand_beside_the_pooled_number() -> None:
-    chart = strata_chart(SCORES)
-    assert chart.categories == ("pooled", "within types", "closed", "open")
-    se = chart.series[0]
-    pooled, inside = detection_auroc(SCORES, "se"), within_strata(SCORES, "se")
-    assert inside is not None
-    assert (se.x[0], se.bounds(0)) == (pooled.value, pooled.interval)
-    assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
-    assert pooled.interval != inside.interval
-    for k, kind in enumerate(("closed", "open"), start=2):
-        assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.parent == kind], "se").value)
 
 
 def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:

@@ -17,7 +17,7 @@ from test_hook import PICTURE, requests
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
-from hedge_tasks.runs.health import Health
+from hedge_tasks.runs.health import Health, decoding_line
 from hedge_tasks.runs.health_tests import HealthTest
 from hedge_tasks.runs.setting_tests import SETTINGS
 from hedge_tasks.sampling.behaviour import MOST_REQUESTS, SettingTried, behaviour_of
@@ -79,18 +79,6 @@ def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
     }
     assert not any(finding.unreliable for finding in found.findings)
     assert server.asked <= DOCUMENTS * 2 + 13 + MOST_REQUESTS
-
-
-@pytest.mark.slow
-def test_a_dropped_temperature_is_seen_near_zero() -> None:
-    found = health_of_server(DeviatingServer(ignores=("temperature",)))
-    assert of(found)["temperature"].state == "contradicted"
-    assert "4 draws at a temperature near 0, where no cap shows, gave" in of(found)["temperature"].text
-    assert found.unreliable is not None
-    # Without log-probabilities as well, where no draw tells anything.
-    assert states(health_of_server(DeviatingServer(ignores=("temperature",), logprobs=False)))["temperature"] == (
-        "contradicted"
-    )
 
 
 def test_an_ignored_seed() -> None:
@@ -197,3 +185,15 @@ def test_several_models_behind_one_name() -> None:
     assert all(found(Served("m", **{n: "1"}), Served("m", **{n: "2"}))[:2] == (NO, False) for n in names)
     text = found(*(Served(f"m{i}") for i in range(9)))[2]
     assert text.count("(1 answers)") == 4
+
+
+def test_replies_that_do_not_say_who_they_are_from() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0}
+    told = Answer("a", served=Served("m"))
+    for answers, state in (([told, told], "not contradicted"), ([told, Answer("b")], "not verifiable")):
+        health = measure_health([AnswerSet("1", answers[0], tuple(answers))], {"decoding": decoding})
+        assert states(health)["one model"] == state
+    nobody = measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {"decoding": decoding})
+    assert of(nobody)["one model"].text.startswith("no answer says who gave it")
+    assert decoding_line(nobody) is not None
+    assert measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {}).settings == []
