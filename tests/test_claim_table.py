@@ -1,4 +1,4 @@
-"""Numbers of claims: against loops over pairs, and against a closed form."""
+"""Numbers of claims against loops over pairs."""
 
 from __future__ import annotations
 

@@ -69,6 +69,9 @@ def test_short_inputs_use_the_buckets_that_occur_and_keep_their_logits(build):
         assert attention.pos_ebd_size == length or length > 2
     assert attention.pos_ebd_size < whole
     assert not slice_relative_positions(deberta(relative_attention=False, pos_att_type=None))
+    other = deberta()
+    other.config.model_type = "deberta"
+    assert not slice_relative_positions(other)
 
 
 def test_layers_that_do_not_share_their_positions_are_left_alone(warnings):

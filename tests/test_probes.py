@@ -87,6 +87,9 @@ def test_scores_of_folds_are_put_together_by_their_mean_rank() -> None:
     for n, width in ((8, 9), (40, 4), (300, 70)):
         arrays = mahalanobis.fit(rng.normal(size=(n, 1, width)), np.zeros(n, dtype=int), np.arange(n))
         assert arrays["axes"].shape[1] == min(64, width, n // 4)
+    for scale, kept in ((1e-5, 2), (1e-7, 1)):  # of the variance 1e-12 is nothing
+        flat = rng.normal(size=(40, 1, 2)) * [1, scale]
+        assert mahalanobis.fit(flat, np.zeros(40, dtype=int), np.arange(40))["axes"].shape[1] == kept
 
 
 def test_a_relative_distance_is_what_its_formula_says() -> None:

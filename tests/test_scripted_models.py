@@ -183,3 +183,6 @@ def test_vope_constant_models_get_what_arithmetic_says() -> None:
     assert vope([("Yes.", False)] * N, "hal_d", "exp") == [0.25, 0]
     assert vope([("No.", False)] * N, "hal_i", "exp") == [0.75, 1]
     assert vope([("There is a cat.", False)] * N, "unread_rate") == [1], "another object says nothing about this one"
+
+
+# --- Med-HallMark, and every judge that a model is --------------------------------------------------------------------
