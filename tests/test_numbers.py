@@ -50,6 +50,8 @@ def test_text_has_title_rows_notes_and_reasons() -> None:
     ]
     assert lines[4:] == ["a note", "undefined: vase: no labels"]
     assert str(TABLE) == TABLE.to_text()
+    numbers = Table([Column("a long heading"), Column("another")], [{"a long heading": 1.5, "another": 2.5}])
+    assert not numbers.to_text().splitlines()[1].startswith(" "), "the first column is flush left, whatever is in it"
 
 
 def test_csv_and_data_frame_have_one_flat_row_each() -> None:

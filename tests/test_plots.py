@@ -22,6 +22,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv
+from hedge_tasks.measures.sweep import sweep
 from hedge_tasks.report.plots import (
     Chart,
     Series,
@@ -29,6 +30,7 @@ from hedge_tasks.report.plots import (
     draw,
     roc_chart,
     strata_chart,
+    sweep_chart,
     threshold_chart,
 )
 from hedge_tasks.runs.run_files import save_run
@@ -138,3 +140,12 @@ def test_a_report_draws_the_figures_of_a_run(tmp_path: Path, capsys: pytest.Capt
     assert all(any(file.stem.endswith(f"-{kind}") for file in files) for kind in kinds)
     assert not any("categories" in file.name for file in files)  # the judge tells none
     assert all(file.read_text("utf-8").startswith("series,") for file in files if file.suffix == ".csv")
+
+
+def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
+    points = list(sweep(RUN.answer_sets, scorer_of(RUN, None), [1, 3, 6]))
+    chart = sweep_chart(points)
+    assert chart.series[0].x == (3.0, 6.0)  # every entropy of a single answer is 0
+    assert [series.x for series in chart.series[1:]] == [(1.0, 3.0, 6.0)] * 2
+    assert chart.series[2].y == tuple(p.estimate.value for p in points if p.score == "vase")
+    assert chart.series[2].bounds(0) == points[2].estimate.interval
