@@ -95,15 +95,10 @@ HONEST: dict[str, Callable[[int], Sets]] = {
     "sure of most answers": lambda seed: simulated(lambda dice: options_of(dice, 4.0), noise=0.2, seed=seed),
     "nearly greedy": lambda seed: simulated(lambda dice: options_of(dice, 8.0), noise=0.0, seed=seed),
     "yes or no": lambda seed: simulated(of_shared(("yes", "no"), 3.0), seed=seed),
-    "yes or no, blind": lambda seed: simulated(of_shared(("yes", "no"), 3.0), noise=0.0, seed=seed),
     "letters": lambda seed: simulated(of_shared("ABCD", 3.0), seed=seed),
-    "letters, blind": lambda seed: simulated(of_shared("ABCD", 3.0), noise=0.0, seed=seed),
     "always yes, now and then no": lambda seed: simulated(lambda dice: {"yes": 0.55, "no": 0.45}, noise=0.0, seed=seed),
     "one question, one distribution": lambda seed: simulated(
         lambda dice: SAME, noise=0.0, question=lambda i: "What does this picture show?", seed=seed
-    ),
-    "sentences": lambda seed: simulated(
-        lambda dice: {f"The picture shows a {text}.": p for text, p in options_of(dice, 1.0).items()}, seed=seed
     ),
     "noise makes it see nothing": lambda seed: [
         replace(s, noisy=(*s.noisy[:4], *(replace(a, text="I cannot tell.") for a in s.noisy[4:])))
@@ -171,28 +166,20 @@ CLEAN_AND_NOISY = ("clean", "noisy")
 FAULTS: dict[str, Callable[[Sets], Sets]] = {
     "clean draws of the document before": moved("clean"),
     "noisy draws of the document before": moved("noisy"),
-    "all draws of the document before": lambda sets: moved("noisy")(moved("clean")(sets)),
     "clean draws dealt out at random": shuffled("clean"),
     "draws of the document before, late": lambda sets: [*sets[: N // 2], *moved("clean")(sets)[N // 2 :]],
     "sides swapped": lambda sets: [replace(s, clean=s.noisy, noisy=s.clean) for s in sets],
     "baseline drawn at random": lambda sets: [replace(s, baseline=s.clean[1]) for s in sets],
-    "noisy draws refused": on_draws(lambda a: replace(a, text=REFUSAL), "noisy"),
     "all draws refused": on_draws(lambda a: replace(a, text=REFUSAL), *CLEAN_AND_NOISY),
     "noisy draws empty": on_draws(lambda a: Answer("", finish="stop"), "noisy"),
     "noisy draws an error text": on_draws(lambda a: replace(a, text="upstream image decoder: code 17"), "noisy"),
     "noisy equal to clean": lambda sets: [replace(s, noisy=s.clean) for s in sets],
-    "noisy the clean ones in another order": lambda sets: [replace(s, noisy=s.clean[::-1]) for s in sets],
     "draws are the baseline answer": lambda sets: [replace(s, clean=(s.baseline,) * DRAWS) for s in sets],
     "each draw there twice": lambda sets: [replace(s, clean=s.clean[:3] * 2) for s in sets],
-    "the prompt repeated": lambda sets: [
-        on_all(lambda a: replace(a, text=f"{s.question} {a.text}"))([s])[0]  # noqa: B023
-        for s in sets
-    ],
     "the prompt in place of draws": lambda sets: [
         on_draws(lambda a: replace(a, text=s.question or ""), "clean")([s])[0]  # noqa: B023
         for s in sets
     ],
-    "clean draws cut to a letter": on_draws(lambda a: replace(a, text=a.text[:1]), "clean"),
     "noisy draws cut to a letter": on_draws(lambda a: replace(a, text=a.text[:1]), "noisy"),
     "draws cut by the limit": on_draws(lambda a: replace(a, finish="length"), *CLEAN_AND_NOISY),
     "draws filtered": on_draws(lambda a: Answer("", finish="filtered"), "noisy"),

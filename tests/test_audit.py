@@ -246,16 +246,6 @@ def test_what_experts_cannot_correct_says_so() -> None:
         audit.on(["strange"])
 
 
-def test_a_held_out_document_counts_for_no_auroc() -> None:
-    run, truth = misjudged()
-    ids = [a.id for a in run.answer_sets]
-    audit = put_together(plan_at_random(ids), [ExpertSaid("", id, "x", WORDS[truth[id]]) for id in ids])
-    measure = detector_auroc("se")
-    scores = [replace(s, held_out=i < 100) for i, s in enumerate(scores_of(run))]
-    records = [d.record for d in scored_documents(scores, measure)]
-    assert measure.estimate(records, None, audit.on(ids)).n == len(ids) - 100
-
-
 # --- the command ------------------------------------------------------------------------------------------------------
 
 

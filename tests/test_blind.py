@@ -8,29 +8,10 @@ from dataclasses import replace
 import numpy as np
 from finished_runs import finished_run
 
-from hedge_tasks.measures.blind import BLIND_QUESTION, LENGTH, text_scores
+from hedge_tasks.measures.blind import BLIND_QUESTION, text_scores
 from hedge_tasks.measures.detector_table import detector_table
-from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import auroc
-
-
-def long_when_wrong() -> Run:
-    """A run in which wrong answers are short, and draws say nothing."""
-    run = finished_run(80)
-    sets = []
-    for i, a in enumerate(run.answer_sets):
-        label = random.Random(i).randrange(2)
-        text = " ".join(["word"] * (3 if label else 6 + i % 3))
-        sets.append(replace(a, label=label, baseline=replace(a.baseline, text=text, n_tokens=0)))
-    return replace(run, answer_sets=tuple(sets))
-
-
-def test_length_is_a_rival_whichever_way_round() -> None:
-    run = long_when_wrong()
-    table = detector_table(run, scorer_of(run, None), ["se", "n_clusters"])
-    best = next(row for row in table.rows if row.blind)
-    assert (best.detector, best.reversed, best.estimate.value) == (LENGTH, True, 1.0)
 
 
 def test_texts_are_judged_by_other_images() -> None:

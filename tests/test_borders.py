@@ -12,20 +12,18 @@ import numpy as np
 import pytest
 from at_border import at_border
 from finished_runs import finished_run
-from test_guard import POLICY
 
 from hedge_tasks.detectors.probes.folds import FOLDS, cross_fitting_folds
 from hedge_tasks.detectors.units import Labelled, detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures import trust_state
 from hedge_tasks.measures.coverage import Coverage
-from hedge_tasks.measures.curves import risk_coverage, within_strata
+from hedge_tasks.measures.curves import risk_coverage
 from hedge_tasks.measures.seed_spread import by_seed, draws_shares, jackknifed, share_of, spread_of, spread_table
 from hedge_tasks.measures.trust_state import TrustReason, TrustState, trust_of
 from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.scorers import scorer_of
-from hedge_tasks.statistics.base import wilson
 
 RUN = finished_run(80)
 
@@ -36,13 +34,6 @@ def test_claims_of_unknown_support_have_failed_and_the_others_are_undecided() ->
     assert coverage == Coverage(labelled=3, undecided=5, failed=2)
     assert Coverage() == Coverage(labelled=0, declined=0, undecided=0, failed=0)
     assert coverage.bounds(1) == (0.1, 0.8)
-
-
-def test_the_images_are_what_is_independent() -> None:
-    promise = POLICY.promise
-    assert promise.n_groups is not None
-    assert promise.n_groups < promise.n
-    assert promise.accepted_interval == wilson(promise.accepted, promise.n_groups, 0.99)
 
 
 # --- trust ------------------------------------------------------------------------------------------------------------
@@ -107,12 +98,6 @@ def test_the_gravest_reason_is_the_state() -> None:
 # --- spread over seeds ------------------------------------------------------------------------------------------------
 
 
-def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
-    x = np.random.default_rng(0).normal(size=9)
-    without = [np.delete(x, i).mean() for i in range(9)]
-    assert jackknifed(without) == pytest.approx(x.std(ddof=1) / 3)
-
-
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
 def test_enough_draws_are_the_fewest_with_a_tenth_of_the_variance(share: float) -> None:
     n = 7
@@ -164,16 +149,6 @@ def test_the_draws_part_is_the_jackknife_over_places_of_draws() -> None:
     assert [shares(n) for n in (1, 2)] == [0, 1]
 
 
-def test_the_table_over_seeds_has_each_number_under_its_heading() -> None:
-    spread = spread_of("x", {1: Number(0.5, 0.3), 2: Number(0.9, 0.4)})
-    assert spread is not None
-    [[row]] = [spread_table([spread], [2, 1], "title", "whose").rows]
-    assert row == spread.to_dict()
-    text = spread_table([spread], [2, 1], "title", "whose").to_text()
-    assert text.index("over seeds") < text.index("mean") < text.index("stated error")
-    assert "seeds 1, 2" in text
-
-
 def test_runs_that_differ_in_the_seed_alone_are_together() -> None:
     def seeded(seed: Any, created: str = "2026-01-01", **changes: Any) -> Any:
         return replace(RUN, settings={**RUN.settings, "sampling": {"n": 6, "seed": seed}}, created=created, **changes)
@@ -196,13 +171,6 @@ def test_declined_answers_are_covered_by_no_threshold() -> None:
     assert curve.y[-1] == pytest.approx(2 / 3)
 
 
-def test_within_types_needs_a_type_of_every_labelled_document_and_two_of_them() -> None:
-    scores = scorer_of(RUN, None).score(RUN.answer_sets)
-    assert within_strata(scores, "se") is not None
-    assert within_strata([s for s in scores if s.parent == "open"], "se") is None
-    assert within_strata([replace(scores[0], numbers={**scores[0].numbers, "se": None}), *scores[1:]], "se") is None
-
-
 def test_folds_are_shuffled_by_their_seed_and_keep_images_whole() -> None:
     labels, image = np.array([0, 1] * 20), np.arange(40) // 4
     of_seed = [[test for _, test in cross_fitting_folds(labels, list(map(str, image)), seed)] for seed in range(4)]
@@ -219,3 +187,13 @@ def test_folds_are_as_many_as_the_rarer_class_allows(rarer: int, n: int) -> None
     assert len(cross_fitting_folds(few, list(map(str, range(len(few)))), 0)) == n
     with pytest.raises(DataError, match="two images"):
         cross_fitting_folds(few, ["one image"] * rarer + list(map(str, range(20))), 0)
+
+
+def test_the_table_over_seeds_has_each_number_under_its_heading() -> None:
+    spread = spread_of("x", {1: Number(0.5, 0.3), 2: Number(0.9, 0.4)})
+    assert spread is not None
+    [[row]] = [spread_table([spread], [2, 1], "title", "whose").rows]
+    assert row == spread.to_dict()
+    text = spread_table([spread], [2, 1], "title", "whose").to_text()
+    assert text.index("over seeds") < text.index("mean") < text.index("stated error")
+    assert "seeds 1, 2" in text

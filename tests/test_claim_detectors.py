@@ -8,15 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, ClaimEvidence
 from hedge_tasks.detectors import get, names
 
 
 def support(rng: np.random.Generator, k: int, n: int) -> np.ndarray:
-    return rng.dirichlet([0.4] * 3, size=(k, n))
+    """By chance, with ties and certainties among it."""
+    shares, even = (
+        rng.dirichlet([0.4] * 3, size=(k, n)),
+        np.array([[0.2, 0.4, 0.4], [0.4, 0.2, 0.4], [0, 0, 1], [1, 0, 0]]),
+    )
+    return np.where(rng.random((k, n, 1)) < 0.4, even[rng.integers(0, 4, (k, n))], shares)
 
 
 def evidence_of(seed: int = 0, k: int = 5, n: int = 7, m: int = 4) -> ClaimEvidence:
@@ -53,7 +56,10 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
         weights = [math.exp(value) for value in values]
         return [weight / sum(weights) for weight in weights]
 
-    hard = [max(range(3), key=row.__getitem__) for row in clean]
+    def alone(column: int) -> int:
+        """Draws of which this is likelier than both others."""
+        return sum(row[column] > max(x for k, x in enumerate(row) if k != column) for row in clean)
+
     p, q = ([mean(draws, column) for column in range(3)] for draws in (clean, noisy))
     logprobs = evidence.logprobs[i].tolist()
     return {
@@ -62,7 +68,7 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
         "claim_luq_contrasted": 1
         - sum(row[ENTAILMENT] / (row[ENTAILMENT] + row[CONTRADICTION]) for row in clean) / len(clean),
         "claim_contradiction": mean(clean, CONTRADICTION),
-        "claim_frequency": (hard.count(CONTRADICTION) - hard.count(ENTAILMENT)) / len(clean),
+        "claim_frequency": (alone(CONTRADICTION) - alone(ENTAILMENT)) / len(clean),
         "claim_entropy": entropy_of(p),
         "claim_radflag_noisy": radflag(noisy),
         "claim_luq_noisy": 1 - mean(noisy, ENTAILMENT),
@@ -87,35 +93,6 @@ def test_every_detector_of_claims_is_its_formula(seed: int) -> None:
         found = get(name).claim_scores(evidence)
         assert found is not None, name
         assert found == pytest.approx(np.array([one[name] for one in wanted]), abs=1e-11), name
-
-
-@settings(max_examples=20)
-@given(st.permutations(range(6)))
-def test_the_order_of_the_draws_does_not_matter(order: list[int]) -> None:
-    evidence = evidence_of(1, n=6)
-    turned = ClaimEvidence(evidence.claims, "text", evidence.clean[:, order], evidence.noisy, True)
-    for name in ("claim_radflag", "claim_luq", "claim_luq_contrasted", "claim_contradiction", "claim_entropy"):
-        one, other = (get(name).claim_scores(e) for e in (evidence, turned))
-        assert one is not None
-        assert other is not None
-        assert one.tolist() == other.tolist(), name  # to the last digit: ties stay ties
-
-
-def test_more_support_is_less_suspicious() -> None:
-    rows = {"entailed": (0.0, 0.1, 0.9), "silent": (0.0, 1.0, 0.0), "contradicted": (0.8, 0.1, 0.1)}
-    claims = tuple(Claim(f"a#{i}", "a", name, i, i + 1, "x") for i, name in enumerate(rows))
-    evidence = ClaimEvidence(claims, "", np.array([[row] * 3 for row in rows.values()]))
-    for name in ("claim_radflag", "claim_luq", "claim_frequency", "claim_contradiction", "claim_luq_contrasted"):
-        values = get(name).claim_scores(evidence)
-        assert values is not None
-        assert values[0] < values[2], name
-    frequency = get("claim_frequency").claim_scores(evidence)
-    assert frequency is not None
-    assert frequency.tolist() == [-1.0, 0.0, 1.0]
-    # E = C = 0 is one half where neutral is set aside.
-    contrasted = get("claim_luq_contrasted").claim_scores(evidence)
-    assert contrasted is not None
-    assert contrasted[1] == 0.5
 
 
 def test_support_that_is_not_known_gives_no_score() -> None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
-from nli_models import WORDS, save
+from nli_models import save
 
 from hedge_tasks.clustering import build_backend, cluster_by_embedding, cluster_by_nli, nli_model
 from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE
@@ -60,12 +58,6 @@ def test_ids_are_numbered_by_first_appearance(backend):
         [],
     ]
     assert backend.cluster([]) == []
-
-
-@every_backend
-def test_empty_answers_share_a_cluster_of_their_own(backend):
-    assert backend.cluster([["", "left", " \n", "left", "\t"]]) == [[0, 1, 0, 1, 0]]
-    assert backend.cluster([["", "left", "  "]], ["Which side?"]) == [[0, 1, 0]]
 
 
 @every_backend
@@ -221,21 +213,6 @@ def test_a_classifier_that_breaks_its_contract_is_refused(classifier, message):
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [
-        ["LABEL_0", "LABEL_1", "LABEL_2"],
-        ["entailment", "entailment", "neutral"],
-        ["contradiction", "neutral", "entailment", "other"],
-        ["entailment", "not_entailment", "neutral"],
-    ],
-)
-def test_a_model_with_other_labels_is_refused(labels):
-    with pytest.raises(ValueError, match="no usable NLI model") as caught:
-        nli_model.relations_by_index(dict(enumerate(labels)))
-    assert all(label in str(caught.value) for label in labels)
-
-
-@pytest.mark.parametrize(
     ("tokenizer_limit", "positions", "expected"),
     [
         *((512, 514, 512), (10**30, 512, 512), (10**30, None, None), (64, -1, 64), (0, 0, None), (1, None, 1)),
@@ -257,11 +234,6 @@ MAX_TOKENS = 64
 def nli_folder(tmp_path_factory):
     """A small DeBERTa-v2 with random weights and its tokenizer, saved as a hub model would be."""
     return save(tmp_path_factory.mktemp("nli"))
-
-
-def random_sets(seed, n_sets=10, longest=8):
-    rng = random.Random(seed)
-    return [[" ".join(rng.choices(WORDS, k=rng.randint(1, longest))) for _ in range(7)] for _ in range(n_sets)]
 
 
 def load(folder, dtype="float32"):

@@ -17,7 +17,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.statistics import compare_rates, compare_runs, compare_scores, max_t
+from hedge_tasks.statistics import compare_runs
 
 
 def saved(run: Run, folder: Path) -> Path:
@@ -108,16 +108,6 @@ def test_clusterings_of_one_name_that_differ_are_warned_of(tmp_path: Path, capsy
     files = [saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)]
     assert main(["compare", *map(str, files)]) == 0
     assert "WARNING: clustering: exact is " in capsys.readouterr().err
-
-
-def test_detectors_that_are_named_are_all_compared_in_either_order(tmp_path: Path, compare: Callable[..., Any]) -> None:
-    a, b = (saved(finished_run(60, seed=seed), tmp_path / f"{seed}") for seed in (1, 2))
-    named = "se,radflag,vase,se_sum,n_clusters,clean_nll,baseline_nll"
-    one, other = (compare(*files, "--detectors", named)["comparisons"] for files in ((a, b), (b, a)))
-    assert len(one) == 1 + named.count(",") + 1
-    assert [(row["what"], row["p"]) for row in one] == [(row["what"], pytest.approx(row["p"])) for row in other]
-    [row] = compare(a, "--detectors", "se,baseline_nll")["comparisons"]
-    assert {row["a"], row["b"]} == {"SE", "baseline NLL"}
 
 
 @pytest.mark.slow

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from finished_runs import finished_run
 
-from hedge_tasks.clustering.nli import NliClustering
-from hedge_tasks.detectors.evidence import evidence_of, relation_matrices
 from hedge_tasks.detectors.pipeline import score_clustered
-from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.detectors.registry import names
 from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError
@@ -39,22 +36,6 @@ def test_alpha_reaches_every_detector_that_has_it_and_no_other() -> None:
     ones, threes = (score_all(clustered, None, names(), alpha=alpha) for alpha in (1.0, 3.0))
     changed = {name for one, three in zip(ones, threes, strict=True) for name in one if one[name] != three[name]}
     assert changed == {"vase", "vase_linear"}
-
-
-def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pytest.MonkeyPatch) -> None:
-    def probabilities(self: NliClustering, pairs: list[tuple[str, str]]) -> np.ndarray:
-        return np.array([(0.5, 0.3, 0.2) if one < other else (0.1, 0.2, 0.7) for one, other in pairs])
-
-    monkeypatch.setattr(NliClustering, "probabilities", probabilities)
-    clustered = SCORER.cluster(RUN.answer_sets)
-    scored = score_all(clustered, NliClustering(), ("kle", "kle_cosine"))
-    for answers, scores in zip(clustered, scored, strict=True):
-        [relations] = relation_matrices([answers.texts], lambda pairs: probabilities(NliClustering(), list(pairs)))
-        assert scores["kle"] == get("kle").score(evidence_of(answers, relations=relations))
-        assert "kle_cosine" in scores.left_out
-    # A classifier of one's own tells relations, not probabilities.
-    scored = score_all(clustered, NliClustering(classifier=lambda pairs: []), ("kle",))
-    assert all(scores["kle"] is None for scores in scored)
 
 
 def test_at_one_price_everybody_gets_what_it_can_pay() -> None:

@@ -59,15 +59,6 @@ def test_against_sums_written_out(seed: int) -> None:
         assert get(name).score(evidence) == pytest.approx(value, abs=1e-6), name
 
 
-def test_what_is_not_told_leaves_them_out() -> None:
-    bare = evidence_of(AnswerSet("q", Answer("b", -0.5, 2), (Answer("a", -0.5, 2),)))
-    for name, words in (("min_token_probability", "log-probabilities of the baseline"), ("cocoa_mte", "alternatives")):
-        assert get(name).score(bare) is None
-        assert any(words in missing for missing in get(name).missing(bare))
-    empty = evidence_of(AnswerSet("q", Answer("", None, 0, tokens=()), (Answer("a"),)))
-    assert get("min_token_probability").score(empty) is None
-
-
 class Letters:
     """Embeds a text as the numbers of its letters, which `alike` below counts anew."""
 

@@ -7,6 +7,8 @@ import os
 import socket
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -98,18 +100,38 @@ def test_two_nodes_of_one_process_each_give_the_numbers_of_one_which_resumes_fro
     assert len(list(store.glob("answers-*.jsonl"))) == 2  # nothing was left to make
 
 
+def prepared(n: int) -> tuple[Any, Any]:
+    """The task and the model, as lmms-eval would hand them to each job."""
+    from lmms_eval.tasks import TaskManager, get_task_dict
+
+    from hedge_tasks.lmms.plugin import entry_point
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    entry_point()
+    task = get_task_dict(["hedge_demo"], TaskManager(include_defaults=False), "chat")["hedge_demo"]
+    task.set_config(key="generation_kwargs", value={"n": n, "probe": False}, update=True)
+    model = HedgeTiny()
+    model.task_dict = {"hedge_demo": task.dataset}
+    return task, model
+
+
 def test_an_array_of_jobs_over_one_store_gives_the_numbers_of_one_process(
-    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of eight jobs three are killed and sent again, and one is slow."""
-    script = Path(__file__).with_name("job_array.py")
-    command = [python(), str(script), str(tmp_path), "15", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(), timeout=900)
-    logs = "\n".join(log.read_text("utf-8") for log in sorted(tmp_path.glob("job-*.log")))
-    assert done.returncode == 0, (done.stderr + logs)[-3000:]
-    happened = json.loads(done.stdout.splitlines()[-1])
-    assert happened["left_behind"] == {"1": 5, "4": 5, "6": 5}  # one of their two documents
-    assert set(happened["codes"].values()) == {0}, logs[-3000:]
+    """Of eight jobs three end after their first answers and are sent again, as a scheduler requeues them."""
+    monkeypatch.setenv("HEDGE_STORE", str(tmp_path / "store"))
+    task, model = prepared(2)
+    generate = model.generate_draws
+
+    def ended(draws: Any) -> Iterator[Any]:
+        yield next(iter(generate(draws)))
+        raise KeyboardInterrupt
+
+    for job, ends in [*((job, job in (1, 4, 6)) for job in range(8)), (1, False), (4, False), (6, False)]:
+        task.build_all_requests(offset=2 * job, limit=min(2, 15 - 2 * job))
+        model.generate_draws = ended if ends else generate
+        with pytest.raises(KeyboardInterrupt) if ends else nullcontext():
+            model.generate_samples(task.instances)
 
     store = tmp_path / "store"
     assert len(list(store.glob("answers-*.jsonl"))) == 8 + 3
@@ -138,27 +160,3 @@ def draws_of(store: Path) -> Counter[str]:
     records = [line.record for line in read_lines(files_of(store, KIND))]
     assert all(records)
     return Counter(record["key"] for record in records if record and "key" in record)
-
-
-def test_stock_tasks_behind_hedge_have_the_numbers_of_one_process(tmp_path: Path) -> None:
-    tasks = ["hedge:pope", "hedge:scienceqa_img"]
-    arguments = ["--model", "hedge_tiny", "--tasks", ",".join(tasks), "--limit", "7", "--gen_kwargs", "n=2"]
-    program = str(Path(__file__).with_name("stock_process.py"))
-
-    def run(output: Path, *launcher: str) -> Run:
-        command = [python(), *launcher, program, *arguments, "--output_path", str(output)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(), timeout=900)
-        return finished(output, done.stdout + done.stderr)
-
-    one = run(tmp_path / "one")
-    two = run(tmp_path / "two", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
-    for task in tasks:
-        assert "se_auroc,nli" in one.values(task)
-        assert same_values(two.values(task), one.values(task)), task
-        assert answers_of(two, task) == answers_of(one, task)
-
-
-def answers_of(run: Run, task: str) -> Any:
-    kept = load_run(run.output, task)
-    assert len(kept.answer_sets) == 7
-    return kept.answer_sets

@@ -45,11 +45,6 @@ def run_of(
     return verdict
 
 
-def top_2(p: Shares) -> Shares:
-    kept = np.where(p >= np.sort(p)[-2], p, 0)
-    return np.asarray(kept / kept.sum())
-
-
 @pytest.mark.parametrize(("concentration", "end"), [(0.3, True), (3.0, True), (0.3, False)])
 def test_the_test_is_that_of_its_formulas(concentration: float, end: bool) -> None:
     """Power sums of a distribution are means over its draws; one in seven draws is cut off, of unknown probability."""
@@ -150,25 +145,8 @@ def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
     assert alarms <= 6  # of 150 at .01, more have a probability of .001
 
 
-def test_without_the_end_token_too_few_repeats_contradict_as_well() -> None:
-    chance = np.random.default_rng(5)
-    found = run_of(chance, told=lambda logp: logp / math.log(10), documents=120, concentration=1.0, end=False)
-    assert found.state == "contradicted"
-    higher = run_of(chance, told=lambda logp: logp * 0.8, documents=400, concentration=1.0, end=False)
-    assert higher.state == "contradicted"
-    assert run_of(chance, top_2, documents=120, concentration=1.0, end=False).state == "contradicted"
-
-
 def test_probabilities_of_different_draws_add_up_to_one_at_most() -> None:
     """Speculative decoding leaves 0 behind the first token: each of three ways on is told to be as likely as it."""
     draws = [[Answer(f"left {word}", -0.25, 2) for word in ("lung", "lobe", "side")]] * 3
     assert verdict_on(draws, {}).state == "contradicted"
     assert verdict_on(draws[:2], {}).state == "not verifiable"
-
-
-def test_what_cannot_be_verified_says_why() -> None:
-    sets = [[answer(0, -0.5), answer(1, -1.0)]] * 20
-    assert verdict_on([[Answer("a"), Answer("b")]] * 20, PURE).reason == "there are no log-probabilities"
-    assert verdict_on(sets[:9], PURE).reason == "only 9 documents with repeated draws and log-probabilities"
-    for decoding in ({}, {"asked": "model", "temperature": 1.0}, {"asked": "pure", "temperature": 0.7}):
-        assert verdict_on(sets, decoding).state == "not verifiable"

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
@@ -90,24 +89,6 @@ def test_a_detector_equals_its_function_to_the_digit(name: str, keep_in_memory: 
     assert set(metric.features) == {"predictions", "references"}
     assert ".. math::" in metric.description
     assert f"{name}_auroc" in metric.inputs_description
-
-
-def test_detection_auroc_is_the_estimate_by_image() -> None:
-    rng = np.random.default_rng(0)
-    labels = [int(x) for x in rng.random(60) < 0.4]
-    scores = [float(x) for x in rng.random(60) + 0.5 * np.array(labels)]
-    groups = [f"image-{i // 3}" for i in range(60)]
-    metric = ours.load("detection_auroc")
-    result = metric.compute(predictions=scores, references=labels, groups=groups)
-    order = sorted(range(60), key=lambda i: (groups[i], labels[i], scores[i]))
-    ordered = [[column[i] for i in order] for column in (scores, labels)]
-    estimate = estimate_auroc(*ordered, groups=[groups[i] for i in order])
-    assert result["auroc"] == pytest.approx(roc_auc_score(labels, scores), abs=1e-15)
-    assert (result["auroc_stderr"], tuple(result["auroc_interval"])) == (estimate.stderr, estimate.interval)
-    alone = metric.compute(predictions=scores, references=labels)
-    assert alone["auroc_stderr"] != result["auroc_stderr"], "groups count"
-    part = metric.compute(predictions=[*scores, 9.0], references=[*labels, None])
-    assert (part["auroc"], part["auroc_n"]) == (pytest.approx(roc_auc_score(labels, scores)), 60)
 
 
 ONE = {"baseline": "left", "clean": ["left"]}

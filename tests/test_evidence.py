@@ -15,7 +15,7 @@ from finished_runs import finished_run, run_text
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import nli_source
-from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, PairTable, Source
+from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, Source
 from hedge_tasks.clustering.nli_model import Origin
 from hedge_tasks.errors import DataError
 from hedge_tasks.llm import encoders
@@ -95,36 +95,6 @@ def with_evidence(run: Run) -> Run:
     return replace(run, evidence=pack_outputs(outputs, run.answer_sets))
 
 
-def test_a_table_of_pairs_is_a_dictionary() -> None:
-    dice = random.Random(0)
-    texts = [f"text {i}" for i in range(30)]
-    for symmetric in (True, False):
-        table, known = PairTable(2, symmetric=symmetric), {}
-        for _ in range(20):
-            pairs = [(a, b) for a, b in (dice.sample(texts, 2) for _ in range(10))]
-            for pair in pairs:
-                key = tuple(sorted(pair)) if symmetric else pair
-                values = [dice.random(), dice.random()]
-                table.add([pair], [values])
-                known.setdefault(key, np.float32(values))
-        asked = [(a, b) for a in texts for b in texts]
-        values, there = table.read(asked)
-        keys = [tuple(sorted(pair)) if symmetric else pair for pair in asked]
-        assert there.tolist() == [key in known for key in keys]
-        expected = [known.get(key, np.full(2, np.nan, np.float32)) for key in keys]
-        assert np.array_equal(values, expected, equal_nan=True)
-        assert len(table) == len(known)
-        matrix, where = table.matrix(texts)
-        assert np.array_equal(matrix.reshape(-1, 2), values, equal_nan=True)
-        assert np.array_equal(where.ravel(), there)
-        again, last = PairTable(2, symmetric=symmetric), PairTable(2, symmetric=symmetric)
-        again.add_matrix(texts, matrix, where)
-        last.add_matrix(texts, np.ones((30, 30, 2)))
-        assert np.array_equal(again.read(asked)[0], values, equal_nan=True)
-        assert len(again) == len(table)
-        assert len(last) == 30 * 29 / (2 if symmetric else 1)
-
-
 @pytest.mark.slow
 def test_a_finished_run_is_scored_without_a_model_and_to_the_last_digit(models: Models, tmp_path: Path) -> None:
     run = asked_run()
@@ -139,28 +109,6 @@ def test_a_finished_run_is_scored_without_a_model_and_to_the_last_digit(models: 
     # Without the evidence, this would not do.
     with pytest.raises(ModelUnavailableError):
         scorers_of(replace(read, evidence=KeptEvidence()))["nli"].score(read.answer_sets)
-
-
-@pytest.mark.slow
-def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
-    models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = asked_run(16)
-    outputs = ModelOutputs()
-    for scorer in scorers_of(run).values():
-        scorer.with_outputs(outputs).cluster(run.answer_sets)
-    path = save_run(replace(run, evidence=pack_outputs(outputs, run.answer_sets)), tmp_path)
-    before = len(models.pairs)
-    # SelfCheck needs all pairs of answers, and the clustering asked for some of them.
-    assert main(["rescore", str(path), "--clustering", "nli", "--detectors", "se,selfcheck_nli"]) == 0
-    asked = models.pairs[before:]
-    assert asked
-    assert not {*asked} & {*models.pairs[:before]}
-    models.forbidden = True
-    assert main(["rescore", str(path), "--clustering", "nli", "--detectors", "se,selfcheck_nli"]) == 2
-    assert "the model cannot be had" in capsys.readouterr().err
-    assert main(["report", str(path), "--out", str(tmp_path / "out.html")]) == 0
-    assert "Left out is the clustering nli: the model cannot be had" in (tmp_path / "out.html").read_text("utf-8")
 
 
 def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:

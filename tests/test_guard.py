@@ -97,18 +97,6 @@ def test_the_promise_is_about_nothing_else(changed: dict[str, object], words: st
     assert differences(POLICY, run_of(2)) == []  # another seed is the same protocol
 
 
-def test_the_widest_of_several_detectors_wins_and_all_are_corrected_for() -> None:
-    scorer = scorer_of(RUN, None)
-    names = ("radflag", "se", "n_clusters")
-    found = calibrate(RUN, scorer, names, risk=0.4, confidence=0.8)
-    assert set(found.tried) == set(names)
-    assert found.policy is not None
-    shares = {name: one.chosen.share for name, one in found.tried.items() if one.chosen}
-    assert shares[found.policy.detector] == max(shares.values())
-    promise = found.policy.promise
-    assert promise.n_detectors == 3
-
-
 def test_what_is_missing_is_not_like_the_rest() -> None:
     """Thirty that decline with the best score are never accepted; more than 5 % undecided count as hallucinated."""
     template = min(RUN.answer_sets, key=lambda a: a.label or 0)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from guarded import PICTURE, policy
-from test_guard import POLICY, RUN
+from test_guard import POLICY
 from test_guard_ask import Model
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.calibrate import calibrate
 from hedge_tasks.guard.policy import digest_of, load_policy, save_policy
 from hedge_tasks.llm.secrets import Redactor
 from hedge_tasks.runs.trust import Untrusted
@@ -74,15 +72,6 @@ def test_an_edited_policy_is_refused(tmp_path: Path, edit: Edit) -> None:
     with pytest.raises(HedgeError, match=r"policy\.json|backend") as refused:
         load_policy(written(tmp_path, edit))
     assert "\n" not in str(refused.value)
-
-
-def test_documents_without_labels_may_have_other_scores() -> None:
-    easy = tuple(replace(a, clean=(a.baseline,) * len(a.clean)).with_label(None) for a in RUN.answer_sets)
-    more = tuple(replace(a, id=f"more {a.id}", group=f"more {a.group}") for a in easy)
-    run = replace(RUN, answer_sets=(*RUN.answer_sets, *more))
-    silent = replace(run, verdicts={**run.verdicts, **{a.id: {"category": "no_answer"} for a in more}})
-    assert calibrate(silent, EXACT, ["radflag"], risk=0.3, confidence=0.8).policy is not None
-    assert calibrate(run, EXACT, ["radflag"], risk=0.3, confidence=0.8).policy is None, "half may all be wrong"
 
 
 @pytest.mark.parametrize(

@@ -229,19 +229,6 @@ def test_nothing_of_a_question_is_logged(said: list[str]) -> None:
     assert not any("secret" in line for line in said)
 
 
-def test_errors_have_the_type_of_their_status() -> None:
-    refused: Any = build_app(Guard(policy(), Model())).exception_handlers[RefusedRequest]
-    types = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 413: "invalid_request_error"}
-    for status, kind in (types | {499: "invalid_request_error", 501: "upstream_error", 504: "upstream_error"}).items():
-        response = asyncio.run(refused(None, RefusedRequest("words", status=status, param="n", code="c")))
-        content = {"error": {"message": "words", "type": kind, "param": "n", "code": "c"}}
-        assert (response.status_code, json.loads(response.body)) == (status, content)
-        assert (response.headers.get("retry-after"), response.headers.get("connection")) == (
-            "1" if status == 429 else None,
-            "close" if status == 413 else None,
-        )
-
-
 def test_a_reply_has_the_verdict_and_an_answer_that_is_not_safe_is_withheld() -> None:
     guard = Guard(policy(), Model())
     for question, withhold in (("0.0", True), ("0.9", True), ("0.9", False)):
@@ -279,3 +266,16 @@ def test_what_fails_in_the_guard_is_an_error_that_quotes_nothing(monkeypatch: py
         listen("127.0.0.1", taken.getsockname()[1])
     bounds = ProxySettings()
     assert (bounds.most_requests, bounds.largest_body, bounds.most_pixels) == (32, 32 * 2**20, 32_000_000)
+
+
+def test_errors_have_the_type_of_their_status() -> None:
+    refused: Any = build_app(Guard(policy(), Model())).exception_handlers[RefusedRequest]
+    types = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 413: "invalid_request_error"}
+    for status, kind in (types | {499: "invalid_request_error", 501: "upstream_error", 504: "upstream_error"}).items():
+        response = asyncio.run(refused(None, RefusedRequest("words", status=status, param="n", code="c")))
+        content = {"error": {"message": "words", "type": kind, "param": "n", "code": "c"}}
+        assert (response.status_code, json.loads(response.body)) == (status, content)
+        assert (response.headers.get("retry-after"), response.headers.get("connection")) == (
+            "1" if status == 429 else None,
+            "close" if status == 413 else None,
+        )

@@ -19,13 +19,11 @@ from finished_runs import EXACT, finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.units import labelled
 from hedge_tasks.judging.designed import ExpertSaid, plan_at_random
 from hedge_tasks.leaderboard.board import measured_run
 from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.measures.headline import Headline, Lead, auroc_bounds, headline
-from hedge_tasks.measures.trust_state import TrustState, pooled_less_within
+from hedge_tasks.measures.trust_state import TrustState
 from hedge_tasks.numbers import Number
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.loaded import load
@@ -69,17 +67,6 @@ def test_the_free_log_probability_leads_where_sampling_adds_nothing() -> None:
     assert re.fullmatch(r"The model's own log-probability \(msp\) finds them .*; sampling adds nothing here\.", lead)
 
 
-def test_sampling_leads_where_it_adds() -> None:
-    wrong = {a.id: len({answer.text for answer in a.clean}) > 2 for a in RUN.answer_sets}
-    finding = headline(with_labels(RUN, lambda i, a: int(wrong[a.id])))
-    assert finding.adds
-    assert finding.lead == finding.sampling
-    assert finding.gain is not None
-    assert finding.gain[1] is not None
-    assert finding.gain[1] < 0.05
-    assert "which adds to" in finding.text
-
-
 def sentences_of(rate: Number, **fields: Any) -> tuple[str, ...]:
     coverage = fields.pop("coverage", Coverage(labelled=80))
     return Headline(RUN, TrustState(), coverage, "", rate, **fields).sentences
@@ -115,14 +102,6 @@ def test_sentences_at_their_borders() -> None:
     assert found(0.6, free=free, adds=True).endswith(f"{price}which adds to{rival}")
 
 
-def test_a_clustering_twice_is_one_family() -> None:
-    twice = replace(RUN, settings={"filters": {**EXACT, "again": EXACT["exact"]}})
-    both, alone = headline(twice), headline(RUN)
-    assert (both.n_family, both.gain[1] if both.gain else None) == (alone.n_family, alone.gain[1] if alone.gain else 0)
-    assert both.text == alone.text
-    assert len(both.estimates) == 2 * len(alone.estimates)
-
-
 @pytest.mark.parametrize(("missing", "bounded"), [(4, False), (5, True)])
 def test_more_than_five_percent_without_a_label_are_bounds(missing: int, bounded: bool) -> None:
     run = with_labels(RUN, lambda i, a: None if i >= 80 - missing else int(i < 20))
@@ -154,16 +133,6 @@ def test_bounds_of_a_roc_auc_are_those_of_all_labels() -> None:
         assert auroc_bounds(values, labels) == pytest.approx((min(areas), max(areas)))
 
 
-@pytest.mark.parametrize(("wrong", "n"), [(0, 20), (20, 20), (2, 24), (4, 40)])
-def test_with_fewer_than_five_of_a_class_there_is_no_lead(wrong: int, n: int) -> None:
-    run = replace(RUN, answer_sets=tuple(a.with_label(int(i < wrong)) for i, a in enumerate(RUN.answer_sets[:n])))
-    finding = headline(run)
-    assert finding.lead is None
-    why = "There is no ROC-AUC of a detector: " if 0 < wrong < n else "so detectors have nothing to tell apart."
-    assert why in finding.text
-    assert finding.trust.level != "green"
-
-
 def test_without_labels_and_by_chance_nothing_is_claimed() -> None:
     nobody = headline(replace(with_labels(RUN, lambda i, a: None), verdicts={}))
     assert nobody.text == "No answer has a label, so nobody knows how many of them are wrong."
@@ -187,21 +156,6 @@ def test_with_an_audit_every_number_is_the_experts(tmp_path: Path) -> None:
     assert any("Experts contradict the judge" in reason.text for reason in finding.trust.reasons)
     agreeing = headline(load_run(audited(run, tmp_path / "agreeing", lambda a: bool(a.label))))
     assert not any("contradict" in text for text in agreeing.trust.objections)
-
-
-def test_the_question_type_is_a_test_of_pooled_less_within() -> None:
-    """A score that is the kind of question alone explains all; one that knows the label within kinds, nothing."""
-    label = [int(random.Random(i).random() < (0.8 if i % 2 else 0.2)) for i in range(200)]
-
-    def column(value: Callable[[int], float]) -> list[Scores]:
-        return [Scores(str(i), label[i], None, "ab"[i % 2], {"x": value(i)}, "uniform", ()) for i in range(200)]
-
-    pooled, difference, p = pooled_less_within(labelled(column(lambda i: i % 2), "x"))
-    assert (pooled - difference, p is not None and p < 0.001) == (0.5, True)
-    alike = column(lambda i: label[i] + random.Random(-i - 1).random() * 3)
-    _, difference, p = pooled_less_within(labelled(alike, "x"))
-    assert abs(difference) < 0.1
-    assert p is None or p > 0.05
 
 
 CASES: dict[str, Callable[[Path], Path]] = {

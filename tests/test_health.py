@@ -13,7 +13,6 @@ from finished_runs import finished_run, measure_health
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.measures.headline import headline
 from hedge_tasks.runs.health import (
     CUT,
     EMPTY,
@@ -44,15 +43,6 @@ def remarks(health: Health) -> list[str]:
     return [f.text for f in health.findings]
 
 
-def test_few_labels_of_one_kind_are_said_with_the_runs_trust() -> None:
-    def told(n: float) -> bool:
-        sets = [asked(str(i), "a", "b", label=int(i < n)) for i in range(60)]
-        return f"Only {n:g} answers are labelled hallucinated" in headline(run_of(*sets), {}).trust.text
-
-    at_border(told, 20, "100")
-    assert told(0)
-
-
 def test_counts_by_hand() -> None:
     health = health_of(
         run_of(
@@ -65,15 +55,6 @@ def test_counts_by_hand() -> None:
     assert (health.documents, health.draws, health.failed) == (4, 16, 0)
     counted = {SAME: 1 / 4, CUT: 2 / 16, EMPTY: 1 / 16, FILTERED: 1 / 16, LOGPROBS: 2 / 16}
     assert {test.name: test.share for test in health.tests}.items() >= counted.items()
-
-
-@pytest.mark.parametrize(("n", "told", "unreliable"), [(8, False, False), (9, True, False), (10, True, True)])
-def test_equal_clean_answers_at_the_borders(n: int, told: bool, unreliable: bool) -> None:
-    """0.98 lies between 9 and 10 of 10."""
-    sets = [asked(str(i), "a", "a" if i < n else "b", label=i % 2) for i in range(10)]
-    found = [f for f in measure_health(sets, {}).findings if f.name == SAME]
-    assert [f.unreliable for f in found] == [unreliable] * told
-    assert measure_health(sets, {"decoding": {"temperature": 0}}).unreliable is None
 
 
 def test_draws_that_contradict_their_log_probabilities_make_a_run_unreliable() -> None:
@@ -98,22 +79,6 @@ def test_what_was_found_out_about_the_server_is_said() -> None:
     assert line is not None
     assert line.startswith("pure, T 1.0, dola (layers [0, 2], beta 0.1); contradicted: one model; not verifiable: ")
     assert decoding_line(health_of(run_of(asked("1", "a", "b")))) is None
-
-
-@pytest.mark.parametrize(("n", "unreliable"), [(1, False), (2, False), (3, True)])
-def test_failed_documents_are_said_and_many_make_a_run_unreliable(n: int, unreliable: bool) -> None:
-    sets = [asked(str(i), "a", "b") for i in range(40 - n)]
-    found = health_of(run_of(*sets, failed=[{"id": str(i), "reason": "400"} for i in range(n)]))
-    assert (found.failed, found.unreliable is not None) == (n, unreliable)
-    assert any("documents failed and are left out" in text for text in remarks(found))
-
-
-@pytest.mark.parametrize(("same", "told"), [(16, False), (17, True)])
-def test_answers_that_do_not_depend_on_the_picture_are_said(same: int, told: bool) -> None:
-    use = {"blank": 20, "blank_same": same, "other": 4, "other_same": 4}
-    found = remarks(health_of(run_of(asked("1", "a", "b"), sampled={"image_use": use})))
-    assert [text for text in found if "stay the same on a blank picture" in text] == found
-    assert bool(found) is told
 
 
 def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: Any) -> None:
@@ -144,20 +109,6 @@ def test_readings_are_counted_by_firmness_and_refusals_are_a_finding() -> None:
     [told] = [f for f in found.findings if f.name == "labelled answers"]
     assert told.text == f"90.0 % of the answers have no label ({parts}) and are in no AUROC"
     assert told.unreliable
-
-
-@pytest.mark.parametrize(("unread", "is_told"), [(5, False), (6, True)])
-@pytest.mark.parametrize("kind", ["objects", "sampled"])
-def test_unread_rechecks_and_draws_are_counted(unread: int, is_told: bool, kind: str) -> None:
-    def entry(i: int) -> Any:
-        if kind == "sampled":
-            return "unreadable" if i < unread else "yes"
-        return {"kind": None if i < unread else "described"}
-
-    verdicts = [{"label": i % 2, kind: [entry(2 * i), entry(2 * i + 1)]} for i in range(50)]
-    found = measure_health([asked(str(i), "a", "b", label=i % 2) for i in range(50)], {}, verdicts)
-    told = [f for f in found.findings if "rechecks and sampled replies" in f.text]
-    assert [f.unreliable for f in told] == [False] * is_told
 
 
 def named(sets: Any, name: str, sampled: Any = None, **settings: Any) -> Any:
@@ -199,8 +150,31 @@ def test_borders_of_labels_groups_pictures_and_entropies() -> None:
         return named([replace(asked(str(i), "a"), group=str(i % n)) for i in range(20 * n)], "number of groups")[0]
 
     at_border(lambda n: grouped(int(n)), 20, "100")
+
+    def same(n: float) -> tuple[bool, bool]:
+        return named([asked(str(i), "a", "a" if i < n else "b", label=i % 2) for i in range(50)], SAME)
+
+    at_border(lambda n: same(n)[1], 49, "001")  # .98
+    assert [same(n)[0] for n in (40, 45)] == [False, True]
+    assert not named([asked(str(i), "a", "a") for i in range(50)], SAME, {"decoding": {"temperature": 0}})[1]
+
+    def failed(n: float) -> bool:
+        sets, lost = [asked(str(i), "a", "b") for i in range(40 - int(n))], [{"id": "x", "reason": "400"}] * int(n)
+        return health_of(run_of(*sets, failed=lost)).unreliable is not None
+
+    at_border(failed, 2, "001")  # .05
+
+    def unread(kind: str, of: Any, n: float) -> bool:
+        verdicts = [{"label": i % 2, kind: [of(2 * i < n), of(2 * i + 1 < n)]} for i in range(50)]
+        found = measure_health([asked(str(i), "a", "b", label=i % 2) for i in range(50)], {}, verdicts)
+        return any("rechecks and sampled replies" in text for text in remarks(found))
+
+    at_border(lambda n: unread("objects", lambda lost: {"kind": None if lost else "described"}, n), 5, "001")
+    at_border(lambda n: unread("sampled", lambda lost: "unreadable" if lost else "yes", n), 5, "001")
     assert not named([replace(asked(str(i), "a"), group=str(i)) for i in range(5)], "number of groups")[0]
     for kind, what in (("blank", "a blank picture"), ("other", "another document's picture")):
+        assert named([asked("1", "a")], f"answers on {what}", {"image_use": {kind: 20, f"{kind}_same": 17}})[0]
+        assert not named([asked("1", "a")], f"answers on {what}", {"image_use": {kind: 20, f"{kind}_same": 16}})[0]
         use = [{"image_use": {kind: n, f"{kind}_same": n}} for n in (4, 5, 6)]
         assert [named([asked("1", "a")], f"answers on {what}", u)[0] for u in use] == [False, True, True]
     at_border(lambda s: named([asked("1", "a")], "entropies of x", outcome={"zero_entropy": {"x": s}})[0], 0.8, "001")

@@ -91,14 +91,6 @@ def test_a_seed_decides_and_the_size_is_kept(preset: str) -> None:
     assert (wording.answer, wording.distractor) == (ASKED.answer, ASKED.distractor)
 
 
-def test_a_combination_is_its_two_parts() -> None:
-    both, image, prefix = (build_noise(f"shale_{name}") for name in ("crp_p", "crp", "pfx"))
-    for seed in range(5):
-        [one], [other] = (noise.perturb_images([picture()], ASKED, seed=seed) for noise in (both, image))
-        assert one.tobytes() == other.tobytes()
-        assert both.perturb_wording(ASKED, seed=seed) == prefix.perturb_wording(ASKED, seed=seed)
-
-
 @given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 2**63 - 1), st.sampled_from(["crp", "txt", "sty"]))
 @settings(max_examples=40)
 def test_pictures_of_any_size_keep_it(width: int, height: int, seed: int, kind: str) -> None:

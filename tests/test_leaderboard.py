@@ -172,24 +172,13 @@ def test_no_honest_run_is_set_aside(name: str, tmp_path: Path) -> None:
     assert measure(read, QUESTIONS).why_none == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "is_id"),
-    [
-        ("Qwen/Qwen2.5-VL-7B-Instruct", True),
-        ("gpt-5", False),
-        ("org/a/b", False),
-        ("../x", False),
-        ("org/" + "a" * 96, True),
-        ("org/" + "a" * 97, False),
-    ],
-)
-def test_models_are_hub_ids(name: str, is_id: bool) -> None:
-    if is_id:
+def test_models_are_hub_ids() -> None:
+    for name in ("Qwen/Qwen2.5-VL-7B-Instruct", "org/" + "a" * 96):
         assert entry_of(RUN, name).model == name
-    else:
+    for name in ("gpt-5", "org/a/b", "../x", "org/" + "a" * 97):
         with pytest.raises(DataError, match="model: expected a text like"):
             entry_of(RUN, name)
-    assert entry_of(RUN, hub_id(f"{name} (hedge_hf)")).model  # whatever a run is called, its entry has an id
+        assert entry_of(RUN, hub_id(f"{name} (hedge_hf)")).model  # whatever a run is called, its entry has an id
 
 
 def test_the_digest_of_questions_is_of_all_that_is_asked() -> None:

@@ -40,7 +40,6 @@ def test_tables_are_tidy_and_hold_every_answer(folder: Path) -> None:
         runs.to_pandas("answer")
 
 
-@pytest.mark.slow
 def test_a_notebook_shows_the_finding_of_the_terminal(folder: Path) -> None:
     [run] = hedge_tasks.load(folder)
     shown = run._repr_html_()

@@ -23,7 +23,6 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.data.inside import HEADS, PLACES
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.probes.registry import fitted_detectors
-from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.thresholds.choice import ThresholdChoice
 from hedge_tasks.detectors.units import Labelled, Unit, UnitsOfAnswer, compare_columns, detection_auroc, labelled
@@ -52,10 +51,9 @@ from hedge_tasks.measures.detector_table import DetectorNumbers, detector_rows, 
 from hedge_tasks.measures.detector_table import numbers_table as detectors_as_table
 from hedge_tasks.measures.fitted import ProbeData, best_split
 from hedge_tasks.measures.forced_options import forced_measures, option_shares
-from hedge_tasks.measures.headline import Headline, Lead, headline
+from hedge_tasks.measures.headline import Lead, headline
 from hedge_tasks.measures.measure import Mean, Rate, by_name
-from hedge_tasks.measures.priced_scores import affordable_answers
-from hedge_tasks.measures.run_measures import compare_documents, documents_of, measures_of, numbers_of_run
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.seed_spread import DrawsShare, draws_shares, shares_table
 from hedge_tasks.measures.standard_measures import (
     BLIND,
@@ -69,7 +67,7 @@ from hedge_tasks.measures.standard_measures import (
 )
 from hedge_tasks.measures.sweep import sweep, sweep_draws, sweep_table, usual_sizes
 from hedge_tasks.measures.threshold_report import threshold_table
-from hedge_tasks.measures.trust_state import TrustState, pooled_less_within, trust_of
+from hedge_tasks.measures.trust_state import pooled_less_within, trust_of
 from hedge_tasks.measures.unit_numbers import Flagged, Top, flagged, is_blind, top_unit, units_by_answer, with_text
 from hedge_tasks.measures.unit_table import FLAGGED, KeptNumbers, has_labels, kept_numbers, unit_table
 from hedge_tasks.numbers import Number, Table
@@ -328,14 +326,6 @@ def test_what_a_run_does_not_keep_is_undefined() -> None:
     assert any("the run does not keep truth" in reason for reason in lacking)
 
 
-def test_a_run_has_the_measures_of_its_table() -> None:
-    settings = SUITE.settings
-    everything = [m.name for m in measures_of({**settings, "metrics": None})]
-    assert [m.name for m in measures_of({**settings, "metrics": ["f1"]})] == ["f1"]
-    assert len(everything) > len(settings["metrics"]) - 1
-    assert measures_of({**settings, "documents": "x"}) == []
-
-
 def test_a_measures_own_fault_is_the_runs() -> None:
     class Faulty(Mean):
         def record(self, *about: Any) -> Any:
@@ -383,15 +373,6 @@ def test_many_missing_labels_are_more_than_five_per_cent() -> None:
 # --- detectors --------------------------------------------------------------------------------------------------------
 
 
-def test_facts_of_a_detector_are_its_price() -> None:
-    data = column([1, 2], [0, 1])
-    for name in ("radflag", "radflag_noisy", "vase", "msp"):
-        facts, detector = facts_of(name, "answer", data, 5, 3), get(name)
-        assert (facts["draws"], facts["passes"]) == (detector.draws(5, 3), detector.passes(5))
-    assert [facts_of(name, "answer", data, 5, 3)["draws"] for name in ("radflag", "radflag_noisy")] == [5, 3]
-    assert facts_of(LENGTH, "answer", data, 5, 3)["blind"]
-
-
 def noisy_columns() -> dict[str, Labelled]:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 60)
@@ -421,19 +402,6 @@ def test_rows_are_compared_with_the_best_blind_baseline_over_all_and_within() ->
     assert [by["se"].p_adjusted, by["radflag"].p_adjusted] == both
     assert by["se"].flagged == flagged(columns["se"], 0.2)
     assert (by[LENGTH].passes, by[LENGTH].labels, by[LENGTH].blind) == (0, 0, True)
-
-
-def test_rows_are_compared_with_one_of_them() -> None:
-    columns = {name: data for name, data in noisy_columns().items() if name in ("se", "radflag")}
-    facts = {name: facts_of(name, "answer", data, 5, 5) for name, data in columns.items()}
-    _, rows, _, rivals = detector_rows(columns, facts, {}, against="se")
-    assert rivals == ("se", None)
-    assert [(row.detector, row.difference is None, row.difference_within) for row in rows] == [
-        ("se", True, None),
-        ("radflag", False, None),
-    ]
-    hopeless = detector_rows(columns, facts, {}, experts={"se": Number.undefined("few")})
-    assert [row.detector for row in hopeless[1]] == ["radflag", "se"]
 
 
 def test_a_table_of_detectors_has_what_any_row_has() -> None:
@@ -492,16 +460,6 @@ def test_detectors_that_nothing_was_kept_for_are_left_out() -> None:
             list(check([replace(a, clean=()) for a in RUN.answer_sets], SCORER, (1,)))
 
 
-def test_answers_that_can_be_paid() -> None:
-    for name, n, m in (("se", 4, 3), ("radflag_noisy", 4, 3), ("vase", 4, 3), ("vase", 2, 5), ("msp", 4, 3)):
-        detector = get(name)
-        for budget in range(9):
-            pairs = [(min(k, detector.draws(n, 0)), min(k, detector.draws(0, m))) for k in range(1, 6)]
-            payable = [pair for pair in pairs if sum(pair) <= budget and any(pair)]
-            expected = payable[-1] if payable else None if name != "msp" else (0, 0)
-            assert affordable_answers(detector, n, m, budget) == expected
-
-
 def test_a_sweep_has_the_usual_sizes_under_headings() -> None:
     assert [usual_sizes(most) for most in (0, 1, 5, 12, 15, 16, 21)] == [
         [],
@@ -532,16 +490,6 @@ def test_thresholds_are_chosen_for_embeddings_with_labels() -> None:
     ]  # fmt: skip
     assert all(row["lowest"] <= row["highest"] for row in table.rows)  # type: ignore[operator]
     assert "ROC-AUC of se" in table.title
-
-
-def test_draws_share_nothing_where_a_place_left_out_leaves_no_number() -> None:
-    two = [replace(a, clean=a.clean[:2], noisy=()) for a in RUN.answer_sets]
-    assert detection_auroc(replace(SCORER, detectors=("lexical",)).score(two), "lexical").defined
-    assert draws_shares(two, SCORER, ("lexical",)) == []
-    table = shares_table([DrawsShare("se", 6, 0.1, 0.25, 12)])
-    assert under_headings(table) == [
-        "the draws' share", "clean", "error by draws", "share of the variance", "enough (a tenth)",
-    ]  # fmt: skip
 
 
 # --- fitted detectors -------------------------------------------------------------------------------------------------
@@ -712,15 +660,6 @@ def test_rows_of_claims_without_a_number_say_why() -> None:
     assert "stratum" not in str(within.estimate(none).reason)
 
 
-def test_claims_have_labels_where_anything_is_said_of_them() -> None:
-    def labels(*of: Any) -> bool:
-        return has_labels(SimpleNamespace(answers=[SimpleNamespace(labels=of)]))  # type: ignore[arg-type]
-
-    silent, known, unknown = (SimpleNamespace(label=x, silent=y) for x, y in ((None, True), (0, False), (None, False)))
-    assert [labels(silent), labels(known), labels(None, known)] == [True] * 3
-    assert [labels(unknown), labels(None), labels()] == [False] * 3
-
-
 def test_nothing_is_flagged_or_on_top_of_one_class() -> None:
     assert FLAGGED == 0.2
     data = column([5, 4, 3, 2, 1], [0, 1, 0, 1, 0])
@@ -771,19 +710,6 @@ def test_what_is_free_leads_unless_sampling_adds_or_it_may_be_chance() -> None:
     assert chosen(leads(0.6), audit_of(["no answer"] * 40))["gain"] is None
 
 
-def test_bounds_of_the_headline_are_of_the_judge_alone() -> None:
-    sets = tuple(a.with_label(None if i < 4 else a.label) for i, a in enumerate(RUN.answer_sets))
-    run = replace(RUN, answer_sets=sets)
-    run = replace(run, verdicts={})
-    assert headline(run, {"exact": SCORES}).bounds is not None
-    values = [Scores(str(i), label, numbers={"x": float(i)}) for i, label in enumerate((0, 1, 0, 1, None))]
-    assert headlines._bounds(values, "x", {"4"}) == headlines.auroc_bounds([0, 1, 2, 3, 4], [0, 1, 0, 1, None])
-    assert headlines._bounds(values[:4], "x", {"4"}) == headlines.auroc_bounds([0, 1, 2, 3], [0, 1, 0, 1])
-    assert headlines._bounds(values[:4], "x", set()) is None
-    assert headlines._bounds([values[0], values[2], values[4]], "x", {"4"}) is None
-    assert headlines._bounds([*values[:4], replace(values[4], numbers={"x": None})], "x", {"4"}) is None
-
-
 def test_a_headline_in_json() -> None:
     audit = audit_of(["hallucinated" if a.label else "supported" for a in RUN.answer_sets])
     sets = tuple(a.with_label(None if i % 2 else a.label) for i, a in enumerate(RUN.answer_sets))
@@ -796,43 +722,6 @@ def test_a_headline_in_json() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(headlines, "audit_of", lambda run: audit)
         assert headline(half).bounds is None
-
-
-def test_a_headline_in_words() -> None:
-    said = Headline(RUN, TrustState(), Coverage(labelled=80), "", Number(0.0, n=80)).sentences
-    assert said == ("None of 80 answers are wrong, so detectors have nothing to tell apart.",)
-    undefined = Headline(RUN, TrustState(), Coverage(), "", Number.undefined("few"))
-    assert undefined.sentences == ("No answer has a label, so nobody knows how many of them are wrong.",)
-    assert headlines._share_of(0.2549) == "1 in 4 answers is"
-    assert headlines._share_of(0.2552) == "26 % of answers are"
-    suite = (("macro f1", Number(0.5, interval=(0.4, 0.6))),)
-    sentences = Headline(RUN, TrustState(), Coverage(), "", None, suite=suite).sentences
-    assert sentences[0] == "Macro f1: 0.500 [0.400, 0.600]."
-    lead, gain = leads(0.6), (difference(), 0.25)
-    labels, family = Headline(
-        RUN, TrustState(), Coverage(), "L.", None, lead=lead[1], free=lead[0], sampling=lead[1], gain=gain, n_family=3
-    ).details
-    assert labels.startswith("L. 0 labelled")
-    assert ": 10 points [0, 20], p 0.2500, adjusted over the run's family of 3 comparisons" in family
-    assert len(Headline(RUN, TrustState(), Coverage(), "L.", None, sampling=lead[1], gain=gain).details) == 1
-    assert [len(headline(run).suite) for run in (SUITE, replace(SUITE, columns={}))] == [1, 0]
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_length_is_free_whichever_way_round(sign: int) -> None:
-    sets = [replace(a, baseline=replace(a.baseline, n_tokens=9 + sign * int(i % 3 == 0 or bool(a.label))))
-            for i, a in enumerate(RUN.answer_sets)]  # fmt: skip
-    free = headlines._free_scores(sets)
-    area = roc_auc_score([a.label for a in sets], [a.baseline.n_tokens for a in sets])
-    assert list(free) == ["msp", LENGTH]
-    assert detection_auroc(free[LENGTH], LENGTH).value == pytest.approx(max(area, 1 - area))
-
-    def turned(value: float) -> bool:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(headlines, "detection_auroc", lambda scores, name: Number(value))
-            return (headlines._free_scores(sets)[LENGTH][0][LENGTH] or 0) < 0
-
-    at_border(turned, 0.5, "100")
 
 
 def test_a_clustering_of_nothing_kept_is_left_out_without_a_model() -> None:
@@ -882,3 +771,39 @@ def test_few_answers_and_chosen_thresholds_are_said() -> None:
     assert "(more)" not in text(run)
     judges = {a.id: {"judge": f"llm:{i % 3}"} for i, a in enumerate(RUN.answer_sets)}
     assert "a model's (llm:0, llm:1), and" in text(replace(RUN, verdicts=judges))
+
+
+def test_claims_have_labels_where_anything_is_said_of_them() -> None:
+    def labels(*of: Any) -> bool:
+        return has_labels(SimpleNamespace(answers=[SimpleNamespace(labels=of)]))  # type: ignore[arg-type]
+
+    silent, known, unknown = (SimpleNamespace(label=x, silent=y) for x, y in ((None, True), (0, False), (None, False)))
+    assert [labels(silent), labels(known), labels(None, known)] == [True] * 3
+    assert [labels(unknown), labels(None), labels()] == [False] * 3
+
+
+def test_draws_share_nothing_where_a_place_left_out_leaves_no_number() -> None:
+    two = [replace(a, clean=a.clean[:2], noisy=()) for a in RUN.answer_sets]
+    assert detection_auroc(replace(SCORER, detectors=("lexical",)).score(two), "lexical").defined
+    assert draws_shares(two, SCORER, ("lexical",)) == []
+    table = shares_table([DrawsShare("se", 6, 0.1, 0.25, 12)])
+    assert under_headings(table) == [
+        "the draws' share", "clean", "error by draws", "share of the variance", "enough (a tenth)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_length_is_free_whichever_way_round(sign: int) -> None:
+    sets = [replace(a, baseline=replace(a.baseline, n_tokens=9 + sign * int(i % 3 == 0 or bool(a.label))))
+            for i, a in enumerate(RUN.answer_sets)]  # fmt: skip
+    free = headlines._free_scores(sets)
+    area = roc_auc_score([a.label for a in sets], [a.baseline.n_tokens for a in sets])
+    assert list(free) == ["msp", LENGTH]
+    assert detection_auroc(free[LENGTH], LENGTH).value == pytest.approx(max(area, 1 - area))
+
+    def turned(value: float) -> bool:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(headlines, "detection_auroc", lambda scores, name: Number(value))
+            return (headlines._free_scores(sets)[LENGTH][0][LENGTH] or 0) < 0
+
+    at_border(turned, 0.5, "100")

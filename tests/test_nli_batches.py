@@ -15,7 +15,7 @@ from hedge_tasks.errors import ConfigError
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from nli_models import deberta, save, texts  # noqa: E402
+from nli_models import deberta, save  # noqa: E402
 
 
 @settings(max_examples=15)
@@ -46,37 +46,11 @@ def test_a_gpu_takes_64_pairs_a_gib_from_256_to_1024(monkeypatch):
     assert pairs(80, "cpu") == 256
 
 
-@given(st.permutations([(a, b) for a in "abcd" for b in "xyz"]))
-def test_batches_do_not_depend_on_the_order_of_the_pairs(pairs):
-    def batches(of):
-        return list(plan_batches(of, [len(a) + ord(b) % 2 for a, b in of], 5))
-
-    assert batches(pairs) == batches(sorted(pairs))
-
-
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(save(tmp_path_factory.mktemp("model")))
-
-
-def test_forward_passes_keep_to_the_budget_of_tokens_with_padding(tokenizer):
-    model = deberta()
-    shapes = []
-    model.register_forward_pre_hook(
-        lambda _, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
-    )
-    pairs = [(a, b) for a in texts(8, "a") for b in texts(6, "b")]
-    classifier = NliModel(model, tokenizer)
-    shapes.clear()  # those of the check at load
-    batch_size = 5
-    list(classifier.predict(pairs, batch_size=batch_size))
-    assert sum(rows for rows, _ in shapes) == len(pairs)
-    assert all(rows * length <= batch_size * TOKENS_OF_A_PAIR for rows, length in shapes)
-    assert len(shapes) < len(pairs) / 3
-    padding = sum(rows * length for rows, length in shapes) - sum(len(tokenizer(a, b)["input_ids"]) for a, b in pairs)
-    assert padding < 0.1 * sum(rows * length for rows, length in shapes)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

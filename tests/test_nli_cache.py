@@ -122,21 +122,6 @@ def test_a_damaged_cache_is_reported_and_changes_no_result(damage, model, cache,
     assert "cache" in warnings[0]
 
 
-def test_entries_that_are_no_probabilities_are_asked_again(model, cache, forward, warnings):
-    first = cluster(model)
-    asked = set(forward)
-    with sqlite3.connect(the_file(cache)) as connection:
-        connection.execute("UPDATE relations SET probabilities = ?", (struct.pack("<3f", 0.5, 0.5, 0.5),))
-    connection.close()
-    forward.clear()
-    assert cluster(model) == first
-    assert set(forward) == asked
-    assert "damaged entries" in warnings[0]
-    forward.clear()
-    cluster(model)
-    assert forward == []  # mended
-
-
 def test_what_was_classified_before_an_interruption_is_kept(model, forward, monkeypatch):
     original = nli_model.NliModel._begun
 

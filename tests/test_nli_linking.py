@@ -7,10 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from hedge_tasks.clustering import cluster_by_nli
 from hedge_tasks.clustering.base import number_by_first_appearance
 from hedge_tasks.clustering.linking import lexical_similarity
 from hedge_tasks.clustering.nli import NliClustering
@@ -139,40 +136,6 @@ def test_clusters_with_veto_are_those_of_merging_with_all_relations_known(rule, 
 
 def relation_of(relation):
     return lambda pairs: [relation(*pair) for pair in pairs]
-
-
-@st.composite
-def labelled_texts(draw):
-    n = draw(st.integers(0, 7))
-    labels = draw(st.lists(st.sampled_from(Relation), min_size=n * n, max_size=n * n))
-    texts = [f"t{i}" for i in range(n)]
-    return texts, {(a, b): labels[i * n + j] for i, a in enumerate(texts) for j, b in enumerate(texts)}
-
-
-@settings(max_examples=20)
-@given(labelled_texts(), st.sampled_from(sorted(RULES)), st.booleans(), st.randoms(use_true_random=False))
-def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions(labelled, rule, veto, rng):
-    texts, labels = labelled
-    shuffled = rng.sample(texts, len(texts))
-    first, second = (Oracle(lambda a, b: labels[a, b]) for _ in range(2))
-    ids = dict(zip(texts, cluster_by_nli(texts, rule=rule, veto=veto, classifier=first), strict=True))
-    other = cluster_by_nli(shuffled, rule=rule, veto=veto, classifier=second)
-    assert other == number_by_first_appearance(ids[text] for text in shuffled)
-    assert first.asked == second.asked
-
-
-def test_a_veto_cuts_the_chain_that_leads_from_yes_to_no():
-    chain = {
-        frozenset({"yes, an effusion", "an effusion"}): ENTAILMENT,
-        frozenset({"an effusion", "effusion seen?"}): ENTAILMENT,
-        frozenset({"effusion seen?", "no effusion seen"}): ENTAILMENT,
-        frozenset({"yes, an effusion", "no effusion seen"}): CONTRADICTION,
-    }
-    answers = ["yes, an effusion", "an effusion", "effusion seen?", "no effusion seen"]
-    oracle = relation_of(lambda a, b: chain.get(frozenset({a, b}), NEUTRAL))
-    assert cluster_by_nli(answers, classifier=oracle) == [0, 0, 0, 0]
-    # "effusion seen?" is nearer to "no effusion seen" than to "an effusion" in its words, so it goes there.
-    assert cluster_by_nli(answers, classifier=oracle, veto=True) == [0, 0, 1, 1]
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------

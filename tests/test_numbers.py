@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import pytest
+from at_border import at_border
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.io.commands import as_json
-from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, format_p, reason_lines
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io import options
+from hedge_tasks.io.outside import parse_json, shown
+from hedge_tasks.numbers import Column, Format, Number, Table
 
 NUMBER = Number(0.75, stderr=0.1, interval=(0.55, 0.9), n=20, n_positive=6, method="by hand")
 GONE = Number.undefined("no labels", n=3)
@@ -22,12 +24,6 @@ def test_a_format_writes_the_value_to_its_digits(value: float, digits: int, perc
     text = Format(digits, percent=percent)(value)
     assert float(text.removesuffix(" %")) / (100 if percent else 1) == pytest.approx(value, abs=0.51 * 10**-digits)
     assert Format(digits, signed=True)(value)[0] in "+-"
-
-
-def test_formats_of_the_short_way() -> None:
-    assert (Format(digits=None)(0.5), Format(digits=None)(2.0), Format(2, suffix=" s")(1.234)) == ("0.5", "2", "1.23 s")
-    assert format_interval((-0.1, 0.25), Format(1, percent=True)) == "[-10.0, 25.0]"
-    assert [format_p(p) for p in (None, 0.5, 0.00005, 0.0)] == ["-", "0.5000", "< 0.0001", "< 0.0001"]
 
 
 TABLE = Table(
@@ -54,26 +50,8 @@ def test_text_has_title_rows_notes_and_reasons() -> None:
     ]
     assert lines[4:] == ["a note", "undefined: vase: no labels"]
     assert str(TABLE) == TABLE.to_text()
-
-
-def test_what_is_undefined_everywhere_is_named_by_its_column() -> None:
-    rows = [{"name": name, "auroc": NUMBER, "within": GONE} for name in ("se", "vase")]
-    table = Table([Column("name"), Column("auroc"), Column("within", "within types")], rows)
-    assert table.reasons() == ["undefined: within types: no labels"]
-
-
-def test_records_are_what_json_prints() -> None:
-    assert json.loads(json.dumps(as_json(TABLE))) == [
-        {
-            "name": "se",
-            "auroc": {
-                "value": 0.75, "stderr": 0.1, "interval": [0.55, 0.9], "n": 20, "n_positive": 6, "method": "by hand",
-                "unit": "document",
-            },
-            "p": 0.04,
-        },
-        {"name": "vase", "auroc": {"value": None, "n": 3, "reason": "no labels", "unit": "document"}},
-    ]  # fmt: skip
+    numbers = Table([Column("a long heading"), Column("another")], [{"a long heading": 1.5, "another": 2.5}])
+    assert not numbers.to_text().splitlines()[1].startswith(" "), "the first column is flush left, whatever is in it"
 
 
 def test_csv_and_data_frame_have_one_flat_row_each() -> None:
@@ -93,13 +71,37 @@ def test_html_escapes() -> None:
     assert "<caption>x &amp; y</caption>" in html
 
 
-def test_a_table_of_plain_rows_may_have_equal_headings() -> None:
-    table = Table.of(["", "95 %", "95 %"], [["se", "a", "b"], ["vase", "c", "d"]], title="t", notes=["n"])
-    assert [line.split() for line in str(table).splitlines()] == [
-        ["t"], ["95", "%", "95", "%"], ["se", "a", "b"], ["vase", "c", "d"], ["n"],
-    ]  # fmt: skip
+def test_what_is_missing_of_a_number_is_said_by_its_row_or_its_column() -> None:
+    less = NUMBER.less(0.25)
+    assert (less.value, less.interval, less.n) == (0.5, pytest.approx((0.3, 0.65)), 20)
+    assert [GONE.less(0.5).reason, NUMBER.less(None).reason] == ["no labels", "there is nothing to compare with"]
+    assert [GONE.less(None).n, (NUMBER.low, GONE.low, GONE.high)] == [3, (0.55, None, None)]
+
+    def reasons(*rows: dict[str, object]) -> list[str]:
+        return Table([Column("name"), Column("a"), Column("b", "B")], list(rows)).reasons()  # type: ignore[arg-type]
+
+    assert reasons({"name": "x", "b": GONE}, {"name": "y", "b": NUMBER}) == ["undefined: x: no labels"]
+    assert reasons({"name": "x", "a": NUMBER, "b": GONE}, {"b": NUMBER}) == ["undefined: x, B: no labels"]
+    assert reasons({"b": GONE}, {"b": NUMBER}) == ["undefined: B: no labels"]
+    assert reasons({"name": GONE, "b": NUMBER}, {"name": "y"}) == ["undefined: name: no labels"]
 
 
-def test_reasons_are_grouped_in_their_order() -> None:
-    pairs = [("b", "x"), ("a", "y"), ("c", "x"), ("b", "x")]
-    assert reason_lines("left out", pairs) == ["left out: b, c: x", "left out: a: y"]
+def test_settings_from_outside_are_of_their_kind() -> None:
+    for base in ("http://h:1/v1", "https://h"):
+        assert {options.address("k", f"{base}{end}") for end in ("", "/", "/chat/completions")} == {base}
+    for wrong in (
+        "ftp://h",
+        "http://",
+        "http://h:0",
+        "http://h:x",
+        "http://u@h",
+        "http://h?k=1",
+        "http://h/completions",
+    ):
+        with pytest.raises(ConfigError, match="k: "):
+            options.address("k", wrong)
+    at_border(lambda n: shown("x" * int(n)) == repr("x" * int(n)), 58, "110")
+    at_border(lambda n: shown(10 ** int(n)).startswith("1"), 40, "100")
+    at_border(lambda n: parse_json("9" * int(n), "x") > 0 if n <= 40 else False, 40, "110")
+    with pytest.raises(DataError):
+        parse_json("9" * 41, "x")

@@ -74,66 +74,12 @@ def test_rotation_stays_within_the_range_and_goes_to_both_sides() -> None:
     assert 40 < (angles > 0).sum() < 80
 
 
-def test_translation_moves_content_by_up_to_ten_percent_when_the_frame_is_kept() -> None:
-    canvas = np.zeros((200, 400, 3), np.uint8)
-    canvas[95:106, 195:206] = 255
-    dot = Image.fromarray(canvas)
-    move = only(translate=0.1, fit_output=False)
-    shifts = []
-    for seed in range(100):
-        y, x = np.nonzero(pixels(perturb_image(dot, seed=seed, preset=move))[..., 0] > 127)
-        shifts.append(((x.mean() - 200) / 400, (y.mean() - 100) / 200))
-    reach = np.abs(np.array(shifts)).max(axis=0)
-    assert np.all(reach <= 0.1001)
-    assert np.all(reach > 0.085)
-
-
-def test_scale_changes_width_and_height_separately_by_up_to_ten_percent() -> None:
-    canvas = np.zeros((300, 300, 3), np.uint8)
-    canvas[100:200, 100:200] = 255
-    square = Image.fromarray(canvas)
-    sides = []
-    for seed in range(80):
-        y, x = np.nonzero(
-            pixels(perturb_image(square, seed=seed, preset=only(scale=0.1, fit_output=False)))[..., 0] > 127
-        )
-        sides.append((np.ptp(x) + 1, np.ptp(y) + 1))
-    both = np.array(sides)
-    assert both.min() >= 89
-    assert both.max() <= 111
-    assert both.min() <= 92
-    assert both.max() >= 108
-    assert abs(np.corrcoef(both.T)[0, 1]) < 0.4
-
-
-def test_fit_output_keeps_every_corner_in_the_frame() -> None:
-    corners = np.full((120, 160, 3), 90, np.uint8)
-    for row in (slice(0, 12), slice(-12, None)):
-        for column in (slice(0, 12), slice(-12, None)):
-            corners[row, column] = 255
-    turned = perturb_image(Image.fromarray(corners), seed=3, preset=only(rotate=[10, 10], translate=0.1, scale=0.1))
-    bright = pixels(turned)[..., 0] > 170
-    area = 160 * 120
-    assert turned.width > 160 * 0.9
-    assert turned.height > 120 * 0.9
-    assert bright.sum() == pytest.approx(4 * 12 * 12 * (pixels(turned)[..., 0] > 45).sum() / area, rel=0.15)
-
-
 def test_gaussian_noise_has_the_papers_standard_deviation_in_every_channel() -> None:
     noise = pixels(perturb_image(grey(), seed=0, preset=only(gauss_noise=0.07))) - 128
     # Albumentations truncates the noise towards zero on 8-bit images, which costs about 2 % of the spread.
     assert noise.std(axis=(0, 1)) == pytest.approx(np.full(3, 0.07 * 255), rel=0.04)
     assert noise.mean() == pytest.approx(0, abs=0.3)
     assert abs(np.corrcoef(noise[..., 0].ravel(), noise[..., 1].ravel())[0, 1]) < 0.02
-
-
-@pytest.mark.parametrize("value", [64, 128, 200])
-def test_shot_noise_is_poisson_in_linear_light(value: int) -> None:
-    noisy = pixels(perturb_image(grey(value), seed=1, preset=only(shot_noise=0.014))) / 255
-    counts = noisy**2.2 / 0.014
-    expected = (value / 255) ** 2.2 / 0.014
-    assert counts.mean() == pytest.approx(expected, rel=0.02)
-    assert counts.var() == pytest.approx(expected, rel=0.08)
 
 
 @pytest.mark.parametrize("amount", [1e-4, 0.014, 1 / 70, 0.07, 1.0])
@@ -153,13 +99,6 @@ def test_fast_noise_is_the_librarys_to_the_last_bit(amount: float, shape: tuple[
     assert np.array_equal(image, before)
 
 
-def test_border_is_black_and_noise_covers_it() -> None:
-    frame = perturb_image(grey(255, (100, 100)), seed=0, preset=only(rotate=[10, 10]))
-    assert pixels(frame)[0, 0].max() == 0 or pixels(frame)[0, -1].max() == 0
-    noisy = perturb_image(grey(0, (100, 100)), seed=0, preset=only(gauss_noise=0.07))
-    assert pixels(noisy).std() > 5
-
-
 def test_hedge_applies_affine_and_jitter_each_with_half_probability_and_independently() -> None:
     scene, quiet = picture(), replace(PRESETS["hedge"], gauss_noise=0.0, shot_noise=0.0)
     moved, coloured = [], []
@@ -172,14 +111,6 @@ def test_hedge_applies_affine_and_jitter_each_with_half_probability_and_independ
     assert 0.38 < np.mean(coloured) < 0.62
     # One shared stream would make this exactly 1.
     assert 0.38 < np.mean(np.array(moved) == np.array(coloured)) < 0.62
-
-
-def test_a_change_of_noise_leaves_the_geometry_of_the_draw_alone() -> None:
-    sizes = {
-        perturb_image(picture(), seed=2, preset=replace(PRESETS["hedge"], p_affine=1.0, gauss_noise=g)).size
-        for g in (0, 0.2)
-    }
-    assert len(sizes) == 1
 
 
 # --- strength and presets ---------------------------------------------------------------------------------------------
@@ -201,27 +132,10 @@ def test_no_perturbation_is_exactly_the_clean_image(preset: str | Perturbation) 
     assert perturb_image(scene, seed=9, preset=preset).tobytes() == to_rgb8(scene).tobytes()
 
 
-@pytest.mark.parametrize(("preset", "factor"), [("mild", 0.5), ("strong", 2.0)])
-def test_mild_and_strong_are_half_and_double_the_ranges_of_the_paper(preset: str, factor: float) -> None:
-    paper, scaled = PRESETS["hedge_paper"].settings(), PRESETS[preset].settings()
-    assert scaled["strength"] == 1.0
-    assert scaled["rotate"] == [angle * factor for angle in paper["rotate"]]
-    for key in ("translate", "scale", "brightness", "contrast", "saturation", "hue", "gauss_noise", "shot_noise"):
-        assert scaled[key] == pytest.approx(paper[key] * factor)
-    for key in ("p_affine", "p_color", "p_gauss_noise", "p_shot_noise", "fit_output"):
-        assert scaled[key] == paper[key]
-
-
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_settings_survive_json_and_rebuild_the_same_object(preset: str) -> None:
     made = Perturbation.from_config({"preset": preset, "strength": 0.5})
     assert Perturbation.from_config(json.loads(json.dumps(made.settings()))) == made
-
-
-def test_only_a_preset_keeps_its_name() -> None:
-    assert Perturbation.from_config({"strength": 2}).name == "hedge"
-    assert Perturbation.from_config({"preset": "hedge", "hue": 0.1}).name == "custom"
-    assert Perturbation.from_config({"hue": 0.1, "name": "mine"}).name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -388,3 +302,10 @@ def test_wrong_input_is_refused_with_a_reason() -> None:
     with pytest.raises(ValueError, match="did you mean 'hedge'"):
         perturb_image(picture(), seed=0, preset="hedg")
     assert digest(perturb_image(picture(), seed=np.int64(7))) == digest(perturb_image(picture(), seed=7))
+
+
+def test_border_is_black_and_noise_covers_it() -> None:
+    frame = perturb_image(grey(255, (100, 100)), seed=0, preset=only(rotate=[10, 10]))
+    assert pixels(frame)[0, 0].max() == 0 or pixels(frame)[0, -1].max() == 0
+    noisy = perturb_image(grey(0, (100, 100)), seed=0, preset=only(gauss_noise=0.07))
+    assert pixels(noisy).std() > 5

@@ -60,26 +60,10 @@ def test_every_template_is_drawn_and_both_sets_as_often() -> None:
     assert min(drawn.values()) > 50
 
 
-def test_sentences_of_the_context_change_places_and_nothing_else_does() -> None:
-    noise = build_noise("shuffled_context")
-    orders = {noise.perturb_wording(ASKED, seed=seed).context for seed in range(60)}
-    assert len(orders) == 6
-    assert all(noise.perturb_wording(ASKED, seed=seed).question == ASKED.question for seed in range(5))
-    assert noise.perturb_wording(Wording("Q"), seed=1).context == ""
-
-
 @given(st.text(alphabet="pA1 .,>-#\n*)", max_size=80), st.integers(0, 9))
 def test_shuffling_loses_no_character_but_white_space(context: str, seed: int) -> None:
     shuffled = build_noise("shuffled_context").perturb_wording(Wording("Q", context), seed=seed).context
     assert Counter("".join(shuffled.split())) == Counter("".join(context.split()))
-
-
-def test_a_sign_of_comparison_is_no_markdown() -> None:
-    context = "The difference (p > 0.05) was small. > It was n > 3.\n- One item > 2"
-    shuffled = build_noise("shuffled_context").perturb_wording(Wording("Q", context), seed=3).context
-    for piece in ("The difference (p > 0.05) was small.", "> It was n > 3.", "- One item > 2"):
-        assert piece in shuffled
-    assert split_sentences("p > 0.05 was found.") == ["p > 0.05 was found."]
 
 
 def test_a_wording_has_no_strength() -> None:
@@ -104,11 +88,6 @@ def test_a_wording_has_no_strength() -> None:
 def test_a_wrong_setting_is_named(config: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         build_noise(config)  # type: ignore[arg-type]
-
-
-def test_a_preset_with_one_setting_changed_keeps_the_others() -> None:
-    noise = build_noise({"kind": "text", "name": "instructions", "shuffle_context": False})
-    assert noise == TextPerturbation("instructions", ("confidence_weakening", "neutral"), False)
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
@@ -158,3 +137,8 @@ def test_hostile_texts_are_split_in_linear_time(text: str) -> None:
 def test_no_prefix_asks_a_judge_of_an_answer_to_answer_the_question() -> None:
     assert not [t for name in PRESETS["checking"].templates for t in load_templates(name) if "answer" in t.lower()]
     assert any("answer" in template for template in load_templates("confidence_weakening"))
+
+
+def test_a_preset_with_one_setting_changed_keeps_the_others() -> None:
+    noise = build_noise({"kind": "text", "name": "instructions", "shuffle_context": False})
+    assert noise == TextPerturbation("instructions", ("confidence_weakening", "neutral"), False)

@@ -6,17 +6,13 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rows import rows_of
 
 from hedge_tasks import AnswerSet, detectors
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import prices_of, score_answers, summarise
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import detection_auroc
-from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.lmms.filters import HedgeFilter
+from hedge_tasks.errors import DataError
 from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.sampling import Answer
 
@@ -63,80 +59,7 @@ def test_answers_of_probability_zero() -> None:
         score_answers(AnswerSet("q", Answer("a"), (impossible, impossible)), clustering="exact")
 
 
-@settings(max_examples=20)
-@given(st.lists(st.tuples(st.sampled_from(["a", "ab", "abc"]), st.sampled_from([0, 1])), min_size=2, max_size=16))
-def test_auroc_is_a_number_or_a_reason(rows: list[tuple[str, int]]) -> None:
-    scores = [score_answers(answer_set(c, "", label=y, id=str(i)), clustering="exact") for i, (c, y) in enumerate(rows)]
-    estimate = detection_auroc(scores, "se")
-    wrong = sum(y for _, y in rows)
-    enough = min(wrong, len(rows) - wrong) >= 5
-    assert (estimate.value is not None) == (enough and len({s["se"] for s in scores}) > 1)
-    assert (estimate.reason is None) or estimate.value is None or estimate.stderr is None
-    vase = detection_auroc(scores, "vase")
-    assert (vase.value, vase.reason) == (
-        None,
-        f"{len(rows)} of {len(rows)} documents have no such score (there are no answers sampled on perturbed images)",
-    )
-
-
-# --- filters and metrics --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"backend": "embed", "treshold": 0.9}, "'treshold', did you mean 'threshold'"),
-        ({"backend": "exact", "with_question": "yes"}, "with_question: expected true or false, got 'yes'"),
-    ],
-)
-def test_wrong_cluster_options(options: dict, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        HedgeFilter(**options)
-
-
-def records(metric: str, *labels: int | None) -> list[dict]:
-    scored = score_answers(answer_set(), clustering="exact")
-    scores = [replace(scored, numbers={"se": float(i)}, label=label, group=str(i)) for i, label in enumerate(labels)]
-    return [METRICS[metric].record(s, {"judge": "rule 1", "reason": "because"}, {}) for s in scores]
-
-
-def test_metrics_leave_out_what_has_no_label_and_count_it() -> None:
-    # Scores are the positions: 1 3 5 7 9 of the hallucinated against 0 2 4 6 8.
-    labels = (*(0, 1) * 5, None, None)
-    se, rate = METRICS["se_auroc"], METRICS["hallucination_rate"]
-    assert se(records("se_auroc", *labels)) == 15 / 25
-    assert 0 < se.stderr(records("se_auroc", *labels)) < 0.5
-    assert rate(records("hallucination_rate", *labels)) == 0.5
-    assert rate.stderr(records("hallucination_rate", *labels)) == pytest.approx((0.25 / 10) ** 0.5)
-    assert METRICS["unlabelled_rate"](records("unlabelled_rate", *labels)) == pytest.approx(1 / 6)
-
-
 # --- held-out documents and missing log-probabilities ----------------------------------------------------------------
-
-
-def test_rates_are_about_all_documents_and_an_auroc_about_those_not_held_out() -> None:
-    scored = score_answers(answer_set(), clustering="exact")
-    # With the two held-out ones the AUROC would be 0.5, and without them the rate of hallucinations 0.5 as well.
-    rows = [*[(0.0, 0, False)] * 5, *[(1.0, 1, False)] * 5]
-    rows += [*[(0.0, 1, True)] * 5, *[(-1.0, 1, True)] * 5, *[(0.5, None, False)] * 5]
-    scores = [
-        replace(scored, numbers={**scored, "se": x}, label=y, held_out=out, parent="open", group=str(i))
-        for i, (x, y, out) in enumerate(rows)
-    ]
-
-    def value(metric: str) -> object:
-        return METRICS[metric]([METRICS[metric].record(s, {}, {}) for s in scores])
-
-    assert value("se_auroc") == value("se_auroc_within") == 1.0
-    assert value("hallucination_rate") == 3 / 4
-    assert value("unlabelled_rate") == 1 / 5
-    summary = summarise(scores)
-    assert (summary["n"], summary["n_labelled"], summary["n_held_out"]) == (25, 20, 10)
-    assert summary["hallucination_rate"] == 3 / 4
-    assert (summary["auroc"]["se"].value, summary["auroc"]["se"].n) == (1.0, 10)
-    assert summary["auroc_within_question_types"]["se"].n_pairs == 25
-    without = summarise([replace(s, parent=None) for s in scores])["auroc_within_question_types"]["se"]
-    assert without.reason == "not every unit has a parent, such as a kind of question"
 
 
 @pytest.mark.parametrize("missing", ["one noisy", "all noisy", "one clean"])

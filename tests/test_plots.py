@@ -12,6 +12,8 @@ import pytest
 from finished_runs import HOSTILE, finished_run
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
@@ -20,16 +22,12 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv
-from hedge_tasks.measures.curves import labelled, within_strata
 from hedge_tasks.measures.sweep import sweep
-from hedge_tasks.numbers import Number
 from hedge_tasks.report.plots import (
     Chart,
     Series,
     categories_chart,
-    detectors_chart,
     draw,
-    risk_coverage_chart,
     roc_chart,
     strata_chart,
     sweep_chart,
@@ -40,41 +38,6 @@ from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(80)
 SCORES = scorer_of(RUN, None).score(RUN.answer_sets)
-
-
-def test_the_legend_of_the_roc_chart_has_the_auroc_of_the_table() -> None:
-    names = [series.name for series in roc_chart(SCORES).series]
-    values = [detection_auroc(SCORES, name).value or 0 for name in SCORE_NAMES]
-    assert names == [f"{name} ({value:.3f})" for name, value in zip(("SE", "RadFlag", "VASE"), values, strict=True)]
-
-
-def test_risk_at_full_coverage_is_the_hallucination_rate() -> None:
-    rate = np.mean([s.label for s in SCORES])
-    for series in risk_coverage_chart(SCORES).series:
-        assert series.x[-1] == 1
-        assert series.y[-1] == pytest.approx(rate)
-
-
-def test_strata_stand_beside_the_pooled_number() -> None:
-    chart = strata_chart(SCORES)
-    assert chart.categories == ("pooled", "within types", "closed", "open")
-    se = chart.series[0]
-    pooled, inside = detection_auroc(SCORES, "se"), within_strata(SCORES, "se")
-    assert inside is not None
-    assert (se.x[0], se.bounds(0)) == (pooled.value, pooled.interval)
-    assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
-    assert pooled.interval != inside.interval
-    for k, kind in enumerate(("closed", "open"), start=2):
-        assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.parent == kind], "se").value)
-
-
-def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
-    points = list(sweep(RUN.answer_sets, scorer_of(RUN, None), [1, 3, 6]))
-    chart = sweep_chart(points)
-    assert chart.series[0].x == (3.0, 6.0)  # every entropy of a single answer is 0
-    assert [series.x for series in chart.series[1:]] == [(1.0, 3.0, 6.0)] * 2
-    assert chart.series[2].y == tuple(p.estimate.value for p in points if p.score == "vase")
-    assert chart.series[2].bounds(0) == points[2].estimate.interval
 
 
 def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
@@ -101,35 +64,25 @@ def test_categories_are_shares_of_what_the_judge_told() -> None:
     assert chart.series[0].y == (0.25, 0.75)
 
 
-def test_detectors_are_rows_by_their_best_number_and_clusterings_colours() -> None:
-    values: dict[str, dict[str, float | None]] = {
-        "nli": {"se": 0.7, "radflag": 0.6},
-        "embed": {"se": None, "radflag": 0.8, "vase": 0.3},
-    }
-    numbers = {
-        c: {d: Number(v, interval=None if v is None else (v - 0.1, v + 0.1)) for d, v in of.items()}
-        for c, of in values.items()
-    }
-    chart = detectors_chart(numbers)
-    assert chart.categories == ("RadFlag", "SE", "VASE")
-    assert [(s.name, s.x, s.y) for s in chart.series] == [
-        ("nli", (0.6, 0.7), (0.0, 1.0)),
-        ("embed", (0.8, 0.3), (0.0, 2.0)),
-    ]
-    assert chart.x_range == (0.1, 1.0)
-    assert detectors_chart({"nli": {"se": Number.undefined("no labels")}}).empty
-
-
-def test_documents_without_label_or_score_are_left_out() -> None:
-    mixed = [*SCORES[:4], SCORES[4].__class__(**{**SCORES[4].__dict__, "label": None})]
-    assert len(labelled(mixed, "se").values) == 4
-    assert labelled([], "se").groups is None
-
-
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_ending_of_a_name_says_what_is_drawn(ending: str, start: bytes, tmp_path: Path) -> None:
     draw(Chart("x", "", "", "", (Series("one", (0.0, 1.0), (0.2, 0.8)),)), tmp_path / f"x.{ending}")
     assert (tmp_path / f"x.{ending}").read_bytes().startswith(start)
+
+
+def test_a_drawn_series_has_its_points_and_arms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    figures: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
+    x, y, bounds = (0.0, 0.5, 1.0), (0.2, 0.3, 0.8), {"low": (0.1, None, 0.5), "high": (0.4, None, 0.9)}
+    kinds = [Series(kind, x, y, kind=kind, **bounds) for kind in ("line", "points", "bars")]  # type: ignore[arg-type]
+    draw(Chart("n", "t", "across", "up", tuple(kinds)), tmp_path / "x.svg")
+    [axes] = figures[0].axes
+    line, dots = axes.lines[0], next(c for c in axes.containers if isinstance(c, ErrorbarContainer))
+    assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == (list(x), list(y))
+    assert dots.lines[0].get_xdata().tolist() == list(x)
+    assert [bar.get_height() for bar in axes.patches[:3]] == list(y)
+    assert [kinds[0].bounds(i) for i in range(3)] == [(0.1, 0.4), None, (0.5, 0.9)]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("across", "up")
 
 
 def test_names_from_outside_are_text_in_a_figure(tmp_path: Path) -> None:
@@ -187,3 +140,12 @@ def test_a_report_draws_the_figures_of_a_run(tmp_path: Path, capsys: pytest.Capt
     assert all(any(file.stem.endswith(f"-{kind}") for file in files) for kind in kinds)
     assert not any("categories" in file.name for file in files)  # the judge tells none
     assert all(file.read_text("utf-8").startswith("series,") for file in files if file.suffix == ".csv")
+
+
+def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
+    points = list(sweep(RUN.answer_sets, scorer_of(RUN, None), [1, 3, 6]))
+    chart = sweep_chart(points)
+    assert chart.series[0].x == (3.0, 6.0)  # every entropy of a single answer is 0
+    assert [series.x for series in chart.series[1:]] == [(1.0, 3.0, 6.0)] * 2
+    assert chart.series[2].y == tuple(p.estimate.value for p in points if p.score == "vase")
+    assert chart.series[2].bounds(0) == points[2].estimate.interval

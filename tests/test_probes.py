@@ -14,9 +14,10 @@ import pytest
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import HEADS, PLACES
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.probes.base import FittedDetector
+from hedge_tasks.detectors.probes.base import FittedDetector, settled
 from hedge_tasks.detectors.probes.builtin import mahalanobis
 from hedge_tasks.detectors.probes.crossfit import INFLATION, cross_fitted
+from hedge_tasks.detectors.probes.folds import cross_fitting_folds
 from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.units import compare_columns
 from hedge_tasks.errors import DataError
@@ -67,6 +68,28 @@ def test_labels_that_follow_from_the_states_are_found_and_useless_states_are_wor
             auroc(cross_fitted(fitted_detectors()["linear_probe"], states, labels, labels, groups, repeats=1), labels)
         )
     assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(20)
+
+
+def test_scores_of_folds_are_put_together_by_their_mean_rank() -> None:
+    rng = np.random.default_rng(0)
+    labels, groups, states = np.arange(40) % 2, [str(i // 2) for i in range(40)], rng.normal(size=(40, 1, 1))
+    detector = FittedDetector("n", "n", "last", fit=lambda *_: {}, score=lambda arrays, x: x[:, 0, 0])
+    ranks = np.empty((3, 40))
+    for r in range(3):
+        for _, test in cross_fitting_folds(labels, groups, 7 * 3 + r):
+            ranks[r, test] = [(states[test, 0, 0] < x).mean() + 0.5 / len(test) for x in states[test, 0, 0]]
+    found = cross_fitted(detector, states, labels, labels, groups, repeats=3, seed=7)
+    assert found == pytest.approx(ranks.mean(axis=0), abs=1e-9)
+    values = rng.normal(size=9)
+    assert settled(values) == pytest.approx((values - values.min()) / np.ptp(values), abs=1e-9)
+    assert settled(np.ones(3)).tolist() == [0, 0, 0]
+    assert settled(np.array([])).tolist() == []
+    for n, width in ((8, 9), (40, 4), (300, 70)):
+        arrays = mahalanobis.fit(rng.normal(size=(n, 1, width)), np.zeros(n, dtype=int), np.arange(n))
+        assert arrays["axes"].shape[1] == min(64, width, n // 4)
+    for scale, kept in ((1e-5, 2), (1e-7, 1)):  # of the variance 1e-12 is nothing
+        flat = rng.normal(size=(40, 1, 2)) * [1, scale]
+        assert mahalanobis.fit(flat, np.zeros(40, dtype=int), np.arange(40))["axes"].shape[1] == kept
 
 
 def test_a_relative_distance_is_what_its_formula_says() -> None:

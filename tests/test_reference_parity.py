@@ -151,20 +151,3 @@ def test_nli_partitions_equal_the_reference(label, n_answers):
         assert ours == reference_batched(sets, label)
     if n_answers in (3, 5):
         assert len({tuple(ids) for ids in ours}) > 3
-
-
-def test_nli_partitions_of_a_real_model_equal_the_reference_with_a_transformers_pipeline(tmp_path):
-    pytest.importorskip("transformers")
-    from nli_models import save
-    from test_clustering import random_sets
-    from transformers import pipeline
-
-    folder = str(save(tmp_path, labels=LABELS))
-    sets = [list(dict.fromkeys(answers)) for answers in random_sets(11, n_sets=4, longest=6)]
-    classify = pipeline("text-classification", model=folder, device="cpu", top_k=None)
-    ours = NliClustering(model=folder, device="cpu").cluster(sets)
-    assert ours == [reference.cluster_terms_by_nli(answers, classify) for answers in sets]
-    assert any(1 < len(set(ids)) < len(ids) for ids in ours)
-
-
-# --- from answers to scores ------------------------------------------------------------------------------------------

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from finished_runs import HOSTILE, finished_run, suite_run
 
-from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, sums_of
-from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, compare_within, table_of
 from hedge_tasks.report.run_names import differences, names_of_runs, what_differs
 from hedge_tasks.report.several import side_by_side
@@ -62,17 +60,6 @@ def test_everything_that_differs_is_told_and_nothing_else() -> None:
     assert [list(row.values()) for row in named.rows] == [["questions", "4", "5"], ["seed", "0", "1"]]
     assert [list(row.values()) for row in others.rows] == [["sampling.top_k", "0", "20"]]
     assert differences(runs[:1] * 2, ["a", "b"]) == (None, None)
-
-
-def test_the_table_has_the_number_of_every_run() -> None:
-    head = side_by_side(three(), ["a", "b", "c"])
-    for row, analysis in zip(head.numbers.rows, three(), strict=True):
-        assert row["se"] == analysis.estimates["exact"]["se"]
-        rate = hallucination_rate(analysis.run.answer_sets)
-        assert rate is not None
-        assert row["rate"].value == rate.value  # type: ignore[union-attr]
-    assert [row["run"] for row in head.numbers.rows] == ["a", "b", "c"]
-    assert "Runs of different tasks were asked different questions: nothing of theirs is paired." in head.notes
 
 
 def test_runs_of_one_task_are_compared_with_corrected_p_values() -> None:
@@ -131,12 +118,3 @@ def test_more_runs_than_one_can_read_are_not_compared(n: int, compared: bool, mo
     head = side_by_side([three()[0]] * n, [str(i) for i in range(n)])
     assert bool(asked) == compared
     assert any("not compared in pairs" in note for note in head.notes) != compared
-
-
-@pytest.mark.slow
-def test_the_page_opens_with_what_differs_and_folds_the_runs() -> None:
-    runs = [finished_run(30, seed=i, model=f"model {i}") for i in range(2)]
-    page = build_report(runs, options=ReportOptions(pictures=False, curves=False))
-    order = [page.index(words) for words in ("What differs", "Side by side</h2>", "Paired differences", 'id="run-0"')]
-    assert order == sorted(order)
-    assert page.count('<details class="whole">') == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,21 +106,6 @@ def test_a_folder_without_runs_and_a_wrong_path_are_said_so(tmp_path: Path) -> N
         load_runs(tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         load_runs(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("backend", "options"),
-    [
-        ("exact", {}),
-        ("nli", {"rule": "strict", "veto": True, "revision": "abc", "dtype": "float32"}),
-        ("embed", {"threshold": 0.8}),
-        ("embed", {"threshold": "cross-fit", "tuning": {"folds": 3}}),
-    ],
-)
-def test_a_method_is_built_again_from_what_a_run_records(backend: str, options: dict[str, object]) -> None:
-    scorer = Scorer.build("name", backend, options, with_question=True, alpha=2.0)
-    recorded = json.loads(json.dumps(scorer.settings()))
-    assert Scorer.from_settings("name", recorded) == scorer
 
 
 def test_what_another_method_was_tuned_on_is_counted_by_this_one() -> None:

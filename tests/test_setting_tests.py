@@ -81,40 +81,6 @@ def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
     assert server.asked <= DOCUMENTS * 2 + 13 + MOST_REQUESTS
 
 
-@pytest.mark.slow
-def test_a_dropped_temperature_is_seen_near_zero() -> None:
-    found = health_of_server(DeviatingServer(ignores=("temperature",)))
-    assert of(found)["temperature"].state == "contradicted"
-    assert "4 draws at a temperature near 0, where no cap shows, gave" in of(found)["temperature"].text
-    assert found.unreliable is not None
-    # Without log-probabilities as well, where no draw tells anything.
-    assert states(health_of_server(DeviatingServer(ignores=("temperature",), logprobs=False)))["temperature"] == (
-        "contradicted"
-    )
-
-
-@pytest.mark.slow
-def test_a_capped_temperature_is_seen_by_the_draws_alone() -> None:
-    found = health_of_server(DeviatingServer(hottest=0.6), DOCUMENTS)
-    assert of(found)["temperature"].state == "contradicted"
-    assert "a draw comes again" in of(found)["temperature"].text
-    assert found.unreliable is not None
-    dumb = health_of_server(DeviatingServer(hottest=0.6, logprobs=False))
-    assert of(dumb)["temperature"].state == "not contradicted"
-    assert "where no cap shows" in of(dumb)["temperature"].text
-
-
-@pytest.mark.slow
-def test_an_ignored_top_k() -> None:
-    found = health_of_server(DeviatingServer(ignores=("top_k",)))
-    assert of(found)["top_k"].state == "not verifiable"
-    assert of(found)["top_k"].text.startswith("ignored: 4 draws with top_k 1 gave ")
-    assert states(found)["min_p"] == "not contradicted"
-    wanted = health_of_server(DeviatingServer(ignores=("top_k",)), top_k=5)
-    assert of(wanted)["top_k"].state == "contradicted"
-    assert wanted.unreliable is not None
-
-
 def test_an_ignored_seed() -> None:
     found = health_of_server(DeviatingServer(ignores=("seed",)))
     assert of(found)["seed"].state == "contradicted"
@@ -125,18 +91,6 @@ def test_a_model_that_this_package_samples_needs_no_belief() -> None:
     decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True, "sent": {"top_k": 0}}
     found = states(measure_health([AnswerSet("1", Answer("a"), (Answer("a"), Answer("b")))], {"decoding": decoding}))
     assert {name for name, state in found.items() if state != "verified"} == {"seed", "batch"}
-
-
-def test_replies_that_do_not_say_who_they_are_from() -> None:
-    decoding = {"asked": "pure", "temperature": 1.0}
-    told = Answer("a", served=Served("m"))
-    for answers, state in (([told, told], "not contradicted"), ([told, Answer("b")], "not verifiable")):
-        health = measure_health([AnswerSet("1", answers[0], tuple(answers))], {"decoding": decoding})
-        assert states(health)["one model"] == state
-    nobody = measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {"decoding": decoding})
-    assert of(nobody)["one model"].text.startswith("no answer says who gave it")
-    assert decoding_line(nobody) is not None
-    assert measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {}).settings == []
 
 
 def spread(*texts: str, logp: float | None = None) -> dict[str, SettingTried]:
@@ -231,3 +185,15 @@ def test_several_models_behind_one_name() -> None:
     assert all(found(Served("m", **{n: "1"}), Served("m", **{n: "2"}))[:2] == (NO, False) for n in names)
     text = found(*(Served(f"m{i}") for i in range(9)))[2]
     assert text.count("(1 answers)") == 4
+
+
+def test_replies_that_do_not_say_who_they_are_from() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0}
+    told = Answer("a", served=Served("m"))
+    for answers, state in (([told, told], "not contradicted"), ([told, Answer("b")], "not verifiable")):
+        health = measure_health([AnswerSet("1", answers[0], tuple(answers))], {"decoding": decoding})
+        assert states(health)["one model"] == state
+    nobody = measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {"decoding": decoding})
+    assert of(nobody)["one model"].text.startswith("no answer says who gave it")
+    assert decoding_line(nobody) is not None
+    assert measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {}).settings == []

@@ -35,19 +35,6 @@ def ratings(n=60, n_raters=3, seed=0, n_kinds=2, missing=0.0):
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def test_krippendorffs_alpha_of_the_published_example():
-    # Krippendorff 2011, section C: four observers, twelve units, missing values; alpha = 0.743.
-    rows = [
-        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
-        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
-        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
-        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
-    ]
-    found = krippendorff_alpha(rows)
-    assert found.value == pytest.approx(0.743, abs=0.0005)
-    assert (found.n, found.n_raters) == (11, 4)
-
-
 def test_alpha_with_missing_ratings_is_that_of_the_krippendorff_package():
     krippendorff = pytest.importorskip("krippendorff")
     rows = ratings(n_raters=4, n_kinds=3, missing=0.3)
@@ -115,29 +102,6 @@ def test_weighted_kappa_of_a_table_is_scikit_learns_of_its_items(weights):
             weighted_kappa(*wrong)
 
 
-# --- intervals -------------------------------------------------------------------------------------------------------
-
-
-def test_ratings_all_the_same_have_no_kappa():
-    for found in (cohen_kappa([1, 1], [1, 1]), krippendorff_alpha([[0, 0]] * 3)):
-        assert (found.value, found.interval) == (None, None)
-        assert "all ratings are the same" in found.reason
-    assert percent_agreement([[1, 1], [1, 1]]).value == 1
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: percent_agreement([[1, 0]]), "at least two judges, got 1"),
-        (lambda: cohen_kappa([1, 0], [1]), r"different numbers of items: \[2, 1\]"),
-        (lambda: cohen_kappa([1, 0], [1, 1], groups=["a"]), "groups has length 1"),
-    ],
-)
-def test_a_mistake_of_the_caller_is_an_error(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 # --- rates -----------------------------------------------------------------------------------------------------------
 
 
@@ -159,27 +123,3 @@ def test_wilsons_interval_of_an_effective_sample_size_solves_its_equation(share,
     for end in wilson(share, n, 0.95):
         assert 0 <= end <= 1
         assert (share - end) ** 2 == pytest.approx(z**2 * end * (1 - end) / n, abs=1e-12)
-
-
-def test_the_stderr_of_equal_groups_is_that_of_the_mean_of_their_shares():
-    values = np.array([1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0])
-    for turned in (values, np.sort(values)):  # alike within groups, or not: they count at most once each
-        shares = turned.reshape(4, 3).mean(axis=1)
-        rate = estimate_rate(turned, groups=[i // 3 for i in range(12)])
-        assert rate.stderr == pytest.approx(shares.std(ddof=1) / 2)
-        assert rate.interval == pytest.approx(wilson(0.5, min(12, 0.25 / rate.stderr**2), 0.95))
-
-
-def test_a_rate_of_zero_counts_groups():
-    assert estimate_rate([0] * 20, groups=[i // 4 for i in range(20)]).interval == pytest.approx(wilson_interval(0, 5))
-
-
-def test_an_undefined_rate_has_a_reason():
-    assert estimate_rate([]).reason == "no documents"
-    assert "1 of 2 documents is missing" in estimate_rate([1, NAN]).reason
-    alone = estimate_rate([1, 0], groups=["a", "a"])
-    assert (alone.value, alone.stderr, alone.interval) == (0.5, None, None)
-    assert "single group" in alone.reason
-    for call in (lambda: estimate_rate([2]), lambda: wilson_interval(3, 2), lambda: wilson_interval(0, 0)):
-        with pytest.raises(ValueError, match=r"0 or 1|successes"):
-            call()

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import expit, logit
 from scipy.stats import norm
 from scipy.stats import t as student
@@ -99,30 +97,6 @@ def test_a_group_that_carries_a_class_has_no_interval():
 
 
 # --- intervals -------------------------------------------------------------------------------------------------------
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=4, max_size=30),
-    st.booleans(),
-)
-@settings(max_examples=20, deadline=None)
-def test_an_interval_is_ordered_and_flips_with_score_or_label(pairs, by_group):
-    scores, labels = np.array(pairs, dtype=float).T
-    groups = [i % 7 for i in range(len(pairs))] if by_group else None
-    options = {"groups": groups}
-    estimate = estimate_auroc(scores, labels, **options)
-    if estimate.interval is None:
-        assert estimate.reason
-        assert estimate.stderr is None
-        return
-    low, high = estimate.interval
-    assert 0 <= low <= high <= 1
-    assert low < high
-    assert low <= estimate.value <= high
-    for flipped in (estimate_auroc(-scores, labels, **options), estimate_auroc(scores, 1 - labels, **options)):
-        assert flipped.value == pytest.approx(1 - estimate.value)
-        assert flipped.stderr == pytest.approx(estimate.stderr)
-        assert flipped.interval == pytest.approx((1 - high, 1 - low), abs=1e-6)
 
 
 def test_perfect_separation_still_has_an_interval():

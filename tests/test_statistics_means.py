@@ -21,24 +21,6 @@ def clustered(seed: int, n_groups: int = 9) -> tuple[np.ndarray, list[str]]:
     return values[order], [f"image {codes[i]}" for i in order]
 
 
-def test_a_document_without_a_group_is_one_of_its_own() -> None:
-    values, _ = clustered(1)
-    alone = estimate_mean(values, [None] * len(values))
-    assert alone.stderr == pytest.approx(stats.sem(values), rel=1e-12)
-    assert alone.interval == pytest.approx(tuple(stats.ttest_1samp(values, 0).confidence_interval()), rel=1e-9)
-    # Not even of one that is called as its place.
-    assert estimate_mean([1.0, 2.0, 3.0], [None, 0, 0]).n_groups == 2
-
-
-def test_an_undefined_mean_has_a_reason() -> None:
-    nothing, one = estimate_mean([], []), estimate_mean([1.0, 3.0], ["a", "a"])
-    assert (nothing.value, nothing.stderr, nothing.reason) == (None, None, "no documents")
-    assert (one.value, one.stderr, one.interval) == (2.0, None, None)
-    assert "single group" in one.reason
-    with pytest.raises(ValueError, match="groups has length 1"):
-        estimate_mean([1.0, 2.0], ["a"])
-
-
 def test_groups_that_do_not_occur_are_not_counted() -> None:
     deviations, groups = np.array([0.5, -1.0, 0.25, 0.25]), np.array([3, 7, 7, 3])
     assert clustered_spread(deviations, groups) == pytest.approx(math.sqrt(2 * 2 * 0.75**2))

@@ -9,12 +9,8 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from hedge_tasks.statistics import (
-    compare_rates,
-    compare_runs,
     compare_scores,
-    compare_sums,
     max_t,
-    ratio,
 )
 from hedge_tasks.statistics.multiple import step_down
 
@@ -65,19 +61,3 @@ def test_comparisons_are_joined_by_document_and_group():
         sidak = 1 - (1 - found.p_value) ** 2
         for other in (found.of(f"other {i}" for i in range(len(labels))), replace(found, ids=None)):
             assert max_t([found, other])[0] == pytest.approx(sidak, abs=0.01)
-
-
-def test_measures_of_sums_and_runs_know_what_their_documents_add():
-    """What documents add has the spread that the standard error says, in one sign and scale of all documents."""
-    rng = np.random.default_rng(0)
-    n = 300
-    groups = [i // 2 for i in range(n)]
-    a, b = (rng.random(n) < 0.5).astype(int), (rng.random(n) < 0.4).astype(int)
-    scores, others = rng.normal(size=n) + a, rng.normal(size=n) + b
-    of_sums = compare_sums(np.stack([a, np.ones(n)], 1), np.stack([b, np.ones(n)], 1), groups, ratio)
-    of_rates = compare_rates(a, b, groups=groups)
-    assert np.corrcoef(of_sums.deviations, of_rates.deviations)[0, 1] == pytest.approx(1, abs=1e-6)
-    apart, together = (compare_runs(scores, a, others, b, groups=of) for of in (None, groups))
-    summed = np.bincount(groups, apart.deviations)
-    assert np.corrcoef(summed, together.deviations[::2])[0, 1] > 0.99
-    assert not together.deviations[1::2].any()

@@ -111,17 +111,6 @@ def test_documents_that_are_twice_in_their_group_count_once(name: str) -> None:
     assert numbers_of(twice)[:-2] == pytest.approx(numbers_of(base)[:-2], abs=1e-9)
 
 
-@pytest.mark.parametrize("name", GROUPED)
-def test_groups_that_come_twice_halve_the_variance(name: str) -> None:
-    base, twice = (
-        GROUPED[name](
-            *(np.concatenate([c] * k) for c in (X, Z, Y, W, KINDS)), np.concatenate([GROUPS, GROUPS + 50])[: k * N]
-        )
-        for k in (1, 2)
-    )
-    assert twice.stderr / base.stderr == pytest.approx(np.sqrt(0.5), rel=0.12)  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(("name", "of"), CASES, ids=lambda v: v if isinstance(v, str) else "")
 def test_swapped_sides_have_the_other_sign(name: str, of: Numbers) -> None:
     kind = name.split(",")[0]

@@ -105,30 +105,6 @@ def test_text_json_and_csv_of_every_command(
             assert len({len(row) for row in csv.reader(io.StringIO(table))}) == 1
 
 
-def test_the_ten_best_and_the_free_ones_fit_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(save_run(RUNS["plain"], tmp_path))
-    shown, everything = (called(capsys, "detectors", path, *more) for more in ([], ["--all"]))
-    header = next(i for i, line in enumerate(shown.splitlines()) if line.startswith("detector "))
-    rows = [line.split() for line in shown.splitlines()[header + 1 :] if "[" in line]
-    free = [row[0] for row in rows if row[1] == "0"]
-    assert len(rows) > 10
-    assert {"msp", "baseline_nll"} <= {*free}
-    assert len(everything.splitlines()) > len(shown.splitlines())
-    assert max(len(line) for line in shown.splitlines()[header : header + 1 + len(rows)]) <= 100
-
-
-def test_seeds_are_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for seed in (0, 1):
-        run = finished_run(60, seed=seed, sampling={"n": 6, "seed": seed})
-        of_first = {a.id: a for a in finished_run(60).answer_sets}
-        sets = tuple(replace(a, question=of_first[a.id].question) for a in run.answer_sets)
-        save_run(replace(run, answer_sets=sets), tmp_path)
-    facts = json.loads(
-        called(capsys, "detectors", *map(str, sorted(tmp_path.rglob("run-*.jsonl"))), "--seeds", "--json")
-    )
-    assert {row["seeds"] for row in facts["seeds"]} == {2}
-
-
 @pytest.mark.slow
 def test_thresholds_by_every_way_of_choosing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(save_run(finished_run(36, filters={**EXACT, **EMBED}), tmp_path))

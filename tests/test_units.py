@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors import get, names, radflag, radflag_of_counts
-from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors import get, names
 from hedge_tasks.detectors.units import Unit, columns_of, compare_columns, labelled
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import compare_scores
-from hedge_tasks.suites.vope.objects import story_scores
 
 
 def units(seed: int, n: int = 60) -> list[Unit]:
@@ -67,15 +62,6 @@ def test_columns_are_compared_on_the_units_that_both_have() -> None:
     assert compare_columns(labelled(made[:5], "a"), labelled(made[5:], "b")) is None
 
 
-def test_answers_are_units_within_their_kind_of_question() -> None:
-    answers = [Scores(f"{i}", i % 2, None, "open" if i < 4 else "closed", {"se": i / 8}, "", ()) for i in range(8)]
-    answers += [replace(one, id=f"again {one.id}") for one in answers]
-    column = labelled(answers, "se")
-    assert (column.groups, column.strata) == (None, ("closed",) * 8 + ("open",) * 8)
-    # Of each kind the answers 0 to 3 with labels 0 1 0 1, twice: three of four pairs are won.
-    assert column.within().value == 0.75
-
-
 def test_a_level_has_the_detectors_that_its_evidence_allows() -> None:
     for level in ("object", "story"):
         assert all(get(name).needs - {"clean", "noisy"} == {"clusters"} for name in names(level))
@@ -84,31 +70,3 @@ def test_a_level_has_the_detectors_that_its_evidence_allows() -> None:
     assert not {"lexical", "kle", "option_entropy", "claim_radflag"} & set(names("verdict"))
     with pytest.raises(ConfigError, match="did you mean 'object'"):
         names("objekt")
-
-
-@pytest.mark.slow
-def test_stories_are_scored_by_every_detector_of_their_level() -> None:
-    def story(text: str) -> Answer:
-        return Answer(text)
-
-    answers = AnswerSet(
-        "s", story("A dog."), tuple(map(story, ("A dog.", "A cat.", "A cat."))), tuple(map(story, ("A dog.", "A car.")))
-    )
-    scores = story_scores(answers)
-    assert list(scores) == names("story")
-    assert scores["n_clusters"] == 2
-    assert scores["radflag"] == pytest.approx(2 / 3)
-    assert scores["radflag_noisy"] == 0.5
-    assert scores["radflag_pooled"] == pytest.approx(3 / 5)
-    entropy = -(1 / 3 * np.log(1 / 3) + 2 / 3 * np.log(2 / 3))
-    assert scores["se"] == scores["discrete_se"] == pytest.approx(entropy)
-    without = story_scores(AnswerSet("s", story("A dog."), (story("A dog."),)))
-    assert (without["vase"], without["radflag_noisy"]) == (None, None)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_radflag_of_counts_is_radflag(seed: int) -> None:
-    dice = random.Random(seed)
-    for n in range(1, 40):
-        ids = [dice.randrange(3) for _ in range(n)]
-        assert radflag_of_counts(ids.count(0), n) == radflag(0, ids) == sum(i != 0 for i in ids) / n
