@@ -17,7 +17,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.statistics import compare_runs
+from hedge_tasks.statistics import compare_rates, compare_runs, compare_scores, max_t
 
 
 def saved(run: Run, folder: Path) -> Path:
