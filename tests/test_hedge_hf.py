@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
+from requested import draw_requests, request, sample
 from scipy.stats import chisquare
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.token_sampling import AnswerReader
-from hedge_tasks.sampling import Draw, SamplingPlan
+from hedge_tasks.sampling import Draw
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.requests import DrawRequest
 
 pytestmark = pytest.mark.framework
 
@@ -46,24 +47,13 @@ def picture() -> Image.Image:
 def draw_request(
     picture: Image.Image, draw: Draw, *, key: str = "doc", system: str | None = None, **plan: Any
 ) -> DrawRequest:
-    request = SampleRequest(
-        id="q",
-        key=key,
-        question=QUESTION,
-        prompt=Prompt("test", "<image>{question}", system),
-        plan=SamplingPlan(**{"max_new_tokens": 16, "probe": False, **plan}),
-        load_images=lambda document: [document["image"]],
-    )
-    return DrawRequest(request, draw, lambda: {"image": picture}, ("task", "test", 0))
+    about = {"key": key, "question": QUESTION, "prompt": Prompt("test", "<image>{question}", system)}
+    [drawn] = draw_requests(request(plan={"max_new_tokens": 16, **plan}, **about), [draw], picture)
+    return drawn
 
 
 def clean(seed: int, temperature: float = 1.0) -> Draw:
     return Draw("clean", seed, temperature, seed)
-
-
-def sample(model: Any, requests: list[DrawRequest]) -> list[Any]:
-    answers = dict(pair for batch in model.generate_draws(requests) for pair in batch)
-    return [answers[i] for i in range(len(requests))]
 
 
 def reference_logits(model: Any, picture: Image.Image, tokens: list[int]) -> torch.Tensor:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
-from test_hedge_hf import clean, draw_request, sample
+from requested import sample
+from test_hedge_hf import clean, draw_request
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.decoding import SharedPrefill

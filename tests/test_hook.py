@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 import torch
-from PIL import Image
+from requested import PICTURE, instances, request
 
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
 from hedge_tasks.sampling.hook import MAX_ATTEMPTS, generate_samples
 from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.sampling.prompts import load_prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
-
-PICTURE = Image.new("RGB", (32, 32), (120, 60, 30))
+from hedge_tasks.sampling.requests import DrawRequest
 
 
 class ForeignModel:
@@ -65,24 +63,14 @@ class OwnModel(ForeignModel):
 def requests(
     n_documents: int = 1, store: Path | None = None, model: str | None = "m", **settings: Any
 ) -> list[SimpleNamespace]:
-    plan = SamplingPlan(**{"n": 2, "probe": False, **settings})
-    prompt = load_prompt("medical_vqa/default")
-    rows = []
-    for i in range(n_documents):
-        request = SampleRequest(
-            id=f"q{i}",
-            key=f"key{i}",
-            question="is it normal?",
-            prompt=prompt,
-            plan=plan,
-            load_images=lambda document: [document["image"]],
-            reference="yes",
-            group="g",
-            model=model,
-            store=store,
-        )
-        rows.append(SimpleNamespace(args=("text", {}, request, i, "task", "test")))
-    return rows
+    about = {
+        "prompt": load_prompt("medical_vqa/default"),
+        "reference": "yes",
+        "group": "g",
+        "model": model,
+        "store": store,
+    }
+    return instances(request(i, plan={"n": 2, **settings}, **about) for i in range(n_documents))
 
 
 @pytest.mark.parametrize("is_simple", [True, False])

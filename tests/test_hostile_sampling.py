@@ -6,13 +6,13 @@ import io
 import struct
 import zlib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
 from PIL import Image
+from requested import instances, request
 
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.splits import image_faults
@@ -96,22 +96,8 @@ def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
 
 def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> list[Any]:
     """Requests as a task makes them, one a row."""
-    from hedge_tasks.sampling.requests import SampleRequest
-
-    prompt, plan = load_prompt("plain/question"), SamplingPlan(**{"n": 2, "probe": True, **settings})
-    return [
-        SimpleNamespace(
-            args=(
-                "",
-                {},
-                SampleRequest(
-                    f"q{i}", f"key{i}", "q?", prompt, plan, lambda row: [row["image"]], model="m", store=folder
-                ),
-                *(i, "task", "test"),
-            )
-        )
-        for i in range(len(dataset))
-    ]
+    plan = {"n": 2, "probe": True, **settings}
+    return instances(request(i, plan=plan, model="m", store=folder) for i in range(len(dataset)))
 
 
 class Looking:

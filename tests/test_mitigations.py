@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from requested import draw_requests, instances, request, sample
 from test_shared_prefill import (
     FAMILIES,
     SPECIAL,
@@ -36,10 +37,10 @@ from hedge_tasks.models.mitigations import (
     mitigation,
 )
 from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler, gumbel_noise
-from hedge_tasks.sampling import Draw, SamplingPlan
+from hedge_tasks.sampling import Draw
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import load_prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.requests import DrawRequest
 
 Inputs = dict[str, torch.Tensor]
 Row = np.ndarray[Any, Any]
@@ -365,18 +366,10 @@ def prompt(tmp_path_factory: pytest.TempPathFactory) -> str:
 def draws_of(prompt: str, pictures: list[Image.Image], choices: tuple[str, ...] = ()) -> list[DrawRequest]:
     draws = []
     for i, picture in enumerate(pictures):
-        about = ("q", f"doc{i}", "", load_prompt(prompt), SamplingPlan(max_new_tokens=8))
-        request = SampleRequest(*about, lambda doc: [doc["image"]], choices=choices)
+        asked = request(i, plan={"max_new_tokens": 8}, prompt=load_prompt(prompt), choices=choices)
         kinds = [Draw("baseline", 0, 0.0, i), *(Draw("clean", k, 1.0, 10 * i + k) for k in range(2))]
-        kinds.append(Draw("noisy", 0, 1.0, 77 + i, "hedge"))
-        load = lambda picture=picture: {"image": picture}  # noqa: E731
-        draws += [DrawRequest(request, draw, load, ("task", "test", i)) for draw in kinds]
+        draws += draw_requests(asked, [*kinds, Draw("noisy", 0, 1.0, 77 + i, "hedge")], picture, i)
     return draws
-
-
-def sample(model: Any, draws: list[DrawRequest]) -> list[Any]:
-    answers = dict(pair for batch in model.generate_draws(draws) for pair in batch)
-    return [answers[i] for i in range(len(draws))]
 
 
 def asked(pictures: list[Image.Image], text: str = "is there a lesion?") -> list[list[dict[str, Any]]]:
@@ -412,14 +405,11 @@ def test_stored_draws_are_never_mixed_and_the_record_names_the_decoding(
     prompt: str, pictures: list[Image.Image], tmp_path: Any
 ) -> None:
     def answered(model: Any) -> tuple[list[dict[str, Any]], Any]:
-        model.task_dict = {"t": {"s": [{"image": picture} for picture in pictures]}}
-        plan = SamplingPlan(n=2, n_noisy=0, max_new_tokens=8, probe=False)
-        requests = []
-        for i in range(len(pictures)):
-            about = ("q", f"doc{i}", "", load_prompt(prompt), plan)
-            request = SampleRequest(*about, lambda doc: [doc["image"]], store=tmp_path)
-            requests.append(SimpleNamespace(args=("", None, request, i, "t", "s")))
-        found = [json.loads(text) for text in generate_samples(model, requests)]
+        model.task_dict = {"task": {"test": [{"image": picture} for picture in pictures]}}
+        about = {"prompt": load_prompt(prompt), "store": tmp_path}
+        plan = {"n": 2, "n_noisy": 0, "max_new_tokens": 8}
+        requests = [request(i, plan=plan, **about) for i in range(len(pictures))]
+        found = [json.loads(text) for text in generate_samples(model, instances(requests))]
         return found, found[0]
 
     plain, _ = answered(tiny())
