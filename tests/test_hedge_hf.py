@@ -191,27 +191,17 @@ def test_more_ranks_than_gpus_are_an_error_in_every_rank_before_the_model_is_loa
     assert placement(None, None) == {"": torch.device("cuda:1")}
 
 
-def test_the_system_prompt_reaches_the_model(model: Any, picture: Image.Image) -> None:
+@pytest.mark.parametrize("known", [True, False])
+def test_the_system_prompt_reaches_the_model_where_its_template_has_no_such_role_too(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
     request = draw_request(picture, clean(0), system="You are a careful reader.")
+    monkeypatch.setattr(model, "_knows_system", known)
     ids = model._inputs([request.messages()])["input_ids"][0]
     assert "You are a careful reader." in model._tokenizer.decode(ids)
-
-
-def test_a_template_without_system_role_gets_it_in_the_user_turn(model: Any, picture: Image.Image) -> None:
-    request = draw_request(picture, clean(0), system="You are a careful reader.")
-    model._knows_system = False
-    try:
-        [message] = model._adapt(
-            [
-                {"role": "system", "content": [{"type": "text", "text": "S"}]},
-                {"role": "user", "content": [{"type": "text", "text": "U"}]},
-            ]
-        )
-        ids = model._inputs([request.messages()])["input_ids"][0]
-    finally:
-        model._knows_system = True
-    assert message == {"role": "user", "content": [{"type": "text", "text": "S"}, {"type": "text", "text": "U"}]}
-    assert "You are a careful reader." in model._tokenizer.decode(ids)
+    system, user = ({"role": role, "content": [{"type": "text", "text": role}]} for role in ("system", "user"))
+    one_turn = [{"role": "user", "content": [*system["content"], *user["content"]]}]
+    assert model._adapt([system, user]) == ([system, user] if known else one_turn)
 
 
 @pytest.mark.slow

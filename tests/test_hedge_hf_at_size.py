@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_qwen
 import torch
 from PIL import Image
 from requested import sample
@@ -179,40 +180,11 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], mes
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a small random Qwen2.5-VL and a processor of its own kind."""
-    from test_shared_prefill import qwen as random_qwen
-    from transformers import AutoTokenizer, Qwen2_5_VLProcessor, Qwen2VLImageProcessor, Qwen2VLVideoProcessor
-
-    from hedge_tasks.models.tiny import vlm_path
-
-    folder = tmp_path_factory.mktemp("qwen")
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(str(vlm_path()))
-    names = ["<|video_pad|>", "<|vision_start|>", "<|vision_end|>"]
-    tokenizer.add_special_tokens({"additional_special_tokens": names})
-    image, video, start, end = tokenizer.convert_tokens_to_ids([tokenizer.image_token, *names])
-    network, _ = random_qwen("2.5")
-    network.resize_token_embeddings(len(tokenizer))
-    for name, value in {"image": image, "video": video, "vision_start": start, "vision_end": end}.items():
-        setattr(network.config, f"{name}_token_id", value)
-    network.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
-    network.save_pretrained(folder)
-    template = (
-        "{% for m in messages %}{% for c in m['content'] %}"
-        "{% if c['type'] == 'image' %}<|vision_start|><image><|vision_end|>{% else %}{{ c['text'] }}{% endif %}"
-        "{% endfor %}{% endfor %}"
-    )
-    processor = Qwen2_5_VLProcessor(Qwen2VLImageProcessor(), tokenizer, Qwen2VLVideoProcessor(), chat_template=template)
-    processor.save_pretrained(folder)
-    return folder
-
-
 @pytest.mark.slow
-def test_pixel_limits_bound_what_an_image_costs_and_are_part_of_the_model(qwen: Path) -> None:
+def test_pixel_limits_bound_what_an_image_costs_and_are_part_of_the_model(tmp_path: Path) -> None:
     from hedge_tasks.models.hedge_hf import HedgeHF
 
+    qwen = tiny_qwen.write(tmp_path)
     scan = Image.effect_noise((560, 420), 80).convert("RGB")
     request = draw_request(scan, clean(0))
 
