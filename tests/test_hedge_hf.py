@@ -204,26 +204,35 @@ def test_the_system_prompt_reaches_the_model_where_its_template_has_no_such_role
     assert model._adapt([system, user]) == ([system, user] if known else one_turn)
 
 
-@pytest.mark.slow
-def test_conversations_are_answered_like_requests_and_each_by_its_seed(model: Any, picture: Image.Image) -> None:
-    image = {"type": "image", "url": picture}
-    asked = [
-        [{"role": "user", "content": [*parts, {"type": "text", "text": text}]}]
-        for text in ("which shape?", "what colour is it?", "is there a star?")
-        for parts in ([image], [])
-    ]
-    greedy = model.answer_conversations(asked, max_new_tokens=12)
+def test_conversations_are_answered_like_requests_and_each_by_its_seed(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "batch_size", 2)
+    parts = [[{"type": "image", "url": picture}, {"type": "text", "text": text}] for text in ("which shape?", "where?")]
+    asked = [[{"role": "user", "content": content}] for content in (*parts, parts[0][1:])]
+    greedy = model.answer_conversations(asked, max_new_tokens=6)
     model.task_dict = {"t": {"s": asked}}
-    settings = {"max_new_tokens": 12, "do_sample": False}
+    settings = {"max_new_tokens": 6, "do_sample": False}
     requests = [SimpleNamespace(args=(None, lambda it: it, settings, i, "t", "s")) for i in range(len(asked))]
     assert [answer.text for answer in greedy] == model.generate_until(requests)
-    assert all(answer.mean_logprob < 0 for answer in greedy)
-    seeds = [7, 8, 9, 7, 8, 9]
-    drawn = model.answer_conversations(asked, temperature=1.5, max_new_tokens=12, seeds=seeds)
+    drawn = model.answer_conversations(asked, temperature=1.5, max_new_tokens=6, seeds=[7, 8, 9])
     assert drawn != greedy
-    backwards = model.answer_conversations(asked[::-1], temperature=1.5, max_new_tokens=12, seeds=seeds[::-1])
+    backwards = model.answer_conversations(asked[::-1], temperature=1.5, max_new_tokens=6, seeds=[9, 8, 7])
     assert [a.text for a in backwards[::-1]] == [a.text for a in drawn]
     assert model.answer_conversations([]) == []
+
+
+@pytest.mark.parametrize("plan", [{}, {"max_new_tokens": 1}, {"until": (" l",)}], ids=str)
+def test_answers_are_read_again_as_they_were_drawn(model: Any, picture: Image.Image, plan: dict[str, Any]) -> None:
+    """The log-probability has the end token where the model chose it: not of what was cut."""
+    draws = [draw_request(picture, clean(seed, temperature), **plan) for seed in (0, 1) for temperature in (0.1, 1.0)]
+    answers = sample(model, draws)
+    again = model.reread(draws, answers)
+    for answer, read in zip(answers, again, strict=True):
+        assert read.margin == pytest.approx(0, abs=1e-4)
+        assert read.mean_logprob == pytest.approx(answer.mean_logprob, abs=1e-4)
+    others = [replace(answer, text="a small cyst", finish="stop") for answer in answers]
+    assert all(read.margin > 0.1 for read in model.reread(draws, others))
 
 
 @pytest.fixture(scope="module")

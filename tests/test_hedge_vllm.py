@@ -244,7 +244,7 @@ def test_ordinary_tasks_are_generated_greedily(engines: list[Engine], tmp_path: 
 
 def test_wrong_arguments_are_named(engines: list[Engine], tmp_path: Path) -> None:
     for arguments in ({"documents_per_call": 0}, {"device": "cpu"}):
-        with pytest.raises(ConfigError, match="documents_per_call|CUDA_VISIBLE_DEVICES"):
+        with pytest.raises(ConfigError, match=r"documents_per_call|CUDA_VISIBLE_DEVICES"):
             adapter(tmp_path, **arguments)
     assert not engines
 

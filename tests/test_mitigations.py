@@ -290,6 +290,20 @@ def test_noise_is_standard_normal_and_a_pictures_own() -> None:
     assert torch.equal(alone[0], both[1])
 
 
+def test_patches_have_the_noise_of_their_picture_alike_in_all_frames() -> None:
+    torch.manual_seed(0)
+    grids = torch.tensor([[1, 2, 3], [1, 1, 2]])
+    patches = torch.randn(6 + 2, 3 * 2 * 4)
+    both = distorted_pixels({"pixel_values": patches, "image_grid_thw": grids}, 999, 2)
+    share = diffused(torch.ones(1), torch.zeros(1), 999).item()
+    noise = ((both - share * patches) / math.sqrt(1 - share**2)).reshape(8, 3, 2, 4)
+    assert torch.allclose(noise[:, :, 0], noise[:, :, 1], atol=1e-5)
+    assert noise[:, :, 0].unique().numel() == 8 * 3 * 4
+    assert abs(noise.std().item() - 1) < 0.2
+    alone = distorted_pixels({"pixel_values": patches[6:], "image_grid_thw": grids[1:]}, 999, 2)
+    assert torch.equal(alone, both[6:])
+
+
 def test_what_fills_pictures_up_does_not_change_their_noise() -> None:
     torch.manual_seed(0)
     picture, empty = torch.randn(3, 6, 8), torch.zeros(3, 6, 8)

@@ -33,7 +33,7 @@ from transformers import (
 
 from hedge_tasks.models import decoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
-from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler, gumbel_noise
+from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler
 from hedge_tasks.sampling import Draw
 
 VOCABULARY = 100
@@ -300,26 +300,3 @@ def test_the_check_finds_what_is_forgotten(name: str, forgets: bool, monkeypatch
 
     monkeypatch.setattr(shared, "prefill", wrong)
     assert shared.error(first_prompt(inputs)) > 1e-2
-
-
-# --- noise ----------------------------------------------------------------------------------------------------------
-
-
-def splitmix64(seed: int, position: int) -> int:
-    """Independent reference in plain integers, from the published algorithm."""
-    mask = 2**64 - 1
-    z = (seed + position * 0x9E3779B97F4A7C15) & mask
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-    return z ^ (z >> 31)
-
-
-def test_noise_equals_splitmix64_in_plain_integers() -> None:
-    import math
-
-    seeds, steps = [0, 1, 2**63 - 1, 123456789], [0, 1, 511, 7]
-    noise = gumbel_noise(torch.tensor(seeds), torch.tensor(steps), 5)
-    for row, (seed, step) in enumerate(zip(seeds, steps, strict=True)):
-        for token in range(5):
-            uniform = ((splitmix64(seed, step * 2**24 + token + 1) >> 11) + 0.5) * 2.0**-53
-            assert noise[row, token].item() == pytest.approx(-math.log(-math.log(uniform)), rel=1e-12)
