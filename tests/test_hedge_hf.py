@@ -138,21 +138,16 @@ def test_first_tokens_follow_the_models_distribution(
     monkeypatch.setattr(model, "share_prefill", shared)
     requests = [draw_request(picture, clean(seed), max_new_tokens=1, **settings) for seed in range(800)]
     drawn = Counter(answer.text for answer in sample(model, requests))
-    probabilities = reference_logits(model, picture, [])[0].double().softmax(-1)
-    order = probabilities.argsort(descending=True)
-    kept = order[: settings.get("top_k")].tolist()
-    expected: Counter[str] = Counter()
-    for token in kept:
-        expected[model._tokenizer.decode([token], skip_special_tokens=True).strip()] += probabilities[token].item()
-    total = sum(expected.values())
+    probabilities, tokens = reference_logits(model, picture, [])[0].double().softmax(-1).sort(descending=True)
+    expected = Counter[str]()
+    for token, p in list(zip(tokens.tolist(), probabilities.tolist(), strict=True))[: settings.get("top_k")]:
+        expected[model._tokenizer.decode([token], skip_special_tokens=True).strip()] += p
     assert set(drawn) <= set(expected)
-    frequent = [text for text, p in expected.items() if p / total * 800 >= 5]
-    observed = [drawn[text] for text in frequent] + [800 - sum(drawn[text] for text in frequent)]
-    wanted = [expected[text] / total * 800 for text in frequent]
-    wanted.append(800 - sum(wanted))
-    if wanted[-1] < 1e-6:
-        observed, wanted = observed[:-1], wanted[:-1]
-    assert len(observed) < 2 or chisquare(observed, wanted).pvalue > 1e-3
+    wanted = {text: p / expected.total() * 800 for text, p in expected.items()}
+    rare = {text for text, n in wanted.items() if n < 5}
+    counts = [[sum(of[t] for t in rare), *(of[t] for t in wanted if t not in rare)] for of in (drawn, wanted)]
+    observed, predicted = (of[not rare :] for of in counts)
+    assert chisquare(observed, predicted).pvalue > 1e-3
 
 
 @pytest.mark.slow

@@ -9,13 +9,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
-from evaluation import evaluate
 from PIL import Image
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.manifests import Data
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import included_file
@@ -196,40 +193,3 @@ def test_an_include_that_no_package_has(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match="no such file in an installed package"):
             included_file(f"{tmp_path}/{address}")
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_an_evaluation_of_one_s_own_folder_from_any_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`--include_path`, the include, data beside the YAML and a report with its pictures."""
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    kind, name = write(folder, "records")
-    config = {
-        "include": "hedge_tasks",
-        "task": "mine",
-        "dataset_path": kind,
-        "dataset_kwargs": {"data_files": {"test": name}},
-        "test_split": "test",
-        "generation_kwargs": {"n": 2, "max_new_tokens": 4},
-        "filter_list": [
-            {
-                "name": "exact",
-                "filter": [{"function": "hedge_score", "backend": "exact"}],
-            }
-        ],
-        "hedge": {"prompt": "plain/question", "images": ["picture"]},
-    }
-    (folder / "mine.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
-    monkeypatch.chdir(tmp_path)
-    evaluate(Path("out"), "--model", "hedge_tiny", "--tasks", "mine", "--include_path", "mine")
-    capsys.readouterr()
-    pages = []
-    for options in (["--trust-run"], []):
-        assert main(["report", "out", "--out", "page.html", *options]) == 0
-        pages.append(Path("page.html").read_text("utf-8"))
-    assert pages[0].count("data:image/jpeg;base64,") >= 2
-    assert "data:image/jpeg;base64," not in pages[1]
-    assert "--trust-run loads it" in pages[1]
