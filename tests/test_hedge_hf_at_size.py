@@ -54,7 +54,6 @@ class SmallDevice:
             raise self.error("CUDA out of memory. Tried to allocate 3.25 GiB.\nGPU 0 has a total capacity of ...")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "error"), [(True, torch.OutOfMemoryError), (False, RuntimeError)])
 def test_without_memory_for_a_batch_its_draws_are_asked_in_halves_and_stay_the_same(
     model: Any, picture: Image.Image, said: list[str], shared: bool, error: type[RuntimeError]
@@ -78,7 +77,6 @@ def test_without_memory_for_a_batch_its_draws_are_asked_in_halves_and_stay_the_s
     assert "CUDA out of memory. Tried to allocate 3.25 GiB.)" in warnings[0]
 
 
-@pytest.mark.slow
 def test_no_memory_for_a_single_draw_is_an_error(model: Any, picture: Image.Image) -> None:
     model.share_prefill = False
     with (
@@ -143,7 +141,6 @@ def test_a_windowed_tower_without_flash_attention_is_told(said: list[str]) -> No
     assert len(said) == 1
 
 
-@pytest.mark.slow
 def test_rows_of_a_cache_are_chosen_by_an_index_that_fits_every_device(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:

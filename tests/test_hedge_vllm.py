@@ -273,7 +273,6 @@ def test_other_weights_precision_or_release_are_another_model(engines: list[Engi
     assert first.endswith(":vllm-0.0.stand-in")
 
 
-@pytest.mark.slow
 def test_clean_lets_go_of_the_engine(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
     engine = weakref.ref(engines.pop())

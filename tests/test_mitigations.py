@@ -13,13 +13,7 @@ import pytest
 import torch
 from PIL import Image
 from requested import draw_requests, request, sample
-from test_shared_prefill import (
-    FAMILIES,
-    SPECIAL,
-    TOKENIZER,
-    first_prompt,
-    sharpen,
-)
+from test_shared_prefill import FAMILIES, SPECIAL, TOKENIZER, first_prompt, sharpen
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models import decoding as plain_decoding
@@ -170,7 +164,6 @@ def decoded(contrasting: Any, inputs: Inputs, owners: list[int], draws: Sequence
     return SharedPrefill(contrasting).decode(inputs, owners, sampler, reader, n)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("method", "name"), CASES)
 def test_every_token_is_that_of_the_equations(method: str, name: str) -> None:
     model, inputs = family(name)

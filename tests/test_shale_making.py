@@ -144,7 +144,6 @@ def test_scenes_for_generators_that_take_prompts() -> None:
 # --- drawings ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_drawing_is_told_from_others_through_noise_and_noise_is_no_drawing(all_scenes: list[Scene]) -> None:
     checker, generator = DrawnChecker(), DrawnGenerator(128)
     noises = [build_noise(f"shale_{name}") for name in ("sty", "crp", "txt")]

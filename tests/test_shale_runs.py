@@ -17,12 +17,7 @@ from shale_set import small_set
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import load_runs
 from hedge_tasks.suites.shale.building import build
-from hedge_tasks.suites.shale.items import (
-    CLEAN,
-    NOISY_SCENARIOS,
-    SYN_RIGHT,
-    ShaleItem,
-)
+from hedge_tasks.suites.shale.items import CLEAN, NOISY_SCENARIOS, SYN_RIGHT, ShaleItem
 from hedge_tasks.suites.shale.paper import PAPER
 
 pytestmark = pytest.mark.framework

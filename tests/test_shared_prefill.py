@@ -225,7 +225,6 @@ def test_what_was_said_is_as_likely_when_it_is_forced(family: tuple[Any, dict[st
     assert means == pytest.approx([answer.mean_logprob for answer in answers], abs=5e-5)
 
 
-@pytest.mark.slow
 def test_rows_that_finish_leave_the_batch_and_change_nothing(
     family: tuple[Any, dict[str, torch.Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,7 @@ def test_names_patterns_tags_and_groups_behind_hedge() -> None:
 
     assert match("hedge:pope") == match(["hedge:pope", "hedge:pope"]) == ["hedge:pope"]
     assert match(["x", "hedge:pop*:judge=acc", "hedge:tagged"]) == [
-        *("own x", "hedge:pope:judge=acc", "hedge:poppy:judge=acc", "hedge:tagged"),
+        *("own x", "hedge:pope:judge=acc", "hedge:poppy:judge=acc", "hedge:tagged")
     ]
     with pytest.raises(ConfigError, match="did you mean 'pope'"):
         match("hedge:popee")

@@ -90,7 +90,6 @@ KINDS = (
 )
 
 
-@pytest.mark.slow
 def test_a_picture_is_the_same_however_it_is_stored(tmp_path: Path) -> None:
     keys = {}
     for kind in KINDS:
@@ -108,7 +107,6 @@ def test_a_picture_is_the_same_however_it_is_stored(tmp_path: Path) -> None:
     assert len(set(map(tuple, keys.values()))) == 1, keys
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "told"), [("lists", "got List("), ("numbers", "int64")], ids=["lists", "numbers"])
 def test_a_column_without_pictures_is_named_with_a_cure(tmp_path: Path, kind: str, told: str) -> None:
     with pytest.raises(DataError, match=r"column 'picture'.*{bytes, path}.*process_docs") as error:
@@ -116,7 +114,6 @@ def test_a_column_without_pictures_is_named_with_a_cure(tmp_path: Path, kind: st
     assert told in str(error.value)
 
 
-@pytest.mark.slow
 def test_a_missing_picture_file_is_named(tmp_path: Path) -> None:
     name, file = write(tmp_path, "names")
     (tmp_path / "pictures" / "bild 1 é.png").unlink()
@@ -139,7 +136,6 @@ def test_files_that_are_not_there(files: object, told: str) -> None:
         load_documents("mine", Data("csv", None, "test"), settings, options={"data_files": files})
 
 
-@pytest.mark.slow
 def test_documents_have_an_id_of_their_own(tmp_path: Path) -> None:
     pd.DataFrame({"question": ["a", "b"], "answer": ["x", "y"], "id": [7, 7]}).to_csv(tmp_path / "x.csv")
     settings = DocumentSettings(prompt="plain/question", images=(), id="id")
@@ -152,7 +148,6 @@ def test_documents_have_an_id_of_their_own(tmp_path: Path) -> None:
 ADDRESS = "package://hedge_tasks.tasks/_hedge_template_yaml"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("include", ["hedge_tasks", ADDRESS])
 def test_the_template_is_included_from_any_folder(tmp_path: Path, include: str) -> None:
     from lmms_eval import utils
@@ -171,7 +166,6 @@ def test_the_template_is_included_from_any_folder(tmp_path: Path, include: str) 
     assert utils.load_yaml_config(str(file), mode="full")["class"].__name__ == "HedgeTask"
 
 
-@pytest.mark.slow
 def test_a_file_of_that_name_comes_first_and_the_first_of_several_wins(tmp_path: Path) -> None:
     from lmms_eval import utils
 

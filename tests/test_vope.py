@@ -57,7 +57,7 @@ SENTENCES = {
     "Two Puppies and three wine glasses on the DINING TABLE.": ["puppy", "wine glass", "dining table"],
     "Wine-glasses, mountain-bikes and a hot-dog; a t-shirt, a tie-dye scarf.": ["wine glass", "bike", "hot dog"],
     "Knives, thieves, gentlemen, buses, benches, mice, geese, oxen and children.": [
-        *("knife", "thief", "gentleman", "bus", "bench", "mouse", "goose", "ox", "child"),
+        *("knife", "thief", "gentleman", "bus", "bench", "mouse", "goose", "ox", "child")
     ],
     "A man's dog chased the children's kites.": ["man", "dog", "child", "kite"],
     "A man’s hat.": ["man"],
@@ -70,7 +70,7 @@ SENTENCES = {
     "The toilet seat. Sit on the seat of the toilet.": ["toilet", "toilet"],
     "A front seat and a seat.": ["seat", "seat"],
     "A cheesecake and a motor bike on her skis with scissors and an iPhone.": [
-        *("cheesecake", "motor bike", "skis", "scissors", "iphone"),
+        *("cheesecake", "motor bike", "skis", "scissors", "iphone")
     ],
     "Carpet, category, doghouse, caravan, busy, this, his, bowled, scarf.": [],
     "café, 犬, , a1 car2 🚗 car": ["car"],
