@@ -72,13 +72,9 @@ def test_file_names_and_addresses_mean_the_local_copy(local: Path, hub: list) ->
     assert stored(dataset) == [png(1), png(1), png(2), png(1)]
     assert dataset.column_names == ["question", "image", "answer"]
     assert dataset[2]["image"].getpixel((0, 0)) == (2, 0, 0)
+    keys = splits.image_keys(dataset, ["image"])
+    assert keys[0] == keys[1] == keys[3] != keys[2], "one image has one group"
     assert hub == []
-
-
-def test_one_image_has_one_group_however_it_is_named(local: Path) -> None:
-    dataset = splits.fetch_images(named("images/one.png", f"{HUB}/one.png", "images/two b.png"), ["image"], ID)
-    groups = splits.image_keys(dataset, ["image"])
-    assert groups[0] == groups[1] != groups[2]
 
 
 def test_what_is_not_local_is_asked_of_the_hub_once_and_at_the_revision(local: Path, hub: list) -> None:
