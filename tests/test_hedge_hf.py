@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
-from requested import draw_requests, request, sample
+from requested import draw_requests, instances, request, sample
 from scipy.stats import chisquare
 
+from hedge_tasks.data.answers import AnswerSet, read_report
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.token_sampling import AnswerReader
 from hedge_tasks.sampling import Draw
+from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -159,6 +161,27 @@ def test_an_answer_does_not_depend_on_its_batch(model: Any, picture: Image.Image
     reordered = sample(model, requests[::-1])[::-1]
     assert [(a.text, a.n_tokens) for a in reordered] == [(a.text, a.n_tokens) for a in together]
     assert [a.mean_logprob for a in reordered] == pytest.approx([a.mean_logprob for a in together], abs=2e-5)
+
+
+def test_a_run_probes_samples_looks_at_blank_pictures_and_asks_for_nothing_twice(
+    model: Any, picture: Image.Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of a real run; other adapters take it in test_hedge_openai, test_hedge_vllm, test_series and test_hook.
+
+    No quantised kernel is among what they run on: of these nothing is shown anywhere.
+    """
+    model.task_dict = {"task": {"test": [{"image": picture}, {"image": picture.rotate(90)}]}}
+    plan = {"n": 1, "max_new_tokens": 3, "probe": True, "image_check": 1}
+    asked = [request(i, plan=plan, group=f"g{i}", store=tmp_path) for i in range(2)]
+    lines = generate_samples(model, instances(asked))
+    found = [AnswerSet.from_json(line) for line in lines]
+    assert [(len(answers.answers), answers.has_logprobs) for answers in found] == [(3, True)] * 2
+    report = read_report(lines[0])
+    assert report is not None
+    assert report["probe"]["seeds_repeat"] is report["probe"]["raw_logprobs"] is True
+    assert report["image_use"]["blank"] == 1
+    monkeypatch.setattr(model, "generate_draws", lambda draws: pytest.fail("asked twice"))
+    assert generate_samples(model, instances(asked)) == lines
 
 
 def test_stop_strings_end_an_answer(model: Any, picture: Image.Image) -> None:
