@@ -397,7 +397,6 @@ def test_answers_depend_on_no_batch_and_on_the_decoding(
     assert [a.mean_logprob for a in alone] == pytest.approx([a.mean_logprob for a in answers], abs=2e-5)
     assert answers != sample(plain, draws)
     assert plain.answer_identity != many.answer_identity == one.answer_identity
-    assert many.decoding.settings["name"] == options["decoding"]
     spoken = many.answer_conversations(asked(pictures), temperature=1.0, seeds=[3, 4, 5])
     forced = many.forced_logprobs(asked(pictures), [answer.text for answer in spoken])
     assert [a.mean_logprob for a in forced] == pytest.approx([a.mean_logprob for a in spoken], abs=1e-4)

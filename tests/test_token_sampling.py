@@ -67,7 +67,7 @@ def test_a_choice_is_that_of_the_formula(seed: int) -> None:
     tokenizer = SimpleNamespace(encode=lambda text, add_special_tokens: [int(token) for token in choices[text]])
     allowed = [None, None, None, Continuations(tokenizer, list(choices), {1}) if seed % 2 else None]
     defaults: Any = SimpleNamespace(repetition_penalty=penalty, top_k=1, top_p=0.1, min_p=0.9)
-    kept = [None, 2, 0, None]
+    kept = [2, None, 0, None]
     sampler = TokenSampler(draws, limits, defaults, FORBIDDEN, torch.device("cpu"), allowed, kept)
     given = (torch.tensor(raw), torch.tensor(ids), torch.tensor(rows), STEP)
     tokens, logprobs = sampler.choose(*given)
@@ -81,8 +81,8 @@ def test_a_choice_is_that_of_the_formula(seed: int) -> None:
         assert margins[i].item() == pytest.approx(scores.max() - scores[[10, 11]].max(), abs=1e-5)
         closest = 10 + int(scores[[10, 11]].argmax())
         assert math.isinf(margins[i]) or of_closest[i].item() == pytest.approx(known[closest], abs=1e-5)
-        told = [] if kept[row] is None else [np.argsort(-known)[: kept[row]].tolist()]
-        assert [[token for token, _ in step] for step in sampler.likeliest[row] or []] == told
+    assert sampler.likeliest[1:] == [None, [[]], None]
+    assert [token for token, _ in sampler.likeliest[0][0]] == np.argsort(-raw[1])[:2].tolist()  # type: ignore[index]
 
 
 def test_where_no_token_is_left_there_is_an_error() -> None:
