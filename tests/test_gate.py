@@ -67,6 +67,8 @@ def test_words_of_the_truth_are_no_markers() -> None:
     truth = "The false lumen of the dissection is patent; the cause is not clear."
     assert refused("The false lumen of the dissection is occluded; the cause is not clear.", truth) is None
     assert refused("NO PARKING 18-8", "NO PARKING 8-18") is None
+    sorry = "I'm sorry, but I cannot help with the {} one."  # what a sign says is no refusal
+    assert refused(sorry.format("left"), sorry.format("right")) is None
 
 
 def test_stock_phrases_and_frames_are_found_in_any_order() -> None:
