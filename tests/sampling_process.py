@@ -7,17 +7,15 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
-from PIL import Image
+from requested import PICTURE, instances, request
 
-from hedge_tasks.sampling import Answer, SamplingPlan
+from hedge_tasks.sampling import Answer
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.requests import DrawRequest
 
 DOCUMENTS = 12
-PICTURE = Image.new("RGB", (8, 8))
 
 
 class SeededModel:
@@ -43,28 +41,8 @@ def answer_of(seed: int) -> Answer:
     return Answer(digest[:12], -int(digest[12:16], 16) / 65536, 3)
 
 
-def requests(store: Path, n: int) -> list[SimpleNamespace]:
-    return [
-        SimpleNamespace(
-            args=(
-                "text",
-                {},
-                SampleRequest(
-                    id=f"q{i}",
-                    key=f"key{i}",
-                    question="is it normal?",
-                    prompt=Prompt("test", "<image>{question}"),
-                    plan=SamplingPlan(n=n, probe=False),
-                    load_images=lambda document: [document["image"]],
-                    store=store,
-                ),
-                i,
-                "task",
-                "test",
-            )
-        )
-        for i in range(DOCUMENTS)
-    ]
+def requests(store: Path, n: int) -> list[Any]:
+    return instances(request(i, plan={"n": n}, store=store) for i in range(DOCUMENTS))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,10 @@ from pathlib import Path
 import yaml
 
 from hedge_tasks.lmms.catalogue import CATALOGUE, PACKAGE, list_tasks, task_folder
+from hedge_tasks.lmms.rows import measures_for
+from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.runs.trust import read_task
+from hedge_tasks.sampling.prompts import load_prompt
 
 OURS = [task for task in list_tasks() if task_folder() in Path(task.yaml).parents]
 
@@ -41,6 +45,15 @@ def test_a_task_shows_its_filters_and_metrics_within_one_hop() -> None:
             text += (Path(task.yaml).parent / include).read_text("utf-8")
         shown = [key for key in ("metric_list", "filter_list") if f"\n{key}:" in text]
         assert task.group or len(shown) == 2, (task.task, shown)
+
+
+def test_every_task_lists_prompts_and_measures_that_there_are() -> None:
+    for task in OURS:
+        config = read_task(Path(task.yaml))
+        if not task.group:
+            settings = DocumentSettings.of_task(config)
+            assert {m["metric"] for m in config["metric_list"]} <= measures_for(settings.evaluation).keys(), task.task
+            assert load_prompt(settings.prompt).user, task.task
 
 
 def test_a_group_has_the_documents_of_its_members() -> None:

@@ -55,10 +55,18 @@ def test_what_shapes_an_answer_makes_another_definition(change: dict[str, float]
     assert one.id != Definition.of("own", "task", PROMPT, SamplingPlan(**change)).id
 
 
+WHOLE = Definition.of("m", "t", PROMPT, SamplingPlan(), "1").model_dump()
+
+
 @pytest.mark.parametrize(
     "fields",
-    [None, [], {}, {"model": "m", "task": "t", "prompt": {}, "sampling": {}}, {"model": 1, "sampling": {"x": 1}}],
+    [
+        *(None, [], {}, {"model": "m", "task": "t", "prompt": {}, "sampling": {}}, {"model": 1, "sampling": {"x": 1}}),
+        *({**WHOLE, "sampling": 5}, {**WHOLE, "prompt": {"user": 5}}, {**WHOLE, "extra": 1}),
+        *({**WHOLE, "sampling": {**WHOLE["sampling"], name: "x"}} for name in ("perturbation", "temperature")),
+    ],
 )
 def test_what_is_no_definition_is_refused(fields: object) -> None:
     with pytest.raises(DataError, match=r"^here: "):
         Definition.read(fields, "here")
+    assert Definition.read(WHOLE).model_dump() == WHOLE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 import shlex
 from fractions import Fraction
@@ -130,17 +129,6 @@ def test_a_report_has_the_tables_of_the_suites_command(
     page = (tmp_path / "report.html").read_text("utf-8")
     assert f'id="paper-{suite}"' in page
     assert all(html.escape(table.title) in page for table in section.tables)
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_demo_does_not_differ_from_itself(runs: dict[str, Run], capsys: pytest.CaptureFixture[str]) -> None:
-    for suite in ("medhallu", "medhallmark", "shale", "vope"):
-        here = str(runs[suite].output)
-        assert main(["compare", here, here, "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out)["comparisons"]
-        assert len(rows) > 2
-        assert {(row["difference"]["value"], row["p"]) for row in rows if row["p"] is not None} == {(0.0, 1.0)}
 
 
 @pytest.mark.parametrize("file", pictures())

@@ -44,32 +44,6 @@ def test_status_and_streams(python: str, end: str, status: int, error: str) -> N
 
 
 @both
-def test_folder_environment_arguments_and_path(python: str, tmp_path: Path) -> None:
-    (tmp_path / "module.py").write_text("import os, sys; print(os.getcwd(), sys.argv[1:], os.environ['NEW'], __name__)")
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "elsewhere.py").write_text("")
-    environment = {**os.environ, "NEW": "1", "PYTHONPATH": str(other)}
-    for way in (
-        ["-m", "module"],
-        [str(tmp_path / "module.py")],
-        ["-c", "import elsewhere, runpy; runpy.run_path('module.py', run_name='__main__')"],
-    ):
-        done = call(python, *way, "a", "b", cwd=tmp_path, env=environment)
-        assert done.stdout == f"{tmp_path} ['a', 'b'] 1 __main__\n", done.stderr
-
-
-@both
-def test_what_is_to_be_done_at_exit_is_done(python: str) -> None:
-    program = (
-        "import atexit, threading, time\n"
-        "atexit.register(print, 'exit')\n"
-        "threading.Thread(target=lambda: (time.sleep(0.05), print('thread'))).start()"
-    )
-    assert call(python, "-c", program).stdout == "thread\nexit\n"
-
-
-@both
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
 def test_a_program_that_is_killed_is_gone(python: str, sent: signal.Signals) -> None:
     program = "import os, time; print(os.getpid(), flush=True); time.sleep(3600)"
@@ -82,17 +56,6 @@ def test_a_program_that_is_killed_is_gone(python: str, sent: signal.Signals) -> 
     assert process.returncode == -sent
     if python == "real":
         assert number == process.pid
-
-
-@both
-def test_two_programs_do_not_know_each_other(python: str) -> None:
-    program = (
-        "import json, random, numpy as np\n"
-        "print(hasattr(json, 'seen'), random.random(), np.random.rand()); json.seen = 1"
-    )
-    first, second = (call(python, "-c", program).stdout.split() for _ in range(2))
-    assert first[0] == second[0] == "False"
-    assert not {*first[1:]} & {*second[1:]}
 
 
 def test_a_run_that_leaves_a_process_behind_fails_and_names_the_test(tmp_path: Path) -> None:

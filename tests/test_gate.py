@@ -51,31 +51,24 @@ TRUTH = "The biopsy of the left lung showed a benign lesion of 5 mm, and no surg
         ("a benign lesion of 5 mm", "part of the truth"),
         (f"Either {TRUTH} Or it showed a cyst.", "says nothing definite"),
         ("What did the biopsy show?", "echo"),
+        (TRUTH.replace("left", "right"), None),
+        (TRUTH.replace("5 mm", "5 cm"), None),
+        ("surgery was needed", None),  # the truth denies it
+        ("A fibrous scar without any lesion.", None),
+        (f"It is not so that {TRUTH}", None),  # a denial that quotes it
+        (f"A benign lesion of 5 mm. {TRUTH.partition(',')[0]}. It may spread.", None),  # one part is new
     ],
 )
-def test_what_is_no_wrong_answer_is_refused_with_its_reason(text: str, why: str) -> None:
+def test_what_is_no_wrong_answer_is_refused_with_its_reason(text: str, why: str | None) -> None:
     assert refused(text, TRUTH, "What did the biopsy show?") == why
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        TRUTH.replace("left", "right"),
-        TRUTH.replace("5 mm", "5 cm"),
-        TRUTH.replace("benign", "malignant"),
-        "surgery was needed",  # the truth denies it
-        "A fibrous scar without any lesion.",
-        f"It is not so that {TRUTH}",  # a denial that quotes it
-    ],
-)
-def test_wrong_answers_pass(text: str) -> None:
-    assert refused(text, TRUTH, "What did the biopsy show?") is None
 
 
 def test_words_of_the_truth_are_no_markers() -> None:
     truth = "The false lumen of the dissection is patent; the cause is not clear."
     assert refused("The false lumen of the dissection is occluded; the cause is not clear.", truth) is None
     assert refused("NO PARKING 18-8", "NO PARKING 8-18") is None
+    sorry = "I'm sorry, but I cannot help with the {} one."  # what a sign says is no refusal
+    assert refused(sorry.format("left"), sorry.format("right")) is None
 
 
 def test_stock_phrases_and_frames_are_found_in_any_order() -> None:

@@ -9,39 +9,25 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from PIL import Image
+from requested import draw_requests, instances, request, sample
 from rows import rows_of
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.token_sampling import Continuations
-from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.suites.medhallu.measures import MEASURES, hallucinated_probability
 
 pytestmark = pytest.mark.framework
 
-PICTURE = Image.new("RGB", (32, 32), (90, 20, 20))
 
-
-def request(choices: tuple[str, ...], **plan: Any) -> SampleRequest:
-    return SampleRequest(
-        id="q",
-        key="doc",
-        question="where is the lesion?",
-        prompt=Prompt("test", "<image>{question}", None),
-        plan=SamplingPlan(max_new_tokens=12, probe=False, guided=True, **plan),
-        load_images=lambda document: [document["image"]],
-        choices=choices,
-    )
+def guided(choices: tuple[str, ...]) -> SampleRequest:
+    return request(plan={"max_new_tokens": 12, "guided": True}, question="where is the lesion?", choices=choices)
 
 
 def draws(choices: tuple[str, ...], n: int, temperature: float = 1.0) -> list[DrawRequest]:
-    asked = request(choices)
-    row = ("task", "test", 0)
-    return [DrawRequest(asked, Draw("clean", i, temperature, i), lambda: {"image": PICTURE}, row) for i in range(n)]
+    return draw_requests(guided(choices), [Draw("clean", i, temperature, i) for i in range(n)])
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +35,6 @@ def model() -> Any:
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 
     return HedgeTiny()
-
-
-def sample(model: Any, requests: list[DrawRequest]) -> list[Any]:
-    answers = dict(pair for batch in model.generate_draws(requests) for pair in batch)
-    return [answers[i] for i in range(len(requests))]
 
 
 def test_the_mask_lets_through_what_may_follow_and_the_end_of_a_whole_answer() -> None:
@@ -82,9 +63,8 @@ def test_a_local_model_writes_one_of_the_answers_in_both_ways_of_decoding(model:
 
 
 def test_a_model_that_cannot_be_constrained_is_refused() -> None:
-    instance = SimpleNamespace(args=("", {}, request(("0", "1")), 0, "task", "test"))
     with pytest.raises(ConfigError, match="cannot be kept to given answers"):
-        generate_samples(SimpleNamespace(), [instance])
+        generate_samples(SimpleNamespace(), instances([guided(("0", "1"))]))
 
 
 def test_the_probability_of_a_verdict_is_that_of_its_forced_digits() -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_qwen
 import torch
 from PIL import Image
-from test_hedge_hf import clean, draw_request, sample
+from requested import sample
+from test_hedge_hf import clean, draw_request
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.decoding import SharedPrefill
@@ -52,7 +54,6 @@ class SmallDevice:
             raise self.error("CUDA out of memory. Tried to allocate 3.25 GiB.\nGPU 0 has a total capacity of ...")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "error"), [(True, torch.OutOfMemoryError), (False, RuntimeError)])
 def test_without_memory_for_a_batch_its_draws_are_asked_in_halves_and_stay_the_same(
     model: Any, picture: Image.Image, said: list[str], shared: bool, error: type[RuntimeError]
@@ -76,7 +77,6 @@ def test_without_memory_for_a_batch_its_draws_are_asked_in_halves_and_stay_the_s
     assert "CUDA out of memory. Tried to allocate 3.25 GiB.)" in warnings[0]
 
 
-@pytest.mark.slow
 def test_no_memory_for_a_single_draw_is_an_error(model: Any, picture: Image.Image) -> None:
     model.share_prefill = False
     with (
@@ -141,7 +141,6 @@ def test_a_windowed_tower_without_flash_attention_is_told(said: list[str]) -> No
     assert len(said) == 1
 
 
-@pytest.mark.slow
 def test_rows_of_a_cache_are_chosen_by_an_index_that_fits_every_device(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,40 +177,11 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], mes
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a small random Qwen2.5-VL and a processor of its own kind."""
-    from test_shared_prefill import qwen as random_qwen
-    from transformers import AutoTokenizer, Qwen2_5_VLProcessor, Qwen2VLImageProcessor, Qwen2VLVideoProcessor
-
-    from hedge_tasks.models.tiny import vlm_path
-
-    folder = tmp_path_factory.mktemp("qwen")
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(str(vlm_path()))
-    names = ["<|video_pad|>", "<|vision_start|>", "<|vision_end|>"]
-    tokenizer.add_special_tokens({"additional_special_tokens": names})
-    image, video, start, end = tokenizer.convert_tokens_to_ids([tokenizer.image_token, *names])
-    network, _ = random_qwen("2.5")
-    network.resize_token_embeddings(len(tokenizer))
-    for name, value in {"image": image, "video": video, "vision_start": start, "vision_end": end}.items():
-        setattr(network.config, f"{name}_token_id", value)
-    network.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
-    network.save_pretrained(folder)
-    template = (
-        "{% for m in messages %}{% for c in m['content'] %}"
-        "{% if c['type'] == 'image' %}<|vision_start|><image><|vision_end|>{% else %}{{ c['text'] }}{% endif %}"
-        "{% endfor %}{% endfor %}"
-    )
-    processor = Qwen2_5_VLProcessor(Qwen2VLImageProcessor(), tokenizer, Qwen2VLVideoProcessor(), chat_template=template)
-    processor.save_pretrained(folder)
-    return folder
-
-
 @pytest.mark.slow
-def test_pixel_limits_bound_what_an_image_costs_and_are_part_of_the_model(qwen: Path) -> None:
+def test_pixel_limits_bound_what_an_image_costs_and_are_part_of_the_model(tmp_path: Path) -> None:
     from hedge_tasks.models.hedge_hf import HedgeHF
 
+    qwen = tiny_qwen.write(tmp_path)
     scan = Image.effect_noise((560, 420), 80).convert("RGB")
     request = draw_request(scan, clean(0))
 

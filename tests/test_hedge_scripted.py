@@ -13,7 +13,7 @@ from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.models.hedge_scripted import HedgeScripted
 
-pytestmark = pytest.mark.slow  # imports lmms-eval
+pytestmark = pytest.mark.framework
 
 
 def model(folder: Path, script: Any) -> HedgeScripted:

@@ -1,4 +1,4 @@
-"""Judges that deny what they name, pictures that are bombs or cut off, too many answers, files of dead writers."""
+"""Judges that deny what they name, pictures that are bombs or cut off."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import io
 import struct
 import zlib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
 from PIL import Image
+from requested import instances, request
 
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.splits import contents_of
-from hedge_tasks.errors import DataError, DrawsFailed
+from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.sampling import Answer, AnswerSet
-from hedge_tasks.sampling.definition import Definition
-from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sampling.prompts import load_prompt
 
 PROMPT = load_judge_prompt("hedge")
 
@@ -96,22 +93,8 @@ def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
 
 def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> list[Any]:
     """Requests as a task makes them, one a row."""
-    from hedge_tasks.sampling.requests import SampleRequest
-
-    prompt, plan = load_prompt("plain/question"), SamplingPlan(**{"n": 2, "probe": True, **settings})
-    return [
-        SimpleNamespace(
-            args=(
-                "",
-                {},
-                SampleRequest(
-                    f"q{i}", f"key{i}", "q?", prompt, plan, lambda row: [row["image"]], model="m", store=folder
-                ),
-                *(i, "task", "test"),
-            )
-        )
-        for i in range(len(dataset))
-    ]
+    plan = {"n": 2, "probe": True, **settings}
+    return instances(request(i, plan=plan, model="m", store=folder) for i in range(len(dataset)))
 
 
 class Looking:
@@ -154,24 +137,3 @@ def test_a_document_with_an_unreadable_picture_is_left_out_with_the_reason(
     assert all(isinstance(r, AnswerSet) and len(r.answers) == 5 for r in read)
     with pytest.raises(DrawsFailed, match=rf"allows to leave out 0. First reason: document q{bad}: its picture cannot"):
         generate_samples(model, asked_of(dataset))
-
-
-# --- stores -----------------------------------------------------------------------------------------------------------
-
-DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").model_dump()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"sampling": 5},
-        {"sampling": {**DEFINITION["sampling"], "perturbation": 5}},
-        {"sampling": {**DEFINITION["sampling"], "temperature": "x"}},
-        {"prompt": {"user": 5}},
-        {"extra": 1},
-    ],
-)
-def test_a_definition_that_is_none_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match=r"^store:3: "):
-        Definition.read({**DEFINITION, **change}, "store:3")
-    assert Definition.read(DEFINITION).model_dump() == DEFINITION

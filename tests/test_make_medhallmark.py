@@ -19,12 +19,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.making.gate.accept import accept
 from hedge_tasks.making.medhallmark.command import attacked_items, written_text
-from hedge_tasks.making.medhallmark.construction import (
-    MedHallMark,
-    gives_away,
-    no_question,
-    stages_of,
-)
+from hedge_tasks.making.medhallmark.construction import MedHallMark, gives_away, no_question, stages_of
 from hedge_tasks.making.medhallmark.sources import (
     DIMENSIONS,
     WORDING,

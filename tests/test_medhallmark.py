@@ -1,23 +1,19 @@
-"""Med-HallMark: the released files, the data set built of them, MediHall Score, common wording, and a whole run."""
+"""Med-HallMark: the released files, the data set built of them, MediHall Score, common wording."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from evaluation import Run, evaluate
 from hypothesis import given
 from hypothesis import strategies as st
-from openai_server import serve, texts_of
 from PIL import Image
 from rows import rows_of
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, Verdict, build_judge
@@ -218,93 +214,3 @@ def test_rouge_equals_its_definition() -> None:
     assert [wording.rouge("rouge2", p, answer, reference) for p in parts] == pytest.approx([0.4, 2 / 3, 0.5])
     assert [wording.rouge("rougeL", p, answer, reference) for p in parts] == pytest.approx([4 / 6, 1.0, 0.8])
     assert wording.rouge("rouge1", "f1", "", reference) == 0.0
-
-
-# --- a whole run ------------------------------------------------------------------------------------------------------
-
-
-def scripted(model: dict[str, str]) -> Callable[[dict[str, Any]], str]:
-    """One server for the model and for its judge: the judge calls what is right correct, all else an attribute."""
-
-    def reply(body: dict[str, Any]) -> str:
-        text = texts_of(body)[-1]
-        if body["model"] == "judge":
-            case = json.loads(text)
-            answer = case.get("answer_to_judge", case.get("sentence_to_judge"))
-            reference = case.get("reference_answer", case.get("reference_report"))
-            category = "correct" if answer.strip(". ").lower() in reference.lower() else "attribute"
-            return json.dumps({"reason": "so", "category": category})
-        return next((answer for part, answer in model.items() if part in text), "yes")
-
-    return reply
-
-
-ANSWERS = {
-    "incomplete medical training": "It is wrong.",
-    "Is it 0?": "It is 0.",
-    "Is it 1?": "It is 1.",
-    "Describe": "The lungs are clear. The heart is made of stone.",
-}
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    root = tmp_path_factory.mktemp("medhallmark")
-    files, pictures = released(root)
-    medhallmark(files, ImportChoice(pictures, root / "hub"))
-    with pytest.MonkeyPatch.context() as patch, serve(scripted(ANSWERS)) as url:
-        patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
-        patch.setenv("OPENAI_API_KEY", "none")
-        patch.setenv("HEDGE_MODELS", "nli=package://hedge_tasks.models.tiny/nli,bertscore=nobody/has-this-model")
-        tasks = root / "tasks"
-        tasks.mkdir()
-        for part in PARTS:
-            _own_task(tasks, part, url)
-        return evaluate(
-            root / "out",
-            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *("--tasks", ",".join(f"own_{part}" for part in PARTS), "--include_path", str(tasks)),
-            *("--gen_kwargs", "n=1"),
-        )
-
-
-def _own_task(folder: Path, part: str, url: str) -> None:
-    """A task of the package with an llm judge in its YAML, as a user would choose one."""
-    from hedge_tasks.lmms.catalogue import task_folder
-
-    prompt = "medhallmark_report" if part == "irg" else "medhallmark"
-    judge = f"{{name: llm, model: judge, prompt: {prompt}, url: '{url}'}}"
-    claims = "  claims: {unit: sentence, support: words}\n" if part == "irg" else ""
-    (folder / f"own_{part}.yaml").write_text(
-        f"include: {task_folder()}/hedge_medhallmark/hedge_medhallmark_{part}.yaml\n"
-        f"task: own_{part}\nhedge_overrides:\n  judge: {judge}\n  prompt: medhallmark/question\n{claims}",
-        "utf-8",
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_a_judge_with_categories_gives_the_medihall_score(run: Run) -> None:
-    cells = run.values("own_conventional")
-    # "yes" is right for "Is it CT?" only, of three questions with a reference.
-    assert cells["medihall,embed"] == pytest.approx((1.0 + 0.4 + 0.4) / 3)
-    assert cells["accuracy,embed"] == pytest.approx(1 / 3)
-    assert cells["share_attribute,embed"] == pytest.approx(2 / 3)
-    assert cells["hallucination_rate,embed"] == pytest.approx(2 / 3)
-    assert cells["rouge1_f1,embed"] == pytest.approx(1 / 3)
-    assert cells["bertscore_f1,embed"].startswith("undefined: BERTScore's model")
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["paper", "medhallmark", str(run.output), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    of = {(number["setting"], number["measure"]): number for number in facts["numbers"]}
-    assert of["irg", "medihall"]["value"] == pytest.approx(run.values("own_irg")["medihall,embed"])
-    assert of["irg", "rouge1_f1"]["value"] == pytest.approx(run.values("own_irg")["rouge1_f1,embed"])
-    assert of["vqa", "medihall"]["parts"] == "conventional+confidence+counterfactual"
-    assert of["weakened", "medihall"]["value"] == pytest.approx(0.4)
-    wording_of = run.results["configs"]["own_irg"]["hedge"]["evaluation"]["wording"]
-    assert "nobody/has-this-model, not rescaled" in wording_of["bertscore"]
-    assert run.values("own_irg")["wrong_sentences,embed"] == 0.5

@@ -1,16 +1,12 @@
-"""MedHallu: which answer is shown, how replies are read, the paper's metrics, and a whole run."""
+"""MedHallu: which answer is shown."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 from datasets import Dataset
-from evaluation import Run, evaluate
-from openai_server import serve, texts_of
 
 from hedge_tasks.suites.medhallu.documents import coin, process_docs
 
@@ -68,47 +64,3 @@ def test_mesh_groups_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "groups.json"
     file.write_text(json.dumps({"Does drug 0 work?": "C", "Does drug 1 work?": "J"}), "utf-8")
     assert process_docs(rows(3), mesh=str(file))["mesh"][:] == ["C", "J", None]
-
-
-# --- prompts and whole runs -------------------------------------------------------------------------------------------
-
-
-def scripted(body: dict[str, Any]) -> str:
-    """Right on true answers, in several spellings; hesitates where a prefix weakens its confidence."""
-    [text] = texts_of(body)
-    truth = "1" if "made up" in text else "0"
-    if body.get("temperature", 1.0) < 0.5:
-        drug = int(text.partition("Does drug ")[2].partition(" ")[0])
-        return {0: "0", 1: truth, 2: f"**{truth}**", 3: f"Answer: {truth}\n\nNote it."}[drug % 4]
-    return "1" if "limited" in text else truth
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    root = tmp_path_factory.mktemp("medhallu")
-    folder = root / "hub" / "UTAustin-AIHealth__MedHallu"
-    for config in ("pqa_labeled", "pqa_artificial"):
-        (folder / config).mkdir(parents=True)
-        rows(8).to_parquet(folder / config / "train.parquet")
-    with pytest.MonkeyPatch.context() as patch, serve(scripted) as url:
-        patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
-        patch.setenv("OPENAI_API_KEY", "none")
-        patch.setenv("HEDGE_JUDGE", "rule")
-        return evaluate(
-            root / "out",
-            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *("--tasks", "hedge_medhallu_both", "--gen_kwargs", "n=2"),
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_the_table_of_a_scripted_model_is_what_its_script_says(run: Run) -> None:
-    cells = run.values("hedge_medhallu_both")
-    # Drugs 0 and 4 are always called factual: 2 of 8 hallucinated answers are missed.
-    assert cells["recall,verdict"] == 0.75
-    assert cells["precision,verdict"] == 1.0
-    assert cells["accuracy,verdict"] == 14 / 16
-    assert cells["response_rate,verdict"] == 1.0
-    assert cells["parsers_differ,verdict"] == pytest.approx(2 / 16)  # "Note" behind a 0 is read as a 1
-    assert isinstance(cells["f1_stderr,verdict"], float)

@@ -143,5 +143,5 @@ def test_this_python_runs_what_others_are_tried_with(tmp_path: Path, monkeypatch
 
     pythons.score(Path(sys.executable).parent, tmp_path)  # in the environment of the tests: nothing is installed
     monkeypatch.setattr(pythons, "ENTROPY", 0.1)
-    with pytest.raises(pythons.Failed, match="semantic entropy"):
+    with pytest.raises(AssertionError):
         pythons.score(Path(sys.executable).parent, tmp_path)

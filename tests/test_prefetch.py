@@ -10,32 +10,16 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from PIL import Image
+from requested import draw_requests, request
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.prefetch import ordered, prefetch_messages
-from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.requests import DrawRequest
 
 
-def draw_requests(
-    documents: int, n: int = 2, *, load: Callable[[Any], list[Any]] | None = None, **plan: Any
-) -> list[DrawRequest]:
-    found = []
-    for i in range(documents):
-        request = SampleRequest(
-            id=f"q{i}",
-            key=f"key{i}",
-            question=f"question {i}?",
-            prompt=Prompt("test", "<image>{question}"),
-            plan=SamplingPlan(n=n, probe=False, **plan),
-            load_images=load or (lambda document: [document["image"]]),
-        )
-        document = {"image": Image.new("RGB", (24, 20), (100, 20 * i, 50)), "i": i}
-        draws = request.plan.draws(request.key)
-        found += [DrawRequest(request, draw, lambda document=document: document, ("t", "s", i)) for draw in draws]
-    return found
+def draws_of(documents: int, load: Callable[[Any], list[Any]], n: int = 2) -> list[DrawRequest]:
+    asked = [request(i, plan={"n": n}, load_images=load) for i in range(documents)]
+    return [d for i, one in enumerate(asked) for d in draw_requests(one, one.plan.draws(one.key), i=i)]
 
 
 def no_threads_left() -> bool:
@@ -49,7 +33,7 @@ def test_a_document_is_decoded_once_for_its_draws() -> None:
         loads[document["i"]] += 1
         return [document["image"]]
 
-    draws = draw_requests(6, n=10, load=load)
+    draws = draws_of(6, load, n=10)
     assert len(list(prefetch_messages(draws))) == 6 * 21
     assert set(loads.values()) == {1}
 
@@ -69,7 +53,7 @@ def test_an_error_comes_at_the_turn_of_its_draw() -> None:
             raise OSError("broken picture")
         return [document["image"]]
 
-    made = prefetch_messages(draw_requests(3, load=load))
+    made = prefetch_messages(draws_of(3, load))
     for _ in range(5):
         next(made)
     with pytest.raises(DataError, match=r"document .*: its picture cannot be read: broken picture"):

@@ -120,22 +120,6 @@ def test_the_python_does_what_its_comment_says() -> None:
     assert eval(expression, names) == pytest.approx(float(told), abs=5e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.docs
-def test_the_python_is_accepted_by_a_type_checker(tmp_path: Path) -> None:
-    [example] = blocks("python")
-    (tmp_path / "example.py").write_text(example)
-    cache = ["--cache-dir", str(REPOSITORY / ".mypy_cache")]
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", *cache, "--strict", str(tmp_path / "example.py")],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-
-
 # --- run for real -----------------------------------------------------------------------------------------------------
 
 

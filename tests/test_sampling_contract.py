@@ -68,31 +68,25 @@ def test_what_the_plan_sets_itself_is_not_left_out() -> None:
     assert "top_k is not supported" in outcome
 
 
-def _xai(body: dict[str, Any]) -> Any:
-    names = [name for name in ("presence_penalty", "frequency_penalty") if name in body]
-    spelled = {"presence_penalty": "presencePenalty", "frequency_penalty": "frequencyPenalty"}
-    said = {"code": "Client specified an invalid argument"}
-    return (
-        Response({**said, "error": f"Argument not supported on this model: {spelled[names[0]]}"}, 400)
-        if names
-        else LEFT
-    )
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        lambda name: Response({"code": "invalid", "error": f"Argument not supported: {name}Penalty"}, 400),
+        lambda name: error(400, "Penalty is not enabled for models/gemini-2.5-flash"),
+    ],
+    ids=["xAI", "Gemini"],
+)
+def test_penalties_that_a_server_refuses_even_at_0_are_left_out_and_said(refusal: Any, said: list[str]) -> None:
+    def reply(body: dict[str, Any]) -> Any:
+        refused = [name for name in ("presence", "frequency") if f"{name}_penalty" in body]
+        return refusal(refused[0]) if refused else LEFT
 
-
-def _gemini(body: dict[str, Any]) -> Any:
-    penalised = {"presence_penalty", "frequency_penalty"} & body.keys()
-    return error(400, "Penalty is not enabled for models/gemini-2.5-flash") if penalised else LEFT
-
-
-@pytest.mark.parametrize("reply", [_xai, _gemini])
-def test_penalties_that_a_server_refuses_even_at_0_are_left_out_and_said(reply: Any, said: list[str]) -> None:
     script = Script(reply)
     with serve(script) as url:
         model = adapter(url, num_concurrent=1)
         assert sample(model, draws(1)) == [STOPPED] * 2
     assert len(script.bodies) == 2 + 2
-    sent = model.sent_decoding(SamplingPlan().limits())
-    assert sent["refused"] == ["frequency_penalty", "presence_penalty"]
+    assert model.sent_decoding(SamplingPlan().limits())["refused"] == ["frequency_penalty", "presence_penalty"]
     assert sum("its own presence_penalty applies" in line for line in said) == 1
 
 

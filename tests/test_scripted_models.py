@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,26 +63,6 @@ def medhallu(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("style", READABLE)
-def test_medhallu_a_model_that_is_right_is_right_in_every_style(style: str) -> None:
-    said = [(READABLE[style](d["truth"]), False) for d in DOCUMENTS]
-    names = ("f1", "accuracy", "f1_unread_wrong", "response_rate", "hallucinated_share_auroc")
-    assert medhallu(said, *names) == [1.0] * len(names)
-    assert medhallu(said, "unreadable_rate", "sampled_unreadable_rate") == [0, 0]
-    if style in ("thinking", "json"):
-        # What the reference code makes of the same replies: every one of them contains a 1.
-        assert medhallu(said, "recall_official", "accuracy_official") == [1.0, 0.5]
-
-
-@pytest.mark.parametrize("model", UNREADABLE_MODELS)
-def test_medhallu_a_model_that_never_answers_has_no_score(model: str) -> None:
-    said = [UNREADABLE_MODELS[model](d["truth"]) for d in DOCUMENTS]
-    assert medhallu(said, "response_rate", "unreadable_rate", "sampled_unreadable_rate") == [0, 1, 1]
-    assert medhallu(said, "f1") == ["undefined: no document has a verdict"]
-    assert medhallu(said, "f1_unread_wrong", "accuracy_unread_wrong") == [0, 0]
-    assert medhallu(said, "hallucinated_share_auroc")[0].startswith("undefined")
-
-
 def test_medhallu_constant_and_noisy_models_get_what_arithmetic_says() -> None:
     ones, zeros = [("1", False)] * N, [("0", False)] * N
     assert medhallu(ones, "f1", "recall", "accuracy") == [pytest.approx(2 / 3), 1.0, 0.5]
@@ -117,21 +97,6 @@ def shale(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
     return [SHALE[name]([SHALE[name].record(scores, v, document) for v in verdicts]) for name in names]
 
 
-@pytest.mark.parametrize("style", READABLE)
-def test_shale_a_model_that_is_right_is_right_in_every_style(style: str) -> None:
-    said = [(READABLE[style](truth), False) for _, truth in ITEMS]
-    assert shale(said, "accuracy_clean", "accuracy_clean_read", "unreadable_rate") == [1.0, 1.0, 0]
-    by_letter = [(READABLE[style](truth[1] if truth[0] == "(" else truth), False) for _, truth in ITEMS]
-    assert shale(by_letter, "accuracy_clean", "unreadable_rate") == [1.0, 0]
-
-
-@pytest.mark.parametrize("model", UNREADABLE_MODELS)
-def test_shale_a_model_that_never_answers_is_wrong_and_unreadable(model: str) -> None:
-    said = [UNREADABLE_MODELS[model](truth) for _, truth in ITEMS]
-    assert shale(said, "accuracy_clean", "unreadable_rate") == [0, 1.0]
-    assert shale(said, "accuracy_clean_read")[0].startswith("undefined")
-
-
 def test_shale_constant_models_get_what_arithmetic_says() -> None:
     always = [("Yes" if question != CHOICE else "A", False) for question, _ in ITEMS]
     assert shale(always, "accuracy_clean") == [(N / 4 + N / 8) / N]
@@ -163,26 +128,47 @@ def vope(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("style", READABLE)
-def test_vope_a_model_that_is_right_is_right_in_every_style(style: str) -> None:
-    said = [(READABLE[style]("Yes" if present else "No"), False) for present in PRESENT]
-    assert vope(said, "hal_d", "hal_i", "exp", "unread_rate") == [0, 0, N // 4 / N, 0]
-    assert vope(said, "hal_d_unread_wrong", "hal_i_unread_wrong") == [0, 0]
-
-
-@pytest.mark.parametrize("model", UNREADABLE_MODELS)
-def test_vope_a_model_that_never_answers_has_no_score(model: str) -> None:
-    said = [UNREADABLE_MODELS[model]("Yes" if present else "No") for present in PRESENT]
-    assert vope(said, "unread_rate", "hal_d_unread_wrong", "hal_i_unread_wrong") == [1, 1, 1]
-    assert all(value.startswith("undefined") for value in vope(said, "hal_d", "hal_i", "exp"))
-    # To the reference code each of these replies is an answer.
-    assert isinstance(vope(said, "exp_official")[0], float)
-
-
 def test_vope_constant_models_get_what_arithmetic_says() -> None:
     assert vope([("Yes.", False)] * N, "hal_d", "exp") == [0.25, 0]
     assert vope([("No.", False)] * N, "hal_i", "exp") == [0.75, 1]
     assert vope([("There is a cat.", False)] * N, "unread_rate") == [1], "another object says nothing about this one"
 
 
-# --- Med-HallMark, and every judge that a model is --------------------------------------------------------------------
+# --- all --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("style", READABLE)
+def test_a_model_that_is_right_is_right_in_every_style(style: str) -> None:
+    def said(truths: Iterable[str]) -> list[tuple[str, bool]]:
+        return [(READABLE[style](truth), False) for truth in truths]
+
+    right = said(d["truth"] for d in DOCUMENTS)
+    names = ("f1", "accuracy", "f1_unread_wrong", "response_rate", "hallucinated_share_auroc")
+    assert medhallu(right, *names) == [1.0] * len(names)
+    assert medhallu(right, "unreadable_rate", "sampled_unreadable_rate") == [0, 0]
+    if style in ("thinking", "json"):
+        # What the reference code makes of the same replies: every one of them contains a 1.
+        assert medhallu(right, "recall_official", "accuracy_official") == [1.0, 0.5]
+    for options in ([truth for _, truth in ITEMS], [truth[1] if truth[0] == "(" else truth for _, truth in ITEMS]):
+        assert shale(said(options), "accuracy_clean", "accuracy_clean_read", "unreadable_rate") == [1.0, 1.0, 0]
+    seen = said("Yes" if present else "No" for present in PRESENT)
+    names = ("hal_d", "hal_i", "exp", "unread_rate", "hal_d_unread_wrong", "hal_i_unread_wrong")
+    assert vope(seen, *names) == [0, 0, N // 4 / N, 0, 0, 0]
+
+
+@pytest.mark.parametrize("model", UNREADABLE_MODELS)
+def test_a_model_that_never_answers_has_no_score(model: str) -> None:
+    def said(truths: Iterable[str]) -> list[tuple[str, bool]]:
+        return [UNREADABLE_MODELS[model](truth) for truth in truths]
+
+    mute = said(d["truth"] for d in DOCUMENTS)
+    assert medhallu(mute, "response_rate", "unreadable_rate", "sampled_unreadable_rate") == [0, 1, 1]
+    assert medhallu(mute, "f1_unread_wrong", "accuracy_unread_wrong") == [0, 0]
+    assert shale(said(truth for _, truth in ITEMS), "accuracy_clean", "unreadable_rate") == [0, 1.0]
+    blind = said("Yes" if present else "No" for present in PRESENT)
+    assert vope(blind, "unread_rate", "hal_d_unread_wrong", "hal_i_unread_wrong") == [1, 1, 1]
+    undefined = [*medhallu(mute, "f1", "hallucinated_share_auroc"), *vope(blind, "hal_d", "hal_i", "exp")]
+    undefined += shale(said(truth for _, truth in ITEMS), "accuracy_clean_read")
+    assert all(value.startswith("undefined") for value in undefined)
+    # To the reference code each of these replies is an answer.
+    assert isinstance(vope(blind, "exp_official")[0], float)

@@ -20,12 +20,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.suites.shale.building import build, image_folder
-from hedge_tasks.suites.shale.items import (
-    DATASET,
-    SCENARIOS,
-    options_of,
-    read_item,
-)
+from hedge_tasks.suites.shale.items import DATASET, SCENARIOS, options_of, read_item
 from hedge_tasks.suites.shale.judge import read
 from hedge_tasks.suites.shale.measures import MEASURES
 from hedge_tasks.suites.shale.released import read_released

@@ -61,9 +61,4 @@ def test_rows_are_about_samples_where_all_their_detectors_are() -> None:
     metrics = known_measures()
     about = {name for name, metric in metrics.items() if looks_at_samples(metric)}
     assert set(ABOUT_SAMPLES) <= about
-    assert not about & {
-        "msp_auroc",
-        "hallucination_rate",
-        "unlabelled_rate",
-        "auroc_documents",
-    }
+    assert not about & {"msp_auroc", "hallucination_rate", "unlabelled_rate", "auroc_documents"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import socket
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from PIL import Image
@@ -27,6 +28,100 @@ def test_a_name_carries_its_options_without_a_sign_for_the_shell() -> None:
     for wrong in ("hedge:", "hedge:x:judge", "hedge:x:n=1:n=2", "hedge:x:=2"):
         with pytest.raises(ConfigError):
             StockName.parse(wrong)
+
+
+class Manager:
+    """lmms-eval's, of two tasks, a tag and a group; loads a name as its config, and of `bad` nothing but a reason."""
+
+    model_name = "m"
+    task_index: ClassVar[dict[str, Any]] = {
+        **{name: {"type": "task"} for name in ("pope", "poppy", "bad")},
+        "tagged": {"type": "tag", "task": ["pope", "poppy"]},
+        "group": {"type": "group", "task": ["pope", {"task": "poppy", "n": 1}, {"group": "in", "task": ["pope"]}]},
+    }
+    all_tasks: ClassVar[list[str]] = [*task_index]
+    all_subtasks: ClassVar[list[str]] = ["pope", "poppy", "bad"]
+
+    def _get_config(self, name: str) -> dict[str, Any]:
+        return {"group": name, **self.task_index[name]}
+
+    def _load_individual_task_or_group(self, asked: Any, task_type: str = "", update_config: Any = None) -> Any:
+        return {str(asked): (asked, task_type, update_config)}
+
+
+def test_names_patterns_tags_and_groups_behind_hedge() -> None:
+    from hedge_tasks.lmms.stock.loading import load_individual_task_or_group, match_tasks
+
+    def match(names: Any) -> list[str]:
+        return match_tasks(lambda manager, others: [f"own {other}" for other in others], Manager(), names)
+
+    assert match("hedge:pope") == match(["hedge:pope", "hedge:pope"]) == ["hedge:pope"]
+    assert match(["x", "hedge:pop*:judge=acc", "hedge:tagged"]) == [
+        *("own x", "hedge:pope:judge=acc", "hedge:poppy:judge=acc", "hedge:tagged")
+    ]
+    with pytest.raises(ConfigError, match="did you mean 'pope'"):
+        match("hedge:popee")
+
+    def load(asked: Any, update: Any = None) -> Any:
+        return load_individual_task_or_group(lambda *given: given[1:], Manager(), asked, "chat", None, update)
+
+    assert load("pope") == ("pope", "chat", None, None)
+    assert load({"task": "hedge:tagged:judge=acc", "n": 2}, {"limit": 3}) == {
+        name: (name, "chat", {"n": 2, "limit": 3}) for name in ("hedge:pope:judge=acc", "hedge:poppy:judge=acc")
+    }
+    assert load("hedge:tagged")["hedge:pope"] == ("hedge:pope", "chat", None)
+    [(group, kind, update)] = load("hedge:group:judge=acc", {"limit": 3}).values()
+    inner = {"group": "hedge:in", "task": ["hedge:pope:judge=acc"]}
+    members = ["hedge:pope:judge=acc", {"task": "hedge:poppy:judge=acc", "n": 1}, inner]
+    assert group == {"group": "hedge:group", "type": "group", "task": members, "limit": 3}
+    assert (kind, update) == ("chat", None)
+
+
+def test_refused_tasks_are_left_out_unless_none_is_left_or_others_must_agree(
+    monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    from hedge_tasks.lmms.stock.loading import load_individual_task_or_group, load_task_or_group
+
+    def load(*names: str) -> Any:
+        manager: Any = Manager()
+
+        def original(_: Any, asked: Any, *more: Any) -> Any:
+            loaded = {name: {"member": 1} for name in asked if "bad" not in name}
+            refused = (load_individual_task_or_group(None, manager, name) for name in asked if "bad" in name)
+            return {**loaded, **{"group": {}}, **{key: of for one in refused for key, of in one.items()}}
+
+        return load_task_or_group(original, manager, list(names))
+
+    assert load("hedge:pope") == {"hedge:pope": {"member": 1}, "group": {}}
+    assert load("hedge:pope", "hedge:bad") == {"hedge:pope": {"member": 1}}
+    assert sum("hedge:bad is left out of this run" in line for line in said) == 1
+    with pytest.raises(ConfigError, match="hedge:bad"):
+        load("hedge:bad")
+    with pytest.raises(ConfigError, match="asked for 2 times"):
+        load("hedge:pope", "hedge:pope:judge=none")
+    for processes, fails in (("1", False), ("2", True)):
+        monkeypatch.setenv("WORLD_SIZE", processes)
+        with pytest.raises(ConfigError) if fails else nullcontext():
+            load("hedge:pope", "hedge:bad")
+
+
+@pytest.mark.parametrize(
+    ("written", "limits", "left"),
+    [
+        (None, {}, []),
+        ({"temperature": 0, "do_sample": False, "num_beams": 1, "top_p": None, "top_k": 2}, {}, []),
+        ({"max_gen_toks": "9", "max_tokens": 3}, {"max_new_tokens": 9}, []),
+        ({"max_gen_toks": 9, "max_new_tokens": 4, "until": "x"}, {"max_new_tokens": 4, "until": ["x"]}, []),
+        ({"until": ["", "\n"], "seed": 1, "best_of": 2}, {"until": ["\n"]}, ["best_of, seed"]),
+    ],
+)
+def test_what_a_plan_takes_over_of_a_stock_tasks_settings(
+    written: Any, limits: dict[str, Any], left: list[str], warnings: list[str]
+) -> None:
+    from hedge_tasks.lmms.stock.task import _limits
+
+    assert _limits(written, "x") == limits
+    assert [line.partition("generation settings ")[2].partition(" are not")[0] for line in warnings] == left
 
 
 def options_of(**written: str) -> Any:
@@ -111,24 +206,14 @@ def graded(answer: str) -> float:
     [
         (lambda a: {"acc": a == "right"}, {"acc": max}, {}, ("acc", "value")),
         # What says 1, or 0, of everything is about something else.
-        (
-            lambda a: {"form": 1, "gold": 0, "acc": a == "right"},
-            dict.fromkeys(("form", "gold", "acc"), max),
-            {},
-            ("acc", "value"),
-        ),
+        (lambda a: {"one": 1, "no": 0, "acc": a == "right"}, {"one": max, "no": max, "acc": max}, {}, ("acc", "value")),
         (lambda a: {"a": {"gold": 1, "hit": a == "right"}}, {"a": max}, {}, ("a", "hit")),
         (lambda a: {"a": {"pred": a, "gold": "right"}}, {"a": share_right}, {}, ("a", "aggregation")),
         (lambda a: {"bc"[a == "right"]: {"score": float(a == "right")}}, {"b": max, "c": max}, {}, (None, "score")),
         (lambda a: {"acc": 100.0 * (a == "right")}, {"acc": max}, {}, ("acc", "value")),
         (lambda a: {"anls": graded(a), "em": a == "right"}, {"anls": max, "em": max}, {}, ("em", "value")),
         (lambda a: {"anls": graded(a)}, {"anls": max}, {"judge": "anls", "threshold": "0.5"}, ("anls", "value")),
-        (
-            lambda a: {"m": {"iou": graded(a)}},
-            {"m": max},
-            {"judge": "m", "field": "iou", "threshold": "0.1"},
-            ("m", "iou"),
-        ),
+        (lambda a: {"m": {"x": graded(a)}}, {"m": max}, {"judge": "m", "field": "x", "threshold": "0.1"}, ("m", "x")),
         # Named, it may call its own references wrong: they need not have the form of an answer.
         (lambda a: {"acc": 0}, {"acc": max}, {"judge": "acc"}, ("acc", "value")),
     ],
@@ -247,23 +332,19 @@ def test_an_aggregation_that_fails_or_connects_is_one_row_without_a_number(said:
 
 
 def test_messages_are_refilled_with_other_pictures_and_words() -> None:
+    def text(words: str) -> dict[str, str]:
+        return {"type": "text", "text": words}
+
     clean, noisy = (Image.new("L", (4, 4), grey) for grey in (0, 200))
     messages = [
         {"role": "system", "content": "Be brief."},
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "Look at"},
-                {"type": "image", "url": clean},
-                {"type": "text", "text": "What?"},
-            ],
-        },
+        {"role": "user", "content": [text("Look at"), {"type": "image", "url": clean}, text("What?")]},
     ]
     conversation, shown = Conversation.of(messages)
     assert shown == [clean]
     same = conversation.messages(shown, "Look at What?", "Look at What?")
     assert same[1] == messages[1]
-    assert same[0]["content"] == [{"type": "text", "text": "Be brief."}]
+    assert same[0]["content"] == [text("Be brief.")]
     other = conversation.messages([noisy], "Look at What?", "Please: Look at What? Thanks")[1]["content"]
     assert [part.get("text", part.get("url")) for part in other] == ["Please: Look at", noisy, "What? Thanks"]
     # A wording that does not hold the clean text takes the place of the user's texts, once.

@@ -137,18 +137,9 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: vope.read_items(written(at, [{**ITEM, "images": []}])), "item 1"),
     (lambda at: relevance_judges("rule"), "does not rate relevance"),
     (lambda at: recheck_records(story("A dog", dog=("maybe", "Yes")), build_judge("vope")), "expected the reference"),
-    (
-        lambda at: asked_of(scenarios="clean"),
-        "a list",
-    ),
-    (
-        lambda at: asked_of(scenarios=["cln"]),
-        "'clean'",
-    ),
-    (
-        lambda at: asked_of(scenarios=["crp"]),
-        "no item",
-    ),
+    (lambda at: asked_of(scenarios="clean"), "a list"),
+    (lambda at: asked_of(scenarios=["cln"]), "'clean'"),
+    (lambda at: asked_of(scenarios=["crp"]), "no item"),
     (lambda at: read_released(at), "no query file of the clean scenario"),
     (lambda at: read_released(written(at, [])), "is not a folder"),
     (lambda at: read_released(written(at, {}, "Clean.json").parent), "expected a list of items, got dict"),

@@ -15,7 +15,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_res
 from hedge_tasks.errors import DataError
 from hedge_tasks.lmms.catalogue import task_folder
 
-pytestmark = [pytest.mark.framework, pytest.mark.slow]
+pytestmark = pytest.mark.framework
 
 TASK = """
 include: {shared}

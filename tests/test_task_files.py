@@ -9,13 +9,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
-from evaluation import evaluate
 from PIL import Image
 
-from hedge_tasks.cli import main
 from hedge_tasks.data.manifests import Data
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import included_file
@@ -93,7 +90,6 @@ KINDS = (
 )
 
 
-@pytest.mark.slow
 def test_a_picture_is_the_same_however_it_is_stored(tmp_path: Path) -> None:
     keys = {}
     for kind in KINDS:
@@ -111,7 +107,6 @@ def test_a_picture_is_the_same_however_it_is_stored(tmp_path: Path) -> None:
     assert len(set(map(tuple, keys.values()))) == 1, keys
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "told"), [("lists", "got List("), ("numbers", "int64")], ids=["lists", "numbers"])
 def test_a_column_without_pictures_is_named_with_a_cure(tmp_path: Path, kind: str, told: str) -> None:
     with pytest.raises(DataError, match=r"column 'picture'.*{bytes, path}.*process_docs") as error:
@@ -119,7 +114,6 @@ def test_a_column_without_pictures_is_named_with_a_cure(tmp_path: Path, kind: st
     assert told in str(error.value)
 
 
-@pytest.mark.slow
 def test_a_missing_picture_file_is_named(tmp_path: Path) -> None:
     name, file = write(tmp_path, "names")
     (tmp_path / "pictures" / "bild 1 é.png").unlink()
@@ -142,7 +136,6 @@ def test_files_that_are_not_there(files: object, told: str) -> None:
         load_documents("mine", Data("csv", None, "test"), settings, options={"data_files": files})
 
 
-@pytest.mark.slow
 def test_documents_have_an_id_of_their_own(tmp_path: Path) -> None:
     pd.DataFrame({"question": ["a", "b"], "answer": ["x", "y"], "id": [7, 7]}).to_csv(tmp_path / "x.csv")
     settings = DocumentSettings(prompt="plain/question", images=(), id="id")
@@ -155,7 +148,6 @@ def test_documents_have_an_id_of_their_own(tmp_path: Path) -> None:
 ADDRESS = "package://hedge_tasks.tasks/_hedge_template_yaml"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("include", ["hedge_tasks", ADDRESS])
 def test_the_template_is_included_from_any_folder(tmp_path: Path, include: str) -> None:
     from lmms_eval import utils
@@ -174,7 +166,6 @@ def test_the_template_is_included_from_any_folder(tmp_path: Path, include: str) 
     assert utils.load_yaml_config(str(file), mode="full")["class"].__name__ == "HedgeTask"
 
 
-@pytest.mark.slow
 def test_a_file_of_that_name_comes_first_and_the_first_of_several_wins(tmp_path: Path) -> None:
     from lmms_eval import utils
 
@@ -196,40 +187,3 @@ def test_an_include_that_no_package_has(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match="no such file in an installed package"):
             included_file(f"{tmp_path}/{address}")
-
-
-@pytest.mark.slow
-@pytest.mark.framework
-def test_an_evaluation_of_one_s_own_folder_from_any_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`--include_path`, the include, data beside the YAML and a report with its pictures."""
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    kind, name = write(folder, "records")
-    config = {
-        "include": "hedge_tasks",
-        "task": "mine",
-        "dataset_path": kind,
-        "dataset_kwargs": {"data_files": {"test": name}},
-        "test_split": "test",
-        "generation_kwargs": {"n": 2, "max_new_tokens": 4},
-        "filter_list": [
-            {
-                "name": "exact",
-                "filter": [{"function": "hedge_score", "backend": "exact"}],
-            }
-        ],
-        "hedge": {"prompt": "plain/question", "images": ["picture"]},
-    }
-    (folder / "mine.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
-    monkeypatch.chdir(tmp_path)
-    evaluate(Path("out"), "--model", "hedge_tiny", "--tasks", "mine", "--include_path", "mine")
-    capsys.readouterr()
-    pages = []
-    for options in (["--trust-run"], []):
-        assert main(["report", "out", "--out", "page.html", *options]) == 0
-        pages.append(Path("page.html").read_text("utf-8"))
-    assert pages[0].count("data:image/jpeg;base64,") >= 2
-    assert "data:image/jpeg;base64," not in pages[1]
-    assert "--trust-run loads it" in pages[1]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,8 +19,7 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging import Case, Verdict, build_judge
 from hedge_tasks.suites.vope import measures, relevance
-from hedge_tasks.suites.vope.documents import process_docs
-from hedge_tasks.suites.vope.extraction import mentions, objects_in
+from hedge_tasks.suites.vope.extraction import mentions
 from hedge_tasks.suites.vope.judge import SETS, VopeJudge
 from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_verdict
 from hedge_tasks.suites.vope.relevance import rate
@@ -31,33 +27,13 @@ from hedge_tasks.suites.vope.vocabulary import coco
 
 METRICS = rows_of([*measures.MEASURES, *relevance.MEASURES])
 
-# --- vocabulary -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def official(shared_data: Path) -> Path:
-    folder = shared_data / "vope"
-    if not folder.is_dir():
-        pytest.skip("the official files of VOPE are not here")
-    return folder
-
-
-def official_categories(folder: Path) -> dict[str, str]:
-    relation = json.loads((folder / "relation.json").read_text("utf-8"))
-    words: dict[str, str] = {}
-    for category, synonyms in relation.items():
-        for word in (category, *synonyms):
-            words.setdefault(word.lower(), category)
-    return words
-
-
 # --- extraction -------------------------------------------------------------------------------------------------------
 
 SENTENCES = {
     "Two Puppies and three wine glasses on the DINING TABLE.": ["puppy", "wine glass", "dining table"],
     "Wine-glasses, mountain-bikes and a hot-dog; a t-shirt, a tie-dye scarf.": ["wine glass", "bike", "hot dog"],
     "Knives, thieves, gentlemen, buses, benches, mice, geese, oxen and children.": [
-        *("knife", "thief", "gentleman", "bus", "bench", "mouse", "goose", "ox", "child"),
+        *("knife", "thief", "gentleman", "bus", "bench", "mouse", "goose", "ox", "child")
     ],
     "A man's dog chased the children's kites.": ["man", "dog", "child", "kite"],
     "A man’s hat.": ["man"],
@@ -70,7 +46,7 @@ SENTENCES = {
     "The toilet seat. Sit on the seat of the toilet.": ["toilet", "toilet"],
     "A front seat and a seat.": ["seat", "seat"],
     "A cheesecake and a motor bike on her skis with scissors and an iPhone.": [
-        *("cheesecake", "motor bike", "skis", "scissors", "iphone"),
+        *("cheesecake", "motor bike", "skis", "scissors", "iphone")
     ],
     "Carpet, category, doghouse, caravan, busy, this, his, bowled, scarf.": [],
     "café, 犬, , a1 car2 🚗 car": ["car"],
@@ -107,6 +83,17 @@ def test_the_judge_sorts_rechecks_into_the_four_sets() -> None:
     assert [v.label for v in theirs] == [0, 0, 0, 1, 1, 1]
     assert [vote.judge for vote in verdicts[0].votes] == ["vope:hedge", "vope:official"]
     assert [v.votes[1].category for v in verdicts] == [v.category for v in theirs]
+
+
+WORDS = ("Yes", "yes.", "No", "No.", "no,", "not", "none", "there", "isn't", "is", "such thing", "sound so", "know")
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join))
+def test_the_official_reading_is_the_reference_codes(reply: str) -> None:
+    """Written down once more beside the corpus of replies."""
+    [verdict] = VopeJudge(parsing="official").judge([Case("1", "a dog", "yes", reply)])
+    said = {None: None, "yes": "true_description", "no": "hallucinated_imagination"}
+    assert verdict.category == said[vope_rechecked(reply)]
 
 
 def story(baseline: str, clean: Iterable[str] = (), noisy: Iterable[str] = (), **replies: tuple[str, str]) -> AnswerSet:
@@ -211,50 +198,6 @@ def test_object_aurocs_equal_scikit_learns() -> None:
     no_noise = [[entry("true_description", scores={}), entry("hallucinated_description", scores={})]]
     assert value("object_vase_auroc", no_noise) == "undefined: 2 of 2 objects have no such score"
     assert value("object_vase_auroc", [[]]) == "undefined: no object has a label"
-
-
-# --- the official items -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["captioning", "reasoning", "writing"])
-def test_parity_with_the_reference_code_on_the_official_items(official: Path, task: str) -> None:
-    """The counts of the reference code's rules, written down once more, for scripted replies to 74 official items."""
-    items = json.loads((official / f"coco_{task}_sample74.json").read_text("utf-8"))
-    relation = json.loads((official / "relation.json").read_text("utf-8"))
-    # What the two extract differently by intention is not what is compared here.
-    odd = {"children", "oxen", "seat"}
-    words = sorted(word for word in official_categories(official) if " " not in word and word not in odd)
-    choice, counts, stories = random.Random(task), Counter[str](), []
-    replies = ["Yes.", "No.", "No", "No, there isn't.", "There is no such thing.", "It does not sound so", "yes"]
-    judge = VopeJudge(parsing="official")
-    for item in items:
-        nouns = choice.sample(words, 6)
-        text = " ".join(f"The {noun}." for noun in nouns)
-        found = objects_in(text)
-        assert [word for word, _ in found] == nouns
-        truth = set(process_docs(rows([item["truth"]]))["truth"][0].split(", ")) - {""}
-        safe = set(item["truth"]) | {word for name in item["truth"] for word in relation[name]}
-        said = [choice.choice(replies) for _ in found]
-        replies_of = {
-            word: ("yes" if category in truth else "no", reply)
-            for (word, category), reply in zip(found, said, strict=True)
-        }
-        stories.append(recheck_records(story(text, [text], **replies_of), judge))
-        for (word, _), reply in zip(found, said, strict=True):
-            label, pred = word in {w.lower() for w in safe}, vope_rechecked(reply)
-            name = {(1, "yes"): "des_true", (0, "yes"): "des_hal", (1, "no"): "ima_hal", (0, "no"): "ima_true"}
-            counts[name.get((int(label), pred), "ignored")] += 1
-    assert sum(counts.values()) > 400
-    assert counts["ignored"] > 0
-    assert value("hal_d", stories) == counts["des_hal"] / (counts["des_true"] + counts["des_hal"])
-    assert value("hal_i", stories) == counts["ima_hal"] / (counts["ima_hal"] + counts["ima_true"])
-    told = sum(counts.values()) - counts["ignored"]
-    assert value("exp", stories) == (counts["ima_hal"] + counts["ima_true"]) / told
-    # The reference code takes "No." for a yes, and "no such thing" for a no, which is too soft to count unconfirmed. Of
-    # "It does not sound so" neither makes anything: it has no word of the reference code's, and is as soft.
-    differ = sum(o.reply in ("No.", "There is no such thing.") for mine in stories for o in mine)
-    assert value("parsers_differ", stories) == differ
 
 
 # --- relevance --------------------------------------------------------------------------------------------------------

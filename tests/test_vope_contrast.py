@@ -34,7 +34,6 @@ def test_the_plausibility_constraint_is_vcds() -> None:
     assert mixed.isfinite().tolist() == [[True, True, True, False]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "alpha"), [("llava", 1.0), ("gemma3", -0.5), ("qwen2.5-vl", 0.5)])
 def test_decoding_equals_decoding_without_any_cache(name: str, alpha: float) -> None:
     torch.manual_seed(0)

@@ -76,67 +76,33 @@ def two(cluster: Any) -> Iterator[HedgeRay]:
 def held(folder: Path) -> dict[str, Any]:
     """The answers of a store, each of which was written once."""
     opened = AnswerStore(folder)
-    assert (
-        sum('"answer"' in line for file in folder.glob("*.jsonl") for line in file.read_text("utf-8").splitlines())
-        == DRAWS
-    )
+    lines = [line for file in folder.glob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
+    assert sum('"answer"' in line for line in lines) == DRAWS
     assert (opened.conflicts, opened.dropped) == ([], [])
     return {key: opened[key] for key in opened}
 
 
+@pytest.mark.parametrize("event", ["none", "a killed replica", "a node that dies and one that joins"])
 def test_two_nodes_answer_as_one_process(
-    cluster: Any,
-    two: HedgeRay,
-    task: Any,
-    alone: tuple[list[str], Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    cluster: Any, two: HedgeRay, task: Any, alone: Alone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str
 ) -> None:
-    assert (sampled(task, two, tmp_path, monkeypatch), held(tmp_path)) == alone
-
-
-def test_a_killed_replica_loses_what_it_had_in_hand(
-    cluster: Any,
-    two: HedgeRay,
-    task: Any,
-    alone: tuple[list[str], Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    """Who dies loses what it had in hand; it is made again, and nothing twice."""
     import ray
 
     draw = two.generate_draws
 
-    def killing(draws: Sequence[Any]) -> Iterator[Any]:
+    def disturbed(draws: Sequence[Any]) -> Iterator[Any]:
         for i, batch in enumerate(draw(draws)):
             yield batch
-            if i == 1:
+            if (event, i) == ("a killed replica", 1):
                 ray.kill(two._replicas[0].actor)
-
-    monkeypatch.setattr(two, "generate_draws", killing)
-    assert (sampled(task, two, tmp_path, monkeypatch), held(tmp_path)) == alone
-
-
-def test_a_node_that_dies_and_one_that_joins(
-    cluster: Any,
-    two: HedgeRay,
-    task: Any,
-    alone: tuple[list[str], Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    draw = two.generate_draws
-
-    def dying(draws: Sequence[Any]) -> Iterator[Any]:
-        for i, batch in enumerate(draw(draws)):
-            yield batch
-            if i == 1:
+            if (event.startswith("a node"), i) == (True, 1):
                 [other] = list(cluster.worker_nodes)
                 cluster.remove_node(other, allow_graceful=False)
-            if i == 4:
+            if (event.startswith("a node"), i) == (True, 4):
                 cluster.add_node(num_cpus=1)
 
-    monkeypatch.setattr(two, "generate_draws", dying)
+    monkeypatch.setattr(two, "generate_draws", disturbed)
     assert (sampled(task, two, tmp_path, monkeypatch), held(tmp_path)) == alone
 
 

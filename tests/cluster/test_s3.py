@@ -6,17 +6,15 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from test_segments import DEFINITION, dice_answers, document, draws, held, sample
+from test_segments import document, held, sample
 
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import keyed_log, places
 from hedge_tasks.io.keyed_log import files_of
 from hedge_tasks.io.places import Remote
@@ -104,64 +102,3 @@ def test_refused_before_the_first_draw(server: Server, monkeypatch: pytest.Monke
     with pytest.raises(ConfigError, match=r"HEDGE_STORE=s3://bucket/another: cannot be written: .*onnect"):
         store_folder(nothing)
     assert list(tmp_path.iterdir()) == []
-
-
-class Line:
-    """A connection to the server that can be cut: everybody's bytes stop, and nobody is let in."""
-
-    def __init__(self, port: int) -> None:
-        self._to, self.is_cut, self._open = port, False, list[socket.socket]()
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near = self._listening.accept()[0]
-            except OSError:
-                return
-            if self.is_cut:
-                near.close()
-                continue
-            far = socket.create_connection(("127.0.0.1", self._to), timeout=PATIENCE_S)
-            self._open += [near, far]
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=self._pump, args=(one, other), daemon=True).start()
-
-    def _pump(self, one: socket.socket, other: socket.socket) -> None:
-        with suppress(OSError):
-            while received := one.recv(1 << 16):
-                if self.is_cut:
-                    break
-                other.sendall(received)
-        for end in (one, other):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        self._listening.close()
-        for end in self._open:
-            end.close()
-
-
-def test_a_connection_cut_while_writing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What had been uploaded stays, and a process that lives on uploads the rest when the server is back."""
-    import s3fs
-
-    line = Line(server.port)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{line.port}")
-    s3fs.S3FileSystem.clear_instance_cache()
-    remote, answers = Remote("s3://bucket/store"), dice_answers(0)
-    written = AnswerStore(remote)
-    written.put_documents([DEFINITION], [document(i) for i in range(3)])
-    written.put(draws(0, answers))
-    line.is_cut = True
-    with pytest.raises(HedgeError, match="cannot write answers to s3://bucket/store"):
-        written.put(draws(1, answers))
-    line.is_cut = False
-    assert len(AnswerStore(remote)) == 5
-    written.put(draws(2, answers))
-    written.close()
-    assert len(AnswerStore(remote)) == 15
-    line.close()

@@ -40,7 +40,6 @@ class Reply:
     """
 
     status: int
-    kind: str
     body: Any
 
     @property
@@ -103,5 +102,5 @@ def send(url: str, body: Mapping[str, Any] | None = None) -> Reply:
 
 def _reply(status: int, response: Any) -> Reply:
     content = response.read().decode("utf-8", "replace")
-    kind = response.headers.get_content_type()
-    return Reply(status, kind, json.loads(content) if kind == "application/json" else content)
+    is_json = response.headers.get_content_type() == "application/json"
+    return Reply(status, json.loads(content) if is_json else content)

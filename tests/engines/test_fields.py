@@ -44,13 +44,6 @@ def test_transformers_serve_refuses_the_field(server: Server, name: str) -> None
     assert reply.body == {"detail": f"Unexpected fields in the request: {{{name!r}}}"}
 
 
-@on("transformers_serve")
-def test_transformers_serve_names_all_refused_fields_at_once(server: Server) -> None:
-    reply = ask(server, top_k=1, min_p=0.0)
-    assert reply.status == 422
-    assert all(repr(name) in reply.body["detail"] for name in ("top_k", "min_p"))
-
-
 @on("vllm", "llama_cpp")
 @pytest.mark.parametrize(
     "fields",

@@ -1,13 +1,11 @@
-"""What each engine's reply says: finish reasons, log-probabilities, the end token, seeds, usage, the model's name."""
+"""What each engine's reply says: finish reasons, log-probabilities, the end token, seeds."""
 
 from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
-from engines.asking import NEUTRAL, ask, messages, send, texts
+from engines.asking import NEUTRAL, ask, texts
 from engines.servers import Server, on
 
 THREE = ("vllm", "llama_cpp", "transformers_serve")
@@ -36,19 +34,6 @@ def test_a_stop_text_ends_the_answer_and_is_left_out(server: Server) -> None:
         assert {reply.choice["stop_reason"] for reply in replies} == {" "}
 
 
-@on("vllm")
-def test_with_a_stop_text_vllm_lists_more_tokens_than_the_text_has(server: Server) -> None:
-    reply = ask(server, stop=[" "], logprobs=True, seed=1)
-    spelled = "".join(token for token, _ in reply.tokens)
-    assert spelled != reply.text
-    assert spelled.startswith(f"{reply.text} ")
-
-
-@on("transformers_serve")
-def test_transformers_serve_fails_on_stop(server: Server) -> None:
-    assert ask(server, stop=[" "]).status == 500
-
-
 # --- log-probabilities ------------------------------------------------------------------------------------------------
 
 
@@ -61,12 +46,6 @@ def test_tokens_joined_are_the_answer_and_its_end_token(server: Server) -> None:
         assert end == END_TOKEN[server.engine]
         assert reply.body["usage"]["completion_tokens"] == len(reply.tokens)
         assert all(-math.inf < logprob <= 0 for _, logprob in reply.tokens)
-
-
-@on("llama_cpp")
-def test_the_end_token_of_llama_cpp_has_no_bytes(server: Server) -> None:
-    end = ask(server, logprobs=True).choice["logprobs"]["content"][-1]
-    assert (end["token"], end["bytes"]) == ("", [])
 
 
 @on(*WITH_LOGPROBS)
@@ -98,22 +77,6 @@ def test_log_probabilities_under_structured_outputs_are_after_the_mask(server: S
     token, logprob = reply.tokens[0]
     assert reply.text in ("upper left", "no")
     assert logprob > free["upper"] + 0.1 or token == "no"
-
-
-@on("vllm")
-def test_forced_log_probabilities_equal_those_of_the_sampled_answer(server: Server) -> None:
-    answer, sampled = _an_answer(server)
-    forced = [*messages(), {"role": "assistant", "content": answer}]
-    continued = {"add_generation_prompt": False, "continue_final_message": True}
-    reply = ask(server, messages=forced, max_tokens=1, prompt_logprobs=0, **continued)
-    assert reply.status == 200, reply.body
-    listed = [next(iter(entry.values()))["logprob"] for entry in reply.body["prompt_logprobs"] if entry]
-    assert listed[-len(sampled) :] == pytest.approx(sampled, abs=1e-5)
-
-
-def _an_answer(server: Server) -> tuple[str, list[float]]:
-    reply = ask(server, seed=0, logprobs=True, **NEUTRAL[server.engine])
-    return reply.text, [logprob for _, logprob in reply.tokens[:-1]]
 
 
 @on("transformers_serve")
@@ -151,32 +114,3 @@ def test_the_answers_of_one_request_have_seeds_in_a_row(server: Server) -> None:
 @on(*THREE)
 def test_without_a_seed_answers_differ(server: Server) -> None:
     assert len({ask(server, **NEUTRAL[server.engine]).text for _ in range(12)}) > 1
-
-
-# --- names and fingerprints -------------------------------------------------------------------------------------------
-
-
-@on("vllm")
-def test_vllm_tells_root_and_longest_prompt_of_a_model(server: Server) -> None:
-    [model] = send(f"{server.url}/models").body["data"]
-    assert model["id"] == "tiny"
-    assert model["root"] == str(server.weights)  # a local path: not for reports
-    assert model["max_model_len"] == 512
-    reply = ask(server).body
-    assert reply["model"] == "tiny"
-    assert reply["system_fingerprint"].startswith("vllm-")
-
-
-@on("llama_cpp")
-def test_llama_cpp_tells_its_alias_and_answers_to_any_name(server: Server) -> None:
-    [model] = send(f"{server.url}/models").body["data"]
-    assert model["id"] == "tiny"
-    assert model["meta"]["n_params"] > 0
-    reply = ask(server, model="no/such")
-    assert (reply.status, reply.body["model"]) == (200, "tiny")
-
-
-@on("transformers_serve")
-def test_transformers_serve_lists_no_model_and_replies_with_a_path(server: Server) -> None:
-    assert send(f"{server.url}/models").body["data"] == []
-    assert ask(server).body["model"] == f"{server.weights}@main"

@@ -1,0 +1,44 @@
+"""Requests of documents with a picture, as a task makes them, and what a model draws for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from PIL import Image
+
+from hedge_tasks.data.answers import Draw
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+
+PICTURE = Image.new("RGB", (32, 24), (120, 60, 30))
+
+
+def request(i: int = 0, *, plan: dict[str, Any] | None = None, **fields: Any) -> SampleRequest:
+    """The request of document `i`; `plan` are settings of its plan, which has no probe, `fields` are its own."""
+    usual = {
+        "id": f"q{i}",
+        "key": f"key{i}",
+        "question": "is it normal?",
+        "prompt": Prompt("test", "<image>{question}"),
+    }
+    usual |= {"load_images": lambda row: [row["image"]]}
+    usual |= {"plan": SamplingPlan(**{"probe": False, **(plan or {})})}
+    return SampleRequest(**{**usual, **fields})
+
+
+def instances(requests: Iterable[SampleRequest]) -> list[Any]:
+    """The instances of lmms-eval that carry the requests, one a row."""
+    return [SimpleNamespace(args=("text", {}, request, i, "task", "test")) for i, request in enumerate(requests)]
+
+
+def draw_requests(asked: SampleRequest, draws: Iterable[Draw], picture: Any = PICTURE, i: int = 0) -> list[DrawRequest]:
+    return [DrawRequest(asked, draw, lambda: {"image": picture, "i": i}, ("task", "test", i)) for draw in draws]
+
+
+def sample(model: Any, draws: Sequence[DrawRequest]) -> list[Any]:
+    """Every draw's outcome, in order."""
+    outcomes = dict(pair for batch in model.generate_draws(draws) for pair in batch)
+    return [outcomes[i] for i in range(len(draws))]
