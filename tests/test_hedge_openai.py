@@ -107,13 +107,6 @@ def test_images_arrive_pixel_by_pixel_perturbed_where_the_draw_is_noisy() -> Non
     assert urls[0].startswith("data:image/png;base64,")
 
 
-def test_large_images_are_scaled_down_only_if_asked() -> None:
-    script = Script(LEFT)
-    ask(script)
-    ask(script, max_image_side=20)
-    assert [images_of(body)[0].size for body in script.bodies] == [(40, 24), (20, 12)]
-
-
 def test_requests_run_side_by_side_and_never_more_than_allowed() -> None:
     lock, together, most = threading.Lock(), threading.Barrier(3, timeout=5), [0, 0]
 
@@ -342,13 +335,13 @@ def test_wrong_arguments_are_explained(arguments: dict[str, Any], message: str) 
     assert not any(secret in str(caught.value) for secret in ("word@", "sk-1"))
 
 
-def test_the_identity_tells_models_and_image_sizes_apart_but_not_addresses_and_keys() -> None:
+def test_the_identity_tells_models_apart_but_not_addresses_and_keys() -> None:
     def identity(url: str = "http://localhost:8000/v1", **arguments: Any) -> str:
         return adapter(url, **arguments).answer_identity
 
     assert identity() == "hedge_openai:tiny"
     assert identity() == identity("http://127.0.0.1:9/v1") == identity(api_key=KEY, num_concurrent=3, timeout=9)
-    assert len({identity(), identity(model="m"), identity(max_image_side=9)}) == 3
+    assert identity() != identity(model="m")
 
 
 def test_what_it_does_not_do_it_refuses() -> None:

@@ -264,7 +264,7 @@ def test_ordinary_tasks_are_generated_greedily(engines: list[Engine], tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"documents_per_call": 0}, "documents_per_call: expected a positive integer"),
+        ({"documents_per_call": 0}, "documents_per_call: expected a number of at least 1"),
         ({"device": "cpu"}, "CUDA_VISIBLE_DEVICES"),
     ],
 )
