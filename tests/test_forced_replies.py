@@ -270,21 +270,6 @@ def openai_server(**told: float) -> Callable[[dict[str, Any]], Response]:
     return reply
 
 
-@pytest.mark.framework
-def test_of_any_other_server_the_first_tokens_are_read() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    script = Script(openai_server(**{"A": -0.5, "The": -1.5, " A": -3.0, "B": -4.0}))
-    with serve(script) as url:
-        found = HedgeOpenAI(model="m", base_url=url).reply_logprobs([TURNS] * 3, ["A", "B", "C"])
-    assert found[0] == Answer("A", pytest.approx(math.log(math.exp(-0.5) + math.exp(-3)), abs=1e-5), 1, "length")
-    assert found[1] == Answer("B", -4.0, 1, "length")
-    assert isinstance(found[2], str)
-    assert len(script.bodies) == 3  # whether it reads prompts and tells first tokens, and those of the one conversation
-    assert (script.bodies[1]["top_logprobs"], script.bodies[1]["max_tokens"]) == (20, 1)
-    assert script.bodies[1]["temperature"] == 1.0
-
-
 PLACES = ("upper", "upper left", "lower")
 BELIEF = {"upper": 0.2, "upper left": 0.7, "lower": 0.1}
 BIAS = {"A": 3.0, "B": 1.0, "C": 2.0}
