@@ -333,18 +333,3 @@ def refuse_unknown(options: Mapping[str, Any], adapter: type[ChatAdapter]) -> No
         if key == "decoding":
             raise ConfigError(ONLY_HEDGE_HF)
         raise unknown("model argument", key, valid)
-
-
-def positive(name: str, value: object, *, or_else: str = "") -> int:
-    """Read a count from the command line, where numbers may come as text.
-
-    Raises:
-        ConfigError: It is no positive integer.
-    """
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise ConfigError(f"{name}: expected a positive integer{or_else and f' or {or_else}'}, got {value!r}")
-    return number

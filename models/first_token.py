@@ -31,7 +31,7 @@ def ask_for_letter(conversation: Sequence[Mapping[str, Any]], options: Sequence[
     return [*turns, {**last, "content": [*parts, request]}]
 
 
-def by_letters(orders: Sequence[Iterable[tuple[str, float]]], options: Sequence[str]) -> dict[str, Answer] | str:
+def by_letters(orders: Sequence[Iterable[tuple[str, float]]], options: Sequence[str]) -> dict[str, Answer | str]:
     """Return how likely each option is by its letter, in the mean of two orders of the options; or why it is not known.
 
     The mean is of log-probabilities, made a distribution again: a liking for letters adds to logits, so that of two
@@ -55,7 +55,8 @@ def by_letters(orders: Sequence[Iterable[tuple[str, float]]], options: Sequence[
         logprobs = {name: answer.mean_logprob or 0.0 for name, answer in answers.items() if isinstance(answer, Answer)}
         mass = math.fsum(map(math.exp, logprobs.values()))
         if missing or mass < LEAST_MASS:
-            return missing[0] if missing else f"the letters hold {mass:.2f} of the first token, and no {LEAST_MASS:g}"
+            missing.append(f"the letters hold {mass:.2f} of the first token, and no {LEAST_MASS:g}")
+            return dict.fromkeys(options, missing[0])
         by_order.append([logprobs[letter] for letter in order])
     means = [math.fsum(pair) / len(pair) for pair in zip(*by_order, strict=True)]
     whole = max(means) + math.log(math.fsum(math.exp(mean - max(means)) for mean in means))

@@ -11,7 +11,6 @@ from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from lmms_eval.protocol import ChatMessages
 from loguru import logger
@@ -29,7 +28,8 @@ from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.data.sentences import sentence_spans
 from hedge_tasks.data.thoughts import has_thought
-from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.errors import ConfigError, HedgeError, lookup
+from hedge_tasks.io.options import count, scalar
 from hedge_tasks.llm.fingerprints import identity_of
 from hedge_tasks.models.base import (
     SPELLINGS,
@@ -38,7 +38,6 @@ from hedge_tasks.models.base import (
     PlainSettings,
     conversation_draws,
     marks_of,
-    positive,
     refuse_unknown,
     spelled_answer,
 )
@@ -66,6 +65,7 @@ from hedge_tasks.models.weights import (
     tell_of_windows,
 )
 from hedge_tasks.perturb.workers import PictureWorkers
+from hedge_tasks.sampling.forced import shows_picture
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.reread import Reread
@@ -140,8 +140,10 @@ class HedgeHF(ChatAdapter):
         super().__init__()
         refuse_unknown(options, HedgeHF)
         is_auto = batch_size == "auto"
-        self.batch_size = 1 if is_auto else positive("batch_size", batch_size, or_else='"auto"')
-        self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
+        self.batch_size = count("batch_size", 1 if is_auto else scalar(str(batch_size)), at_least=1)
+        self.draws_per_batch = draws_per_batch
+        if draws_per_batch is not None:
+            count("draws_per_batch", draws_per_batch, at_least=1)
         self._pictures = PictureWorkers()
         self.pretrained, self.share_prefill = pretrained, share_prefill
         self._shares: dict[bool, bool | None] = {}  # of prompts with pictures, and without
@@ -174,7 +176,9 @@ class HedgeHF(ChatAdapter):
             **source,
         )
         if peft is not None:
-            self._model = _merge_adapter(self._model, peft)
+            from peft import PeftModel
+
+            self._model = PeftModel.from_pretrained(self._model, peft).merge_and_unload()
         self._model.eval()
         self._model.forward = _exact(self._model.forward)
         self._decoder: Any = self._model if self.decoding is None else self.decoding.wrap(self._model)
@@ -322,7 +326,7 @@ class HedgeHF(ChatAdapter):
         """Whether draws may share a prefill: asked for, or right on the first prompt with pictures, or without."""
         if self.share_prefill is not None:
             return self.share_prefill
-        kind = any(map(_shows_picture, messages))
+        kind = any(map(shows_picture, messages))
         if self._shares.get(kind) is None:
             self._shares[kind] = self._check_sharing(self._inputs(messages))
         return bool(self._shares[kind])
@@ -508,8 +512,8 @@ class HedgeHF(ChatAdapter):
         sentences = list(map(self._tokens_of, texts, blanks, spans))
         rows = arrays_inside(self._model, inputs, tokens, self._image_token, parts, sentences)
         return [
-            row if isinstance(row, str) else row | {"sentence_spans": _array(row_spans)}
-            for row, row_spans in zip(rows, spans, strict=True)
+            row if isinstance(row, str) else row | {"sentence_spans": np.array(own, np.float32).reshape(-1, 2)}
+            for row, own in zip(rows, spans, strict=True)
         ]
 
     def _token_ids(self, texts: Iterable[str]) -> list[list[int]]:
@@ -568,7 +572,7 @@ class HedgeHF(ChatAdapter):
         if method is None:
             return self._inputs(conversations)
         inputs = self._processed(conversations)
-        if method.needs_pictures and not all(map(_shows_picture, conversations)):
+        if method.needs_pictures and not all(map(shows_picture, conversations)):
             raise ConfigError(f"decoding={method.name} needs pictures, and there is a prompt without any")
         if isinstance(method, Vcd):
             frames = getattr(getattr(self._model.config, "vision_config", None), "temporal_patch_size", None) or 1
@@ -648,12 +652,6 @@ def _exact(forward: Callable[..., Any]) -> Callable[..., Any]:
     return exact
 
 
-def _merge_adapter(model: Any, peft: str) -> Any:
-    from peft import PeftModel
-
-    return PeftModel.from_pretrained(model, peft).merge_and_unload()
-
-
 def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], list[int]]:
     """One draw a distinct prompt, and for every draw the position of its own. Clean draws of a document share one."""
     positions: dict[Hashable, int] = {}
@@ -677,17 +675,6 @@ def _placeholder_tokens(config: Any) -> set[int]:
     return {value for name in names if isinstance(value := getattr(config, name, None), int)}
 
 
-def _shows_picture(messages: Sequence[Mapping[str, Any]]) -> bool:
-    return any(part["type"] == "image" for message in messages for part in message["content"])
-
-
 def _dtype(name: str) -> Any:
-    names = ("auto", "float32", "bfloat16", "float16", "float64")
-    if name not in names:
-        raise unknown("dtype", name, names)
-    return name if name == "auto" else getattr(torch, name)
-
-
-def _array(spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.float32]:
-    """Spans as kept, shape (spans, 2); single precision holds characters up to 16 million."""
-    return np.array(spans, dtype=np.float32).reshape(-1, 2)
+    names = ("float32", "bfloat16", "float16", "float64")
+    return lookup("dtype", name, {"auto": "auto", **{known: getattr(torch, known) for known in names}})

@@ -24,7 +24,7 @@ from hedge_tasks.data.option_order import MOST, spellings
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.options import address, count, number
 from hedge_tasks.llm.chat import OPENAI, ChatClient, encoded
-from hedge_tasks.llm.completion import Completion, is_control
+from hedge_tasks.llm.completion import Completion, Written, is_control
 from hedge_tasks.llm.concurrency import Call, ask_each
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed, ServerRefuses
@@ -43,6 +43,7 @@ from hedge_tasks.models.base import (
 )
 from hedge_tasks.models.first_token import ask_for_letter, by_letters, first_tokens
 from hedge_tasks.perturb.workers import PictureWorkers
+from hedge_tasks.sampling.forced import OPTIONS
 from hedge_tasks.sampling.prefetch import CleanPictures
 from hedge_tasks.sampling.requests import DrawRequest, seen_urls
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
@@ -75,7 +76,7 @@ _FIRST: Mapping[str, Any] = {"temperature": 1.0, "max_tokens": 1, "logprobs": Tr
 """A request for the first token of an answer and the likeliest others. Some servers tell log-probabilities after the
 temperature, so that it is 1."""
 
-_FIRST_TOKENS = (20, 5)
+_MOST_LIKELIEST: tuple[int, ...] = (20, 5)
 """How many of them are asked for: what OpenAI tells at most, and what others do."""
 
 _LONGEST_REASON = 300
@@ -103,6 +104,7 @@ class _Question:
         with_tokens: Whether the answer keeps its tokens.
         with_thoughts: Whether the answer's text is all that was written.
         patient: Whether it is made again where it failed.
+        options: Offered answers whose share as first tokens is kept, for the forced passes about them.
     """
 
     positions: tuple[int, ...]
@@ -114,6 +116,7 @@ class _Question:
     with_tokens: bool = False
     with_thoughts: bool = False
     patient: bool = True
+    options: tuple[str, ...] = ()
 
     def part(self, begin: int, end: int | None = None) -> _Question:
         """Return the request for some of its outcomes, by default for all from one on."""
@@ -132,7 +135,6 @@ class HedgeOpenAI(ChatAdapter):
         timeout: Seconds to wait for an answer.
         max_retries: How often a request that failed is made again before its draw counts as failed.
         retry_backoff_s: Pause before the first retry; every further one doubles, up to a minute.
-        max_image_side: Images with a longer side are scaled down to it. None sends every pixel.
         wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
         draws_per_request: Most clean draws of a document that one request asks for (`n`). By default as many as there
             are where the server is vLLM or llama.cpp, whose seeds then are those of single requests, and else 1.
@@ -152,7 +154,6 @@ class HedgeOpenAI(ChatAdapter):
         timeout: float = 300.0,
         max_retries: int = 6,
         retry_backoff_s: float = 1.0,
-        max_image_side: int | None = None,
         wait_for_server: float = 1800.0,
         draws_per_request: int | None = None,
         batch_size: int | str = 1,
@@ -168,13 +169,14 @@ class HedgeOpenAI(ChatAdapter):
         self.base_url = address("base_url", base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
         self.num_concurrent = count("num_concurrent", num_concurrent, at_least=1)
         self.max_retries = count("max_retries", max_retries, at_least=0)
-        self.max_image_side = None if max_image_side is None else count("max_image_side", max_image_side, at_least=1)
         self.draws_per_request = (
             None if draws_per_request is None else count("draws_per_request", draws_per_request, at_least=1)
         )
         self._pictures = PictureWorkers()
         self._has_n = True
         self._reasons: dict[str, str] = {}
+        self._n_likeliest = _MOST_LIKELIEST
+        self._first_options: dict[int, Written] = {}
         self._client = ChatClient(
             self.model,
             self.base_url,
@@ -192,11 +194,10 @@ class HedgeOpenAI(ChatAdapter):
     @cached_property
     def answer_identity(self) -> str:
         """The model, not its address: its name, and what the server says is behind that name where this is another."""
-        scaled = [f"max_image_side={self.max_image_side}"] if self.max_image_side else []
         # Of a folder its name: the same weights lie elsewhere on another machine.
         roots = [root for model in self._listed if isinstance(root := model.get("root"), str)]
         behind = {name for root in roots if (name := _short(root)) != _short(self.model)}
-        return "|".join([f"hedge_openai:{self.model}", *sorted(behind), *scaled])
+        return "|".join([f"hedge_openai:{self.model}", *sorted(behind)])
 
     @cached_property
     def _listed(self) -> list[Mapping[str, Any]]:
@@ -235,6 +236,9 @@ class HedgeOpenAI(ChatAdapter):
         Where the server is known to draw the i-th of `n` answers with the i-th seed, one request asks for all clean
         draws of a document that are missing.
 
+        Draws of the model's own distribution bring the likeliest first tokens along where forced passes are to read
+        these (`reply_logprobs`): at temperature 1, with nothing left out, they are what a request of their own finds.
+
         A `Refused` one would fail again: the server takes others, but not this one.
 
         Raises:
@@ -246,20 +250,28 @@ class HedgeOpenAI(ChatAdapter):
         uses = Counter(draw.prompt_key for draw in firsts)
         documents = CleanPictures(keep=self.num_concurrent + 1)
         messages = {
-            draw.prompt_key: self._encoded(partial(self._messages, draw, documents), uses[draw.prompt_key])
+            draw.prompt_key: _Encoded(partial(self._messages, draw, documents), uses[draw.prompt_key])
             for draw in reversed(firsts)
         }
+        n_likeliest = self._n_told(firsts)
         questions = [
-            _draw_question(draw, group, messages[draw.prompt_key]) for draw, group in zip(firsts, groups, strict=True)
+            _draw_question(draw, group, messages[draw.prompt_key], n_likeliest if _tells_first(draw) else 0)
+            for draw, group in zip(firsts, groups, strict=True)
         ]
         yield from self._answers(questions)
+
+    def _n_told(self, draws: Sequence[DrawRequest]) -> int:
+        """Number of likeliest first tokens that draws bring; 0 where none has to, or the server reads prompts."""
+        conversations = [draw.messages() for draw in [*filter(_tells_first, draws)][:1]]
+        reads = not self._untold(self._read_first, conversations)
+        return 0 if reads or self._untold(self._first_token, conversations) else self._n_likeliest[0]
 
     def _answer_draws(
         self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
     ) -> list[Answer | str]:
         pairs = zip(conversations, draws, strict=True)
         questions = [
-            _conversation_question(i, self._encoded(partial(list, messages)), draw, limit, schema)
+            _conversation_question(i, _Encoded(partial(list, messages)), draw, limit, schema)
             for i, (messages, draw) in enumerate(pairs)
         ]
         return self._collect(questions)
@@ -276,7 +288,7 @@ class HedgeOpenAI(ChatAdapter):
         """
 
         async def force(i: int, stop: threading.Event) -> Answer | str:
-            turns = await asyncio.to_thread(self._turns, conversations[i])
+            turns = await asyncio.to_thread(_turns, conversations[i])
             return forced_answer(await self._read_prompt(_answered(turns, texts[i]), _BEGUN, stop), texts[i])
 
         if why := self._untold(self._read_first, conversations):
@@ -308,14 +320,11 @@ class HedgeOpenAI(ChatAdapter):
         return self._reasons.get(name, "")
 
     async def _read_first(self, conversation: list[dict[str, Any]]) -> Reading:
-        return await self._read_prompt(self._turns(conversation), _READ)
-
-    def _turns(self, conversation: list[dict[str, Any]]) -> bytes:
-        return encoded(to_openai(conversation, max_image_side=self.max_image_side))
+        return await self._read_prompt(_turns(conversation), _READ)
 
     def _read_all(self, prompts: Sequence[Prompted]) -> list[Reading]:
         """Have conversations read, each perhaps with a finished reply behind it."""
-        turns = {key: self._turns(conversation) for key, conversation in by_object(prompts).items()}
+        turns = {key: _turns(conversation) for key, conversation in by_object(prompts).items()}
 
         async def read(i: int, stop: threading.Event) -> Reading:
             conversation, reply = prompts[i]
@@ -328,59 +337,55 @@ class HedgeOpenAI(ChatAdapter):
     def _first_tokens(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely an answer begins with each option, where all of it is one token."""
         pairs = list(zip(conversations, texts, strict=True))
-        groups = by_object(pairs)
-        offered = {key: [text for of, text in pairs if id(of) == key] for key in groups}
+        groups = list(by_object(pairs).values())
 
         async def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
-            key, conversation = list(groups.items())[i]
+            offered = [text for conversation, text in pairs if conversation is groups[i]]
             # "(A)" and "A." are other spellings of "A", and none of one token.
-            other_forms = {form for option in offered[key] for form in spellings(option)[1:]}
-            options = [option for option in offered[key] if option not in other_forms]
-            likeliest = await self._first_token(conversation, stop)
+            other_forms = {form for option in offered for form in spellings(option)[1:]}
+            options = [option for option in offered if option not in other_forms]
+            likeliest = await self._first_token(groups[i], stop)
             if isinstance(likeliest, str):
-                return dict.fromkeys(offered[key], likeliest)
+                return dict.fromkeys(offered, likeliest)
             answers = first_tokens(likeliest, options)
-            if len(options) > 1 and any(isinstance(answer, str) for answer in answers.values()):
-                answers = await self._by_letters(conversation, options, answers, stop)
-            return {form: f"{form!r} is no single token" for form in other_forms} | answers
+            are_letters = set(options) <= set(ascii_uppercase)
+            if not are_letters and 1 < len(options) <= MOST and str in map(type, answers.values()):
+                return await self._by_letters(groups[i], options, stop)
+            return answers
 
-        by_conversation = dict(zip(groups, self._ask_each(ask, len(groups)), strict=True))
-        return [by_conversation[id(conversation)][text] for conversation, text in pairs]
+        by_conversation = dict(zip(map(id, groups), self._ask_each(ask, len(groups)), strict=True))
+        return [by_conversation[id(turns)].get(text, "a spelling of several tokens") for turns, text in pairs]
 
     async def _by_letters(
         self,
         conversation: list[dict[str, Any]],
         options: Sequence[str],
-        answers: dict[str, Answer | str],
         stop: threading.Event,
     ) -> dict[str, Answer | str]:
-        """Return the same by letters of the options, shown in two orders, or the `answers` before with the reason."""
-        if set(options) <= set(ascii_uppercase) or len(options) > MOST:
-            return answers
+        """Return the same by letters of the options, shown in two orders, or why that is not known."""
         orders = []
         for order in (options, options[::-1]):
             likeliest = await self._first_token(ask_for_letter(conversation, order), stop)
             if isinstance(likeliest, str):
                 return dict.fromkeys(options, likeliest)
             orders.append(likeliest)
-        shares = by_letters(orders, options)
-        return dict.fromkeys(options, shares) if isinstance(shares, str) else {**shares}
+        return by_letters(orders, options)
 
     async def _first_token(
         self, conversation: list[dict[str, Any]], stop: threading.Event | None = None
-    ) -> tuple[tuple[str, float], ...] | str:
+    ) -> Written | str:
         """Tokens that a reply may begin with, with their log-probabilities; or why they are not known."""
-        turns = await asyncio.to_thread(self._turns, conversation)
-        # What is refused here must not be left out of draws.
-        outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": _FIRST_TOKENS[0]}, stop, NEUTRAL)
-        if isinstance(outcome, RequestFailed) and outcome.kind == "refused":
-            outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": _FIRST_TOKENS[1]}, stop, NEUTRAL)
-        if isinstance(outcome, RequestFailed):
-            return f"{self.base_url} does not tell how likely replies are ({outcome})"
-        tokens, alternatives = outcome.answer.tokens, outcome.answer.alternatives
-        if not tokens or not alternatives:
-            return f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
-        return (*tokens[:1], *alternatives[0])
+        turns = await asyncio.to_thread(_turns, conversation)
+        if (known := self._first_options.pop(hash(turns), None)) is not None:
+            return known
+        for n in self._n_likeliest:  # what is refused here must not be left out of draws
+            outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": n}, stop, NEUTRAL)
+            if not isinstance(outcome, RequestFailed):
+                self._n_likeliest = (n,)
+                return _likeliest(outcome) or f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
+            if outcome.kind != "refused":
+                break
+        return f"{self.base_url} does not tell how likely replies are ({outcome})"
 
     async def _ask_once(
         self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None, optional: Iterable[str] = ()
@@ -418,15 +423,12 @@ class HedgeOpenAI(ChatAdapter):
         _, _, settings, index, task, _ = request.args
         plain = PlainSettings.of(settings)
         limits = {"max_new_tokens": plain.max_new_tokens, "until": plain.until, **plain.top}
-        messages = self._encoded(lambda: self.messages_of(request))
+        messages = _Encoded(lambda: self.messages_of(request))
         # The task takes thoughts out itself, as its settings say.
         return _Question((i,), f"{task} {index}", messages, _settings(plain.temperature, limits), with_thoughts=True)
 
     def _messages(self, draw: DrawRequest, documents: CleanPictures) -> list[dict[str, Any]]:
-        return draw.conversation(seen_urls(draw, documents.images(draw), self._pictures, self.max_image_side))
-
-    def _encoded(self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1) -> _Encoded:
-        return _Encoded(make, uses, self.max_image_side)
+        return draw.conversation(seen_urls(draw, documents.images(draw), self._pictures))
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
         """Return the outcomes in the order of their questions."""
@@ -464,15 +466,17 @@ class HedgeOpenAI(ChatAdapter):
         ask = partial(self._client.ask_async, messages, optional=question.optional, stop=stop)
         if n <= 1 or not self._has_n:
             replies = [await ask(question.part(i, i + 1).settings) for i in range(n)]
-            return [self._read(question, reply) for [reply] in replies]
+            return [self._read(question, messages, reply) for [reply] in replies]
         outcome = await ask(question.settings, n)
         if len(outcome) == 1:
             self._has_n = False
             self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
-        answers = [self._read(question, completion) for completion in outcome]
+        answers = [self._read(question, messages, completion) for completion in outcome]
         return [*answers, *(await self._answer_all(question.part(len(answers)), messages, stop))]
 
-    def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
+    def _read(
+        self, question: _Question, messages: bytes, outcome: Completion | RequestFailed
+    ) -> Answer | RequestFailed:
         """Return the answer in what the server sent, or why it is none."""
         if isinstance(outcome, RequestFailed):
             if outcome.kind == "refused":
@@ -480,6 +484,9 @@ class HedgeOpenAI(ChatAdapter):
                 return RequestFailed(f"the server refuses the request for {question.name!r} ({outcome})", "refused")
             return outcome
         self._note(outcome)
+        if question.options and outcome.answer.thought is None and (likeliest := _likeliest(outcome)):
+            options = tuple(pair for pair in likeliest if pair[0].strip() in question.options)
+            self._first_options.setdefault(hash(messages), options)
         if outcome.answer.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
         answer = outcome.answer if question.with_tokens else replace(outcome.answer, tokens=None, alternatives=None)
@@ -521,21 +528,21 @@ class _Encoded:
         uses: Number of times that it is asked for.
     """
 
-    def __init__(
-        self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1, max_image_side: int | None = None
-    ) -> None:
-        self._make, self._uses, self._max_image_side = make, uses, max_image_side
+    def __init__(self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1) -> None:
+        self._make, self._uses = make, uses
         self._task: asyncio.Task[bytes] | None = None
 
     async def __call__(self) -> bytes:
-        task = self._task = self._task or asyncio.create_task(asyncio.to_thread(self._encode))
+        task = self._task = self._task or asyncio.create_task(asyncio.to_thread(lambda: _turns(self._make())))
         self._uses -= 1
         if self._uses <= 0:
             self._task = None
         return await asyncio.shield(task)  # others may wait for it, too
 
-    def _encode(self) -> bytes:
-        return encoded(to_openai(self._make(), max_image_side=self._max_image_side))
+
+def _turns(conversation: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return a conversation of lmms-eval's form in OpenAI's, as JSON."""
+    return encoded(to_openai(conversation))
 
 
 def _answered(turns: bytes, text: str) -> bytes:
@@ -564,12 +571,27 @@ def _conversation_question(
     return _Question((i,), f"conversation {draw.index}", messages, settings, optional)
 
 
-def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
+def _tells_first(draw: DrawRequest) -> bool:
+    """Whether a draw's first token is of the distribution that a forced pass over the offered answers is to read."""
+    request, limits, condition = draw.request, draw.request.plan.limits(), draw.draw.condition
+    wanted = OPTIONS if (condition, draw.draw.index) == ("clean", 0) else condition
+    is_own = draw.draw.temperature == 1 and _is_pure(limits) and NEUTRAL.keys().isdisjoint(limits)
+    return wanted in request.forced and is_own and not request.choices
+
+
+def _likeliest(completion: Completion) -> Written:
+    """Return the first token with those in its place; nothing where these are not told."""
+    tokens, alternatives = completion.answer.tokens, completion.answer.alternatives
+    return (*tokens[:1], *alternatives[0]) if tokens and alternatives and alternatives[0] else ()
+
+
+def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encoded, n_likeliest: int = 0) -> _Question:
     """Return the request for a draw, and for those that go with it.
 
     Args:
         draw: the first one.
         positions: of all of them.
+        n_likeliest: number of likeliest tokens that it brings for forced passes.
     """
     request = draw.request
     limits = request.plan.limits()
@@ -581,11 +603,11 @@ def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encod
     # A draw without the top_p that its plan asks for would be a draw of something else.
     optional = tuple(name for name in _OPTIONAL if name not in limits)
     keep_filtered = request.plan.on_filtered == "record"
-    if draw.alternatives:
-        settings["top_logprobs"] = draw.alternatives
-    with_tokens = draw.alternatives is not None
+    if n_tokens := draw.alternatives or n_likeliest:
+        settings["top_logprobs"] = n_tokens
+    with_tokens, options = draw.alternatives is not None, request.options if n_likeliest else ()
     fields = (tuple(positions), request.id, messages, settings, optional, keep_filtered, with_tokens)
-    return _Question(*fields, patient=draw.patient)
+    return _Question(*fields, patient=draw.patient, options=options)
 
 
 def _choice_format(choices: Sequence[str]) -> dict[str, Any]:
@@ -629,6 +651,6 @@ def _is_pure(limits: Mapping[str, Any]) -> bool:
     return limits.get("decoding") != "model"
 
 
-def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> RequestFailed | None:
-    reasons = [outcome for outcome in outcomes if isinstance(outcome, RequestFailed) and outcome.unreachable]
-    return reasons[0] if len(reasons) == len(outcomes) else None
+def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> object:
+    """Why nobody answered a request; all of its draws fail alike."""
+    return getattr(outcomes[0], "unreachable", False) and outcomes[0]

@@ -200,10 +200,6 @@ class _Pictures:
         return self.images
 
 
-def _no_row() -> Mapping[str, Any]:
-    return {}
-
-
 def _carried(draws: Sequence[DrawRequest]) -> list[DrawRequest]:
     """Draws as another process can have them: with their pictures, loaded once a document, and without the data set."""
     requests: dict[int, SampleRequest] = {}
@@ -211,7 +207,7 @@ def _carried(draws: Sequence[DrawRequest]) -> list[DrawRequest]:
         if id(draw.request) not in requests:
             images = draw.request.load_images(draw.row_of_data())
             requests[id(draw.request)] = replace(draw.request, load_images=_Pictures(images))
-    return [replace(draw, request=requests[id(draw.request)], document=_no_row) for draw in draws]
+    return [replace(draw, request=requests[id(draw.request)], document=dict) for draw in draws]
 
 
 def _batches(draws: Sequence[DrawRequest], size: int) -> Iterator[list[int]]:

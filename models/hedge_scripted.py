@@ -16,16 +16,7 @@ from hedge_tasks.io.sources import file_at
 from hedge_tasks.models.base import ChatAdapter, refuse_unknown
 from hedge_tasks.sampling.requests import DrawRequest
 
-
-def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
-def _as_baseline(value: object) -> object:
-    return {"baseline": value} if isinstance(value, (str, list)) else value
-
-
-_Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
+_Texts = Annotated[list[Text], BeforeValidator(lambda v: [v] if isinstance(v, str) else v), Field(min_length=1)]
 
 
 class _Replies(Record):
@@ -34,7 +25,8 @@ class _Replies(Record):
     noisy: _Texts | None = None
 
 
-_Script: Any = Annotated[dict[str, Annotated[_Replies, BeforeValidator(_as_baseline)]], Field(min_length=1)]
+_Document = BeforeValidator(lambda value: {"baseline": value} if isinstance(value, (str, list)) else value)
+_Script: Any = Annotated[dict[str, Annotated[_Replies, _Document]], Field(min_length=1)]
 
 
 class HedgeScripted(ChatAdapter):

@@ -20,6 +20,7 @@ from transformers import AutoConfig, GenerationConfig, PretrainedConfig
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.data.thoughts import answer_of, cut, has_thought
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io.options import count
 from hedge_tasks.llm.completion import PromptToken
 from hedge_tasks.llm.fingerprints import identity_of
 from hedge_tasks.models.base import (
@@ -31,7 +32,6 @@ from hedge_tasks.models.base import (
     Reading,
     forced_answer,
     marks_of,
-    positive,
     whole_replies,
 )
 from hedge_tasks.models.token_sampling import AnswerReader, sent_decoding
@@ -84,15 +84,15 @@ class HedgeVLLM(ChatAdapter):
             raise ConfigError(ONLY_HEDGE_HF)
         if device not in (None, "cuda"):
             raise ConfigError(f"device: vLLM chooses its own GPUs (CUDA_VISIBLE_DEVICES); got {device!r}")
-        self.documents_per_call = positive("documents_per_call", documents_per_call)
+        self.documents_per_call = count("documents_per_call", documents_per_call, at_least=1)
         self._pictures = PictureWorkers()
         settings: dict[str, Any] = {
             "model": pretrained,
             "revision": revision,
             "tokenizer_revision": revision,
             "dtype": dtype,
-            "tensor_parallel_size": positive("tensor_parallel_size", tensor_parallel_size),
-            "limit_mm_per_prompt": {"image": positive("max_images", max_images)},
+            "tensor_parallel_size": count("tensor_parallel_size", tensor_parallel_size, at_least=1),
+            "limit_mm_per_prompt": {"image": count("max_images", max_images, at_least=1)},
             "enable_prefix_caching": True,  # the draws of a document share their prompt, the clean ones their image too
             "logprobs_mode": "raw_logprobs",  # before temperature and penalties
             "seed": 0,
@@ -126,7 +126,10 @@ class HedgeVLLM(ChatAdapter):
 
         A draw that vLLM gave up comes back as the reason.
         """
-        calls = [_groups(draws, call) for call in _calls(draws, self.documents_per_call)]
+        calls = [
+            [[call[i] for i in group] for group in series([draws[i] for i in call])]
+            for call in _calls(draws, self.documents_per_call)
+        ]
         firsts = [draws[group[0]] for call in calls for group in call]
         with closing(prefetch_messages(firsts, ahead=_AHEAD, pictures=self._pictures)) as prepared:
             for call in calls:
@@ -295,11 +298,6 @@ def _calls(draws: Sequence[DrawRequest], documents: int) -> list[list[int]]:
     groups = list(by_document.values())
     parts = (groups[start : start + documents] for start in range(0, len(groups), documents))
     return [[i for group in part for i in group] for part in parts]
-
-
-def _groups(draws: Sequence[DrawRequest], call: Sequence[int]) -> list[list[int]]:
-    """Positions of the draws of each request of a call."""
-    return [[call[i] for i in group] for group in series([draws[i] for i in call])]
 
 
 def _answered(conversation: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from loguru import logger
 from transformers.utils import is_flash_attn_2_available
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.models.base import positive
+from hedge_tasks.io.options import count
 
 DeviceMap = str | Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def pixel_limits(least: object, most: object) -> dict[str, int]:
         ConfigError: one is no positive integer.
     """
     values = {"min_pixels": least, "max_pixels": most}
-    return {name: positive(name, value) for name, value in values.items() if value is not None}
+    return {name: count(name, value, at_least=1) for name, value in values.items() if value is not None}
 
 
 def check_pixel_limits(limits: Mapping[str, int], processor: Any, name: str) -> None:

@@ -133,10 +133,20 @@ def test_labels_join_claims_that_share_half_of_the_shorter() -> None:
         LabelledSpan(20, 40, 1, severity="major"),
     ]
     found = join(
-        [claim(0, 20), claim(0, 9), claim(9, 13), claim(7, 12), claim(18, 38), claim(50, 60), claim(8, 12)], spans
+        [
+            claim(0, 20),
+            claim(0, 9),
+            claim(9, 13),
+            claim(7, 12),
+            claim(18, 38),
+            claim(50, 60),
+            claim(8, 12),
+            claim(9, 10),
+        ],
+        spans,
     )
     labels = [one and (one.label, one.severity) for one in found]
-    assert labels == [(1, "minor"), (0, None), (1, "minor"), (0, None), (1, "major"), None, (1, "minor")]
+    assert labels == [(1, "minor"), (0, None), (1, "minor"), (0, None), (1, "major"), None, (1, "minor"), (0, None)]
 
 
 def test_silence_is_a_third_label_and_errors_have_a_severity() -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from openai_server import Response, Script, completion, serve
+from openai_server import Response, Script, completion, error, serve
+from PIL import Image
 
-from hedge_tasks.data.answers import REVERSED, Answer, AnswerSet, option_logprobs
+from hedge_tasks.data.answers import NOISY, REVERSED, Answer, AnswerSet, option_logprobs, read_report
 from hedge_tasks.data.option_order import options_in, reversed_letters, reversed_question, spellings
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.llm.completion import PromptToken
@@ -21,6 +27,8 @@ from hedge_tasks.measures.forced_options import forced_measures, offered_facts
 from hedge_tasks.measures.measure import by_name
 from hedge_tasks.models.base import whole_reply
 from hedge_tasks.models.first_token import first_tokens
+from hedge_tasks.runs.health import health_of
+from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import passes_needed
@@ -46,6 +54,7 @@ PIECES = {
     "<|end|>": -0.25,
 }
 IDS = {piece: i for i, piece in enumerate(PIECES)}
+YES_NO = ("Yes", "No")
 
 
 def pieces_of(text: str) -> list[str]:
@@ -261,21 +270,6 @@ def openai_server(**told: float) -> Callable[[dict[str, Any]], Response]:
     return reply
 
 
-@pytest.mark.framework
-def test_of_any_other_server_the_first_tokens_are_read() -> None:
-    from hedge_tasks.models.hedge_openai import HedgeOpenAI
-
-    script = Script(openai_server(**{"A": -0.5, "The": -1.5, " A": -3.0, "B": -4.0}))
-    with serve(script) as url:
-        found = HedgeOpenAI(model="m", base_url=url).reply_logprobs([TURNS] * 3, ["A", "B", "C"])
-    assert found[0] == Answer("A", pytest.approx(math.log(math.exp(-0.5) + math.exp(-3)), abs=1e-5), 1, "length")
-    assert found[1] == Answer("B", -4.0, 1, "length")
-    assert isinstance(found[2], str)
-    assert len(script.bodies) == 3  # whether it reads prompts and tells first tokens, and those of the one conversation
-    assert (script.bodies[1]["top_logprobs"], script.bodies[1]["max_tokens"]) == (20, 1)
-    assert script.bodies[1]["temperature"] == 1.0
-
-
 PLACES = ("upper", "upper left", "lower")
 BELIEF = {"upper": 0.2, "upper left": 0.7, "lower": 0.1}
 BIAS = {"A": 3.0, "B": 1.0, "C": 2.0}
@@ -332,3 +326,117 @@ def test_options_of_several_tokens_are_told_by_their_letters_in_two_orders(serve
     _, _, *lettered_ones = server.asked
     assert len(lettered_ones) == 2
     assert all("where?" in json.dumps(body["messages"]) for body in lettered_ones)
+
+
+# --- a whole run against a server -------------------------------------------------------------------------------------
+
+PICTURES = [Image.new("RGB", (32, 24), (value, 40, 90)) for value in (10, 90, 170)]
+
+
+class ChatServer:
+    """It reads no prompts. How it begins a reply follows from all that it is shown; told after the temperature.
+
+    Args:
+        probe: what it answers where more than five likeliest tokens are asked for; None tells them.
+        reply: what it writes.
+    """
+
+    def __init__(self, probe: Any = None, reply: str = "Yes") -> None:
+        self.probe, self.reply = probe, reply
+        self.bodies: list[dict[str, Any]] = []
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        self.bodies.append(body)
+        if "prompt_logprobs" in body:
+            return error(400, "prompt_logprobs: extra field")
+        if self.probe is not None and body.get("top_logprobs"):
+            return self.probe
+        reply = self.reply if body["max_tokens"] > 1 else "Yes"
+        said = completion(reply, [(piece, -0.5) for piece in reply.splitlines(keepends=True)])
+        seen = json.dumps(body["messages"]).encode()
+        heat = [byte / 100 / body["temperature"] for byte in hashlib.sha256(seen).digest()[:3]]
+        whole = np.logaddexp.reduce(heat)
+        top = [{"token": t, "logprob": float(h - whole)} for t, h in zip(("Yes", "No", " No"), heat, strict=True)]
+        said["choices"][0]["logprobs"]["content"][0] |= {**top[0], "top_logprobs": top[: body.get("top_logprobs", 0)]}
+        return Response(said)
+
+
+def run_of(
+    server: ChatServer, store: Path | None = None, forced: tuple[str, ...] = ("options", "noisy"), **plan: Any
+) -> list[AnswerSet]:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    with serve(server) as url:
+        model = HedgeOpenAI(model="m", base_url=url, max_retries=0)
+        model.task_dict = {"task": {"test": [{"image": picture} for picture in PICTURES]}}
+        settings = SamplingPlan(**{"n": 2, "n_noisy": 2, "probe": False, **plan})
+        first = SampleRequest(
+            id="q0",
+            key="k0",
+            question="Is it?",
+            prompt=Prompt("p", "<image>{question}"),
+            plan=settings,
+            load_images=lambda document: [document["image"]],
+            store=store,
+            forced=forced,
+            options=YES_NO,
+            choices=YES_NO if settings.guided else (),
+        )
+        requests = [replace(first, id=f"q{i}", key=f"k{i}") for i in range(len(PICTURES))]
+        lines = generate_samples(
+            model, [SimpleNamespace(args=("", {}, request, i, "task", "test")) for i, request in enumerate(requests)]
+        )
+    run_of.report = read_report(lines[0])
+    return [AnswerSet.from_json(line) for line in lines]
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize(
+    ("plan", "reply", "swept"),
+    [
+        ({}, "Yes", 0),
+        ({"temperature": 0.7}, "Yes", 9),
+        ({"top_p": 0.9}, "Yes", 9),
+        ({"decoding": "model"}, "Yes", 9),
+        ({"guided": True}, "Yes", 9),
+        ({"n": 0, "n_noisy": 0}, "Yes", 3),
+        ({}, "<think>\nHm.\n</think>\nYes", 9),
+    ],
+)
+def test_first_tokens_come_with_draws_that_tell_them_and_are_what_a_sweep_finds(
+    plan: dict[str, Any], reply: str, swept: int, tmp_path: Path
+) -> None:
+    server, late = ChatServer(reply=reply), ChatServer()
+    answers = run_of(server, **plan)
+    n_draws = 3 * len(answers[0].answers)
+    # One question whether it reads prompts, and one whether it tells first tokens.
+    assert len(server.bodies) == 2 + n_draws + swept
+    assert [body["max_tokens"] for body in server.bodies].count(1) == 2 + swept
+    run_of(ChatServer(), tmp_path, forced=())
+    kept = run_of(late, tmp_path)  # nothing is drawn any more
+    assert len(late.bodies) == 2 + 9
+    names = [name for name in kept[0].forced if plan.get("n") != 0 or not name.startswith(NOISY)]
+    for one, other in zip(answers, kept, strict=True):
+        assert one.forced == {name: other.forced[name] for name in names}
+    assert len({answer.mean_logprob for one in kept for answer in one.forced.values()}) == 2 * 9
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize(
+    "probe", [error(400, "top_logprobs: extra field"), error(404, "no"), error(500, "on fire"), completion("Yes")]
+)
+def test_a_server_that_tells_no_first_tokens_is_asked_once_a_run_which_says_so(probe: Any, tmp_path: Path) -> None:
+    server = ChatServer(Response(probe) if isinstance(probe, dict) else probe)
+    answers = run_of(server)
+    assert [a.texts for a in answers] == [["Yes"] * 5] * 3
+    assert not any(a.forced for a in answers)
+    asked = [body.get("top_logprobs") for body in server.bodies if body["max_tokens"] == 1]
+    assert asked in ([None, 20], [None, 20, 5])
+    assert len(server.bodies) == len(asked) + 3 * 5
+    untold = run_of.report["untold"]
+    assert re.match("18 of 18 gave nothing: .* likel", untold)
+    run = Run("task", "m", tuple(answers), {}, {"sampled": run_of.report}, now())
+    assert f"forced passes ({untold})" in health_of(run).unchecked
+    run_of(server, tmp_path)
+    run_of(ChatServer(), tmp_path)
+    assert not run_of.report["untold"]

@@ -75,17 +75,8 @@ class Fixed:
     ("spec", "settings"),
     [
         (
-            "llm:model=Qwen/Qwen3-8B,temperature=0.5,max_tokens=64,thinking=true,url=http://localhost:8000/v1",
-            [
-                {
-                    "name": "llm",
-                    "model": "Qwen/Qwen3-8B",
-                    "temperature": 0.5,
-                    "max_tokens": 64,
-                    "thinking": True,
-                    "url": "http://localhost:8000/v1",
-                }
-            ],
+            "llm:model=a/b,temperature=0.5,thinking=true,url=http://h:8/v1",
+            [{"name": "llm", "model": "a/b", "temperature": 0.5, "thinking": True, "url": "http://h:8/v1"}],
         ),
         ('["rule", {"name": "llm", "model": "x"}]', [{"name": "rule"}, {"name": "llm", "model": "x"}]),
         ("labels:path=a.csv,scheme=none", [{"name": "labels", "path": "a.csv", "scheme": None}]),
@@ -319,11 +310,7 @@ def test_a_verdict_is_one_of_three_and_judges_say_what_they_are(tmp_path: Path) 
     settings = LLMJudge("m").settings()
     assert (settings["asks"], settings["max_tokens"], len(settings["prompt_digest"])) == (2, 512, 16)
     assert parse_spec(["rule", "none"]) == [{"name": "rule"}, {"name": "none"}]
-    assert [reads_replies(some_settings) for some_settings in ({"parsing": "hedge"}, {"judge": "x"}, None)] == [
-        True,
-        False,
-        False,
-    ]
+    assert [reads_replies(said) for said in ({"parsing": "hedge"}, {"judge": "x"}, None)] == [True, False, False]
     assert (title("hf", f"{tmp_path}/"), title("hf", "org/m")) == (f"hf:{tmp_path.name}", "hf:org/m")
 
 

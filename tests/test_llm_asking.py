@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from openai_server import Response, Script, completion, serve, texts_of
 from scripted_making import counted
 
-from hedge_tasks.claims.decomposition import Passage, build_decomposition
+from hedge_tasks.claims.decomposition import build_decomposition
 from hedge_tasks.claims.entailment import SupportQuery, build_entailment
-from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, Thought
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.judging import Case, judge_from, keep_labels
@@ -32,8 +31,6 @@ from hedge_tasks.llm.log import Reply, ReplyLog
 from hedge_tasks.llm.models import LocalModel, ReplyOrFailure, Request, ServedModel
 from hedge_tasks.llm.reading import Unreadable, by_schema, read_object
 from hedge_tasks.llm.template import Template
-from hedge_tasks.making.medhallu.construction import stages_of
-from hedge_tasks.making.stages import Asking
 from hedge_tasks.models.by_text import model_from
 
 KEY = "sk-very-secret-0123456789"
@@ -179,25 +176,6 @@ def test_any_text_is_read_or_unreadable_and_nothing_else(text: str) -> None:
     with suppress(Unreadable):
         assert read_object(text, ACCEPT)["colour"] in ("red", "green")
     assert read_object(f"<think>{text.replace('think', '')}</think>{RED}", ACCEPT)["colour"] == "red"
-
-
-THOUGHT = '<think>{"1": "no"} or {yes}? {"claims": []} {"more_accurate": 2}</think>'
-
-
-def test_judges_claims_and_makers_read_a_reply_with_braces_in_its_thought(tmp_path: Path) -> None:
-    """Claims lost such replies, the others did not."""
-    with serve(Script(f'{THOUGHT}{{"1": "yes"}}')) as url:
-        engine = build_entailment("judge", model="m", url=url)
-        assert engine.support([SupportQuery(("A cyst.",), ("A cyst there.",))])[0][0, 0].tolist() == [0, 0, 1]
-    with serve(Script(f'{THOUGHT}{{"claims": [{{"claim": "A cyst.", "quote": "cyst"}}]}}')) as url:
-        [found] = build_decomposition("atomic", model="m", url=url).pieces([Passage("A cyst.")])
-        assert [piece.text for piece in found.pieces] == ["A cyst."]
-    with serve(Script(f'{THOUGHT}{{"more_accurate": 1}}')) as url, ReplyLog(tmp_path) as log:
-        asking = Asking("r", stages_of(1, 0, 1), {"judge": [ServedModel("m", url)]}, log, Account())
-        assert asking.ask("judge", {"question": "q", "answer_1": "a", "answer_2": "b"}) == 1
-    with serve(Script(f'{THOUGHT}{{"reason": "", "verdict": "supported"}}')) as url:
-        judge = judge_from({"name": "llm", "model": "m", "url": url})
-        assert judge.judge([Case("1", "q", "r", "a")])[0].label == 0
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
@@ -426,26 +404,6 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
     # What a server said is kept, be it nothing; what it refused is asked by the next run.
     assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
     assert len(ReplyLog(tmp_path)) == 4
-
-
-def test_a_support_with_its_options_is_named_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "answers.jsonl"
-    file.write_text(json.dumps({"id": "a", "question": "q", "answers": ["A mass. A cyst.", "A mass.", "No mass."]}))
-    with serve(Script('{"1": "yes", "2": "no"}')) as url:
-        units = json.dumps(
-            {"claims": [{"claim": "A mass.", "quote": "A mass"}, {"claim": "A cyst.", "quote": "A cyst"}]}
-        )
-        with serve(Script(units)) as other:
-            spec = ["--support", f"judge:model=m,url={url}", "--unit", f"atomic:model=n,url={other}"]
-            capsys.readouterr()
-            assert main(["claims", str(file), *spec, "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert {name: stage["requests"] for name, stage in facts["asked"]["stages"].items()} == {"atomic": 1, "support": 2}
-    assert facts["claims"] == 2
-    assert main(["claims", str(file), "--support", "judge:modle=m"]) == 2
-    assert "did you mean 'model'" in capsys.readouterr().err
 
 
 # --- borders ----------------------------------------------------------------------------------------------------------

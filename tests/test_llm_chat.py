@@ -11,6 +11,7 @@ import pytest
 from openai_server import Response, Script, completion, error, rate_limited, serve
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.llm.border import HttpReply
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
 from hedge_tasks.llm.dialect import Dialect, spell
@@ -321,7 +322,7 @@ def test_a_pause_of_ten_minutes_is_made_and_a_longer_one_ends_the_run() -> None:
     assert str(failed(Script(Response({}, 400)))) == "400: no reason given"
 
 
-def test_a_model_that_is_listed_is_not_called_unknown() -> None:
+def test_a_model_that_is_listed_is_not_called_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(Script(LEFT), models=["tiny", "large"]) as url:
         assert isinstance(ask(ChatClient("tiny", url), HELLO, {}), Completion)
         with pytest.raises(ConfigError, match=r"unknown model of .* 'tini', did you mean 'tiny'"):
@@ -331,6 +332,14 @@ def test_a_model_that_is_listed_is_not_called_unknown() -> None:
     with pytest.raises(ServerRefuses, match=r"nobody answered for 0\.05 s"):
         client.served()
     assert ChatClient("tiny", url).served() == []
+    replies = [HttpReply(503, {}, b""), HttpReply(200, {}, b'{"data": [{"id": "tiny"}]}')]
+
+    async def request(path: str) -> HttpReply:  # a gateway whose server comes up
+        return replies.pop(0)
+
+    client = ChatClient("tiny", url, wait_s=5, backoff_s=0.01)
+    monkeypatch.setattr(client._http, "request", request)
+    assert client.served() == [{"id": "tiny"}]
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,6 @@ def test_pictures_arrive_pixel_by_pixel_from_memory_and_from_files(tmp_path: Pat
     assert turn["content"][3] == text("a")
     seen = images_of({"messages": [{"content": turn["content"][:2]}]})
     assert [picture.convert("L").tobytes() for picture in seen] == [PICTURE.tobytes()] * 2
-    [small] = to_openai([{"role": "user", "content": [parts[0]]}], max_image_side=20)
-    assert [picture.size for picture in images_of({"messages": [small]})] == [(20, 12)]
 
 
 def test_what_is_neither_text_nor_picture_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -30,6 +31,18 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def shapes() -> Registry:
     return Registry("shape", GROUP, {"list": "builtins:list", "empty": dict})
+
+
+def test_every_registry_names_its_kind_and_its_entry_points() -> None:
+    root = Path(evaluation.__file__).parent
+    paths = [path for path in root.rglob("*.py") if "] = Registry(" in path.read_text("utf-8")]
+    names = [".".join(("hedge_tasks", *path.with_suffix("").relative_to(root).parts)) for path in paths]
+    modules = [importlib.import_module(name.removesuffix(".__init__")) for name in names]
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, Registry)]
+    assert len(found) >= len(modules) > 5
+    for registry in found:
+        assert registry.group.startswith("hedge_tasks."), registry.group
+        assert registry.kind.replace(" ", "").isalpha(), registry.kind
 
 
 def test_another_package_adds_a_name(outside: Path) -> None:

@@ -17,7 +17,7 @@ from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.forms import likeliest, ticked
 from hedge_tasks.replies.labels import bounded, outcome_of, read_judgement
-from hedge_tasks.replies.text import body
+from hedge_tasks.replies.text import body, is_foreign
 
 DOG = "Is there a dog in the image?"
 FRUIT = {"A": "a pear", "B": "a plum", "C": "a peach plum", "D": "a fig"}
@@ -218,3 +218,8 @@ def test_what_is_long_is_read_and_kept_in_part() -> None:
 )  # fmt: skip
 def test_a_digit_is_a_label_where_it_is_nothing_else(reply: str, read: str) -> None:
     assert str(read_verdict(reply)) == read
+
+
+def test_a_text_of_many_letters_that_are_not_latin_is_foreign_whatever_its_words() -> None:
+    """At 3 of 10 the English words around them decide, above it the letters."""
+    assert [is_foreign(text) for text in ("the ééé is no", "the ééééé is not it a")] == [False, True]

@@ -194,15 +194,8 @@ def at_most(image: Image.Image, side: int | None) -> Image.Image:
     return image.resize((width, height), Image.Resampling.LANCZOS)
 
 
-def png_url(image: Image.Image, max_side: int | None = None) -> str:
-    """A data URL, as PNG: lossless, so that the noise of a noisy picture arrives as it was drawn.
-
-    Args:
-        max_side: With a longer side it is scaled down to this one.
-    """
-    if max_side is not None and max(image.size) > max_side:
-        image = image.copy()
-        image.thumbnail((max_side, max_side), Image.Resampling.LANCZOS)
+def png_url(image: Image.Image) -> str:
+    """A data URL, as PNG: lossless, so that the noise of a noisy picture arrives as it was drawn."""
     content = io.BytesIO()
     # The usual way takes twice as long for a file of the same size: of noise nothing but runs can be packed.
     image.save(content, format="PNG", compress_level=1, compress_type=zlib.Z_RLE)

@@ -47,7 +47,6 @@ class PictureJob:
         seed: Of the draw.
         perturb_at: With a longer side they are scaled down to it before they are perturbed.
         encode: Whether they are wanted as data URLs.
-        max_side: With a longer side they are scaled down to it before they are encoded.
     """
 
     noise: Noise | None
@@ -55,7 +54,6 @@ class PictureJob:
     seed: int
     perturb_at: int | None = None
     encode: bool = False
-    max_side: int | None = None
 
     def done(self, images: Sequence[Image.Image]) -> list[Any]:
         """Do the job in this process.
@@ -67,7 +65,7 @@ class PictureJob:
         if self.noise is not None:
             seen = [at_most(image, self.perturb_at) for image in seen]
             seen = self.noise.perturb_images(seen, self.wording, seed=self.seed)
-        return [png_url(image, self.max_side) for image in seen] if self.encode else seen
+        return [png_url(image) for image in seen] if self.encode else seen
 
 
 class PictureWorkers:

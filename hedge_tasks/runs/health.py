@@ -135,13 +135,12 @@ def _draw_tests(run: Sampled) -> Iterator[HealthTest]:
 
 def _document_tests(run: Sampled) -> Iterator[HealthTest]:
     n = run.n_failed + len(run.answer_sets)
-    if n == 0:
+    if not n:
         yield HealthTest("documents answered", "contradicted", "there are no documents: nothing was measured", True)
     yield from share_test("documents answered", run.n_failed, n, "documents failed and are left out", *_FAILED)
     if not run.hot:
         return
-    greedy = "documents have one and the same clean answer, as of a model or server that decodes greedily"
-    text = f"{greedy}: no entropy can tell anything"
+    text = "documents have one and the same clean answer, as of greedy decoding: no entropy can tell anything"
     yield from share_test(SAME, run.distinct.count(1), len(run.distinct), text, *_CERTAIN)
     for name, share in ((run.settings.get("outcome") or {}).get("zero_entropy") or {}).items():
         if share is not None and share > _CERTAIN[0]:
@@ -163,6 +162,8 @@ def _server_tests(run: Sampled) -> Iterator[HealthTest]:
     # Other models are in the verdicts on settings, and other tokens among the reasons of missing log-probabilities.
     for line in server_lines({"refused": run.server.get("refused")}):
         yield HealthTest("server", "contradicted", line)
+    if run.untold:
+        yield HealthTest("forced passes", "not verifiable", str(run.untold))
 
 
 def _label_tests(run: Sampled) -> Iterator[HealthTest]:

@@ -46,7 +46,7 @@ class Sampled:
     """All that tests look at: a run, and what several of them count in it.
 
     Attributes:
-        decoding, probe, server, image_use: how the model behaved, as the run says; empty where it does not.
+        decoding, probe, server, image_use, untold: how the model behaved, as the run says; empty where it does not.
         n_failed: number of documents left out.
         verdicts: on the baseline answers, with the labels of the answer sets: people's own come without a verdict.
         hot: whether draws were to differ.
@@ -58,8 +58,8 @@ class Sampled:
     def __init__(self, run: Run) -> None:
         self.answer_sets, self.settings = run.answer_sets, run.settings
         sampled = run.settings.get("sampled") or {}
-        parts = (sampled.get(name) or {} for name in ("decoding", "probe", "server", "image_use"))
-        self.decoding, self.probe, self.server, self.image_use = parts
+        parts = (sampled.get(name) or {} for name in ("decoding", "probe", "server", "image_use", "untold"))
+        self.decoding, self.probe, self.server, self.image_use, self.untold = parts
         self.hot = self.decoding.get("temperature") != 0
         self.n_failed = len(run.settings.get("failed") or ())
         self.verdicts = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
@@ -83,7 +83,7 @@ def share_test(
     """
     if 0 < total < fewest:
         yield HealthTest(name, "not verifiable", f"only {total} tell")
-    elif total and n > some * total:
+    elif n > some * total:
         finding = f"{PERCENT(n / total)} of the {text}"
         yield HealthTest(name, "contradicted", finding, unreliable=n > many * total, share=n / total)
     elif total:

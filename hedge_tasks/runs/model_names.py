@@ -20,7 +20,7 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
         >>> list(short_names(["Q/Q (hedge_hf)", "Q/Q (hedge_vllm)"]).values())
         ['Q/Q (hedge_hf)', 'Q/Q (hedge_vllm)']
     """
-    names = {model: _shorten(_name_of(model)) for model in models}
+    names = {model: _name_of(model) for model in models}
     unique = dict[str, str]()
     for model, name in names.items():
         alike = [m for m in names if names[m] == name]
@@ -30,12 +30,11 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
 
 
 def _name_of(model: str) -> str:
-    """The last part of a model's name in the one that runs give it: `folder/name (adapter, arguments)`."""
+    """The last part of a model's name in the one that runs give it: `folder/name (adapter, arguments)`.
+
+    Of a long one both ends: sizes and versions stand at its end.
+    """
     match = re.match(r"(.*\S) \([^()]*\)$", model, re.DOTALL)
     parts = [part for part in re.split(r"[/\\]", match[1] if match else model) if part.strip()]
-    return parts[-1] if parts else "unnamed model"
-
-
-def _shorten(name: str) -> str:
-    """Both ends of a long name: sizes and versions stand at its end."""
+    name = parts[-1] if parts else "unnamed model"
     return name if len(name) <= _SHORT else f"{name[: _SHORT // 2]}…{name[-(_SHORT // 2 - 1) :]}"

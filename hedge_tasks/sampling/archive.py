@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet, Draw
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.keyed_log import files_of
 from hedge_tasks.io.places import Place
@@ -94,10 +94,11 @@ def complete_sets(store: AnswerStore, definition: Definition, requested: tuple[i
     n, n_noisy = requested or requested_numbers(store, definition)
     answer_sets, incomplete = [], []
     for document in documents_of(store, definition).values():
-        answers = _answers_by_condition(store, definition, document, n, n_noisy)
-        if _is_complete(answers):
-            present = {condition: [(k, a) for k, a in keyed if a is not None] for condition, keyed in answers.items()}
-            baseline = present["baseline"][0][1]
+        keyed = keyed_answers(store, definition, document, n, n_noisy)
+        known = [(key, answer) for key, answer in keyed if answer is not None]
+        if len(known) == len(keyed):
+            present = {"baseline": known[:1], "clean": known[1 : n + 1], "noisy": known[n + 1 :]}
+            baseline = known[0][1]
             arguments = (document.question, baseline, document.options, document.n_noisy)
             keys = forced_keys(definition, document.key, *arguments)
             forced = complete_passes({name: store.get(key) for name, key in keys.items()})
@@ -126,11 +127,10 @@ def keyed_answers(
     store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int
 ) -> list[tuple[str, Answer | None]]:
     """The first answers to a document with their keys: baseline, n clean and n_noisy noisy ones; None where missing."""
-    return [(key, store.get(key)) for key, _ in _draws(definition, document, n, n_noisy)]
-
-
-_Answers = dict[str, list[tuple[str, "Answer | None"]]]
-"""(key, answer) by condition."""
+    draws = definition.plan(max(n, 1), n_noisy).draws(document.key)
+    # With n = 0 there is a baseline answer and nothing else.
+    wanted = [draw for draw in draws if draw.condition != "clean" or draw.index < n]
+    return [(key := definition.key(document.key, document.question, draw), store.get(key)) for draw in wanted]
 
 
 def requested_numbers(store: AnswerStore, definition: Definition) -> tuple[int, int]:
@@ -138,22 +138,3 @@ def requested_numbers(store: AnswerStore, definition: Definition) -> tuple[int, 
     # Of all records, not of the last one: a rerun with a smaller n does not shrink the store.
     documents = [d for d in store.documents if d.definition == definition.id]
     return max((d.n for d in documents), default=0), max((d.n_noisy for d in documents), default=0)
-
-
-def _draws(definition: Definition, document: StoredDocument, n: int, n_noisy: int) -> Iterator[tuple[str, Draw]]:
-    for draw in definition.plan(max(n, 1), n_noisy).draws(document.key):
-        if draw.condition != "clean" or draw.index < n:  # n: 0 has a baseline answer and nothing else
-            yield definition.key(document.key, document.question, draw), draw
-
-
-def _answers_by_condition(
-    store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int
-) -> _Answers:
-    answers: _Answers = {"baseline": [], "clean": [], "noisy": []}
-    for key, draw in _draws(definition, document, n, n_noisy):
-        answers[draw.condition].append((key, store.get(key)))
-    return answers
-
-
-def _is_complete(answers: _Answers) -> bool:
-    return all(answer is not None for keyed in answers.values() for _, answer in keyed)

@@ -36,6 +36,7 @@ from hedge_tasks.errors import check_names
 from hedge_tasks.perturb.base import Wording, build_noise
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.failures import LONGEST_REASON
 from hedge_tasks.sampling.image_check import blank_images
 from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
@@ -179,30 +180,35 @@ def forced_keys(
 def force(model: Any, jobs: Sequence[Job]) -> None:
     """Make the passes that the jobs' requests ask for, and store them.
 
-    What cannot be told is left out, with a warning: detectors that need it then have no number, and say why.
+    What cannot be told is left out, with a warning, and in the report of the task's first definition: detectors that
+    need it then have no number, and say why.
 
     Args:
         jobs: of documents that are answered.
     """
-    pending: dict[str, _Pass] = {}
-    for job in jobs:
-        pending |= {key: (pass_, job) for key, pass_ in _passes(job).items() if job.store.get(key) is None}
     asks = {whole: getattr(model, name, None) for whole, name in _ASKS.items()}
-    if lost := [pass_.name for pass_, _ in pending.values() if asks[pass_.whole] is None]:
-        # Its own readings of its replies nobody has asked for.
-        level = "INFO" if all(name.startswith(READ) for name in lost) else "WARNING"
-        what = "{} does not tell how likely given words are: {} forced passes are left out, the first is {!r}"
-        logger.log(level, what, type(model).__name__, len(lost), lost[0])
-        pending = {key: of_job for key, of_job in pending.items() if asks[of_job[0].whole] is not None}
-    if not pending:
-        return
-    keys, reasons = list(pending), list[str]()
-    with tqdm(total=len(keys), desc="Forced passes", unit="pass", disable=getattr(model, "rank", 0) != 0) as bar:
-        for part in _chunks(pending):
-            reasons += _force_some(asks, part)
+    passes = {key: (pass_, job) for job in jobs for key, pass_ in _passes(job).items()}
+    pending = {key: (pass_, job) for key, (pass_, job) in passes.items() if job.store.get(key) is None}
+    unable = f"{type(model).__name__} does not tell how likely given words are"
+    untold = {key: unable for key, (pass_, _) in pending.items() if asks[pass_.whole] is None}
+    possible = {key: of_job for key, of_job in pending.items() if key not in untold}
+    hidden = not possible or getattr(model, "rank", 0) != 0
+    with tqdm(total=len(possible), desc="Forced passes", unit="pass", disable=hidden) as bar:
+        for part in _chunks(possible):
+            untold |= _force_some(asks, part)
             bar.update(len(part))
-    if reasons:
-        logger.warning("{} of {} forced passes gave nothing. First reason: {}", len(reasons), len(keys), reasons[0])
+    for task, job in {job.definition.task: job for job in reversed(jobs)}.items():
+        _tell(job, [untold.get(key) for key, (_, its_job) in passes.items() if its_job.definition.task == task])
+
+
+def _tell(job: Job, reasons: Sequence[str | None]) -> None:
+    """Log how many of a task's passes gave nothing, and why the first did, and keep it with a job's definition."""
+    untold = [reason for reason in reasons if reason is not None]
+    text = f"{len(untold)} of {len(reasons)} gave nothing: {untold[0]}"[:LONGEST_REASON] if untold else ""
+    before = job.store.reports.get(job.definition.id, {})
+    if text != before.get("untold", ""):
+        logger.warning("{}: forced passes: {}", job.definition.task, text or "what was missing is there")
+        job.store.put_report(job.definition.id, {**before, "untold": text})
 
 
 def forced_answers(job: Job) -> dict[str, Answer]:
@@ -250,8 +256,8 @@ def _chunks(passes: Mapping[str, _Pass]) -> Iterator[dict[str, _Pass]]:
 _ASKS = {False: "forced_logprobs", True: "reply_logprobs"}
 
 
-def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[str]:
-    """Make and store some passes. Returns why those failed that did."""
+def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> dict[str, str]:
+    """Make and store some passes. Returns by key why those failed that did."""
     outcomes: dict[str, Answer | str] = {
         key: Answer("", 0.0, 0) for key, (pass_, _) in passes.items() if not pass_.text and not pass_.whole
     }
@@ -267,7 +273,7 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
         if isinstance(answer, Answer):
             job = passes[key][1]
             job.store.put([FinishedDraw(key, answer, job.request.id, CONDITION, 0, home(job.request.key))])
-    return [answer for answer in outcomes.values() if isinstance(answer, str)]
+    return {key: answer for key, answer in outcomes.items() if isinstance(answer, str)}
 
 
 def _sum_of_forms(outcomes: Sequence[Answer | str]) -> Answer | str:
@@ -295,13 +301,11 @@ def _option_fields(option: str) -> dict[str, Any]:
 
 def _conversations(passes: Mapping[str, ForcedPass]) -> dict[str, list[dict[str, Any]]]:
     """By key the conversation of each pass; one object for all options of a question, so that it is read once."""
-    shared: dict[int, list[dict[str, Any]]] = {}
-    for pass_ in passes.values():
-        if id(pass_.draw) not in shared:
-            shared[id(pass_.draw)] = pass_.draw.messages()
+    draws = {id(pass_.draw): pass_.draw for pass_ in passes.values()}
+    shared = {number: draw.messages() for number, draw in draws.items()}
     # Without a picture there is nothing to blank out, and nothing to be learnt.
     turns = {key: shared[id(pass_.draw)] for key, pass_ in passes.items()}
-    return {key: t for key, t in turns.items() if passes[key].name != "blank" or _shows_picture(t)}
+    return {key: t for key, t in turns.items() if passes[key].name != "blank" or shows_picture(t)}
 
 
 def _passes(job: Job) -> dict[str, ForcedPass]:
@@ -355,15 +359,12 @@ def _draw_to_read(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest
     if name == "blank":
         return replace(draw, request=replace(request, load_images=blank_images(request)))
     if name == "reworded":
-        return replace(draw, request=_in_other_words(request, _reworded_question(request.question, request.key)))
+        reworded = _reworded_question(request.question, request.key)
+        conversation = request.conversation and request.conversation.reworded(request.question, reworded)
+        return replace(draw, request=replace(request, question=reworded, conversation=conversation))
     question = f"{request.context}\n{request.question}" if request.context else request.question
     truth_request = replace(request, prompt=_truth_prompt(), question=question, context=baseline.text)
     return replace(draw, request=truth_request)
-
-
-def _in_other_words(request: SampleRequest, question: str) -> SampleRequest:
-    conversation = request.conversation and request.conversation.reworded(request.question, question)
-    return replace(request, question=question, conversation=conversation)
 
 
 def _in_other_order(request: SampleRequest) -> SampleRequest:
@@ -393,9 +394,8 @@ def _forced_text(name: str, baseline: Answer, letters: Mapping[str, str] | None 
     Args:
         letters: of the options in the other order.
     """
-    for prefix in (OPTION, READ):
-        if name.startswith(prefix):
-            return name.removeprefix(prefix)
+    if name.startswith((OPTION, READ)):
+        return name.partition(":")[2]
     if name.startswith(NOISY):
         return name.removeprefix(NOISY).partition(":")[2]
     if name.startswith(REVERSED):
@@ -430,5 +430,6 @@ def _truth_prompt() -> Prompt:
     return load_prompt("forced/p_true")
 
 
-def _shows_picture(conversation: Sequence[Mapping[str, Any]]) -> bool:
+def shows_picture(conversation: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether there is a picture in a conversation of lmms-eval's form."""
     return any(part["type"] == "image" for turn in conversation for part in turn["content"])

@@ -128,9 +128,7 @@ def _response(
 
 def _reports(jobs: Sequence[Job]) -> dict[int, Mapping[str, Any]]:
     """How the model behaved, by the position of each definition's first document: it goes back with that one."""
-    firsts: dict[str, int] = {}
-    for i, job in enumerate(jobs):
-        firsts.setdefault(job.definition.id, i)
+    firsts = {jobs[i].definition.id: i for i in reversed(range(len(jobs)))}
     return {i: report for i in firsts.values() if (report := jobs[i].store.reports.get(jobs[i].definition.id))}
 
 
@@ -188,10 +186,9 @@ def _probe_definitions(model: Any, groups: _Groups, pending: _Pending) -> None:
             probes |= {definition: replace(report, behaviour=behaviour)} if report else {}
     reports = _keep_reports(model, groups, probes)
     for definition, report in probes.items():
-        announce(report, groups[definition][0].definition.task, reports[definition].get("server", {}))
-    for definition, report in probes.items():
+        task = groups[definition][0].definition.task
+        announce(report, task, reports[definition].get("server", {}))
         if report.failed_wholly:
-            task = groups[definition][0].definition.task
             raise DrawsFailed(
                 f"{task}: all {report.draws} draws of the probe failed, so nothing is sampled. First reason: "
                 f"{report.reason}. `--gen_kwargs probe=false` samples without a probe"

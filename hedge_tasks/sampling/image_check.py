@@ -45,9 +45,8 @@ def plan_checks(jobs: Sequence[Job]) -> list[ImageCheck]:
         if done[task] >= job.request.plan.image_check:
             continue
         key, baseline = next(iter(job.draws.items()))  # `SamplingPlan.draws`: baseline first
-        peer = next(
-            (o for o in jobs if o.definition.task == task and _shows_another_picture(o.request, job.request)), None
-        )
+        peers = (o for o in jobs if o.definition.task == task and o.request.key != job.request.key)
+        peer = next((o for o in peers if o.request.group is None or o.request.group != job.request.group), None)
         if peer is None or not job.request.load_images(baseline.row_of_data()):
             continue
         pictures = {"blank": blank_images(job.request), "other": _images_of(peer)}
@@ -76,10 +75,6 @@ def summary(checks: Sequence[ImageCheck], task: str) -> dict[str, int]:
         answered = [(a, b) for a, b in pairs if a is not None and b is not None]
         counts |= {kind: len(answered), f"{kind}_same": sum(_plain_text(a) == _plain_text(b) for a, b in answered)}
     return counts
-
-
-def _shows_another_picture(request: SampleRequest, than: SampleRequest) -> bool:
-    return request.key != than.key and (request.group is None or request.group != than.group)
 
 
 def blank_images(request: SampleRequest) -> Callable[[Mapping[str, Any]], list[Any]]:

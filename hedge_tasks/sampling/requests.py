@@ -194,13 +194,13 @@ def seen_images(draw: DrawRequest, images: list[Any], workers: PictureWorkers | 
     return job.done(images) if workers is None else workers.do(job, images)
 
 
-def seen_urls(draw: DrawRequest, images: list[Any], workers: PictureWorkers, max_side: int | None) -> list[Any]:
+def seen_urls(draw: DrawRequest, images: list[Any], workers: PictureWorkers) -> list[Any]:
     """As `seen_images`, as data URLs; media of another kind as they are."""
     request = draw.request
     if request.other_media:
         return seen_images(draw, images, workers)
     job = _noisy(draw) if draw.draw.condition == "noisy" else PictureJob(None, request.wording, draw.draw.seed)
-    return workers.do(replace(job, encode=True, max_side=max_side), images)
+    return workers.do(replace(job, encode=True), images)
 
 
 def _noisy(draw: DrawRequest) -> PictureJob:

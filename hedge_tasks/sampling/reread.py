@@ -65,12 +65,8 @@ def reread(model: Any, draws: Sequence[DrawRequest], answers: Sequence[Answer]) 
 
 def _likelier_spelling(ways: Sequence[Answer | str]) -> Reread | str:
     """The likelier of the spellings with and without a blank in front, which a drawn answer mostly is."""
-    likelihoods = [
-        (way.mean_logprob * way.n_tokens, way.mean_logprob, way.n_tokens)
-        for way in ways
-        if isinstance(way, Answer) and way.mean_logprob is not None and way.n_tokens
-    ]
+    means = [(way.mean_logprob, way.n_tokens) for way in ways if isinstance(way, Answer)]
+    likelihoods = [(mean * n, mean, n) for mean, n in means if mean is not None and n]
     if not likelihoods:
         return next((way for way in ways if isinstance(way, str)), "the server tells no log-probabilities")
-    _, mean, n = max(likelihoods)
-    return Reread(mean, n)
+    return Reread(*max(likelihoods)[1:])

@@ -144,4 +144,4 @@ def test_the_models_own_decoding_is_called_unreliable_where_it_is_greedy(
     health = health_of(run)
     assert [test.share for test in health.tests if test.name == SAME] == [1.0]
     assert health.unreliable is not None
-    assert "decodes greedily" in health.unreliable
+    assert "greedy decoding" in health.unreliable
