@@ -408,7 +408,7 @@ def _means(tokens: object, where: str) -> Fields:
     """Numbers of an answer from the log-probabilities of its tokens: plain ones, in objects, or last in pairs."""
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}: expected a list of numbers, got {outside.shown(tokens)}")
-    plain = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]
+    plain = [token.get("logprob") if isinstance(token, dict) else token for token in tokens]
     last = [token[-1] if isinstance(token, list) and token else token for token in plain]
     numbers = [outside.log_probability(token, f"{where}[{i}]") for i, token in enumerate(last)]
     return {"mean_logprob": math.fsum(numbers) / len(numbers), "n_tokens": len(numbers), **extremes(numbers)}
