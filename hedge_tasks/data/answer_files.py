@@ -67,8 +67,8 @@ T = TypeVar("T")
 
 
 @dataclass
-class Said:
-    """What files say besides their answers, and of each note how many it is about and the id or text of the first."""
+class Notes:
+    """Notes of files, each with how many cases it is about and the first one's id or text; models, and who labels."""
 
     models: set[str] = field(default_factory=set)
     judges: dict[str, None] = field(default_factory=dict)
@@ -126,7 +126,7 @@ def use_answers(
         DataError: a file cannot be read, has two different lines with one id, or answers of several models; names the
             place.
     """
-    said, requests = Said(), _requests(questions) if questions else {}
+    said, requests = Notes(), _requests(questions) if questions else {}
     read = [_AnswerFile(file, columns or ColumnSettings(), requests, said) for file in files]
     if len(forms := dict.fromkeys(one.form.name for one in read)) > 1:
         raise ConfigError(f"the files are of several tools: {', '.join(forms)}")
@@ -142,7 +142,7 @@ def use_answers(
     return ReadAnswers(*forms, made, "".join(said.models), ", ".join(said.judges), tuple(notes))
 
 
-def _checked(answer_sets: Iterable[AnswerSet], file: Path, said: Said) -> Iterator[AnswerSet]:
+def _checked(answer_sets: Iterable[AnswerSet], file: Path, said: Notes) -> Iterator[AnswerSet]:
     n = said.n_answers = 0
     for answers in answer_sets:
         n += 1
@@ -196,7 +196,7 @@ class _AnswerFile:
     file: Path
     chosen: ColumnSettings
     requests: Mapping[str, str]
-    said: Said
+    said: Notes
 
     def __post_init__(self) -> None:
         with as_its_tool_writes(self.file):
@@ -282,7 +282,7 @@ def _own(row: Fields) -> dict[str, Any]:
 
 
 def _replies(
-    row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, said: Said, id: str
+    row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, said: Notes, id: str
 ) -> dict[str, Any]:
     """The answers of a row; of several columns the first holds the baseline. `said` gets the lost ones."""
     logprobs_of, whole = dict(zip(form.reply, form.logprobs, strict=False)), list[list[Fields]]()
@@ -342,14 +342,14 @@ def read_answer_set(fields: Fields, where: str) -> AnswerSet:
     Raises:
         DataError: names the place and the field.
     """
-    return _answer_set(fields, where, Said())
+    return _answer_set(fields, where, Notes())
 
 
-def _answer_set(line: Fields, where: str, said: Said) -> AnswerSet:
+def _answer_set(line: Fields, where: str, said: Notes) -> AnswerSet:
     return AnswerSet.read(_normal(line, where, said), where)
 
 
-def _normal(line: Fields, where: str, said: Said) -> Fields:
+def _normal(line: Fields, where: str, said: Notes) -> Fields:
     """The fields that `AnswerSet.read` reads, with answers as `_answer` makes them."""
     normal, id = dict(line), str(line.get("id"))
     if line.get("baseline") is not None:
@@ -370,7 +370,7 @@ def _normal(line: Fields, where: str, said: Said) -> Fields:
     return normal
 
 
-def _answer(value: Any, where: str, said: Said, id: str) -> Any:
+def _answer(value: Any, where: str, said: Notes, id: str) -> Any:
     """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
     value = _bare(value if isinstance(value, Mapping) else {"text": value}, said, id)
     fields = {key: item for key, item in value.items() if key not in _PARTS}
@@ -386,7 +386,7 @@ def _answer(value: Any, where: str, said: Said, id: str) -> Any:
     return fields
 
 
-def _bare(fields: Fields, said: Said, id: str) -> Fields:
+def _bare(fields: Fields, said: Notes, id: str) -> Fields:
     """An answer without its thought and tokens of chat templates; log-probabilities of thought and answer together are
     of neither.
     """

@@ -77,14 +77,14 @@ class StoredBlock:
         contents, judge = self.contents, _judge(self.judge)
         definition, store = contents.definition, read_block(contents, self.homes)
         exported = archive.complete_sets(store, definition, (contents.n, contents.n_noisy))
-        answer_sets = [*map(known_by(exported.answer_sets), exported.answer_sets)]
+        answer_sets = tuple(map(known_by(exported.answer_sets), exported.answer_sets))
         settings = {
             "sampling": dict(definition.sampling),
             "documents": {"judge": judge.settings()},
             "sampled": dict(store.reports.get(definition.id, {})),
         }
         place = Path(str(contents.folder))
-        run = Run(definition.task, definition.model or "", tuple(answer_sets), settings=settings, path=place)
+        run = Run(definition.task, definition.model or "", answer_sets, settings=settings, path=place)
         return with_verdicts(run, judge.judge([case_of(a) for a in answer_sets])), len(exported.incomplete)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import evaluate
@@ -112,9 +111,7 @@ class DetectorMetric(CheckedMetric):
         name = self.detector.name
         both = zip(predictions, references, strict=True)
         answer_sets = [AnswerSet.from_json(text).with_label(label) for text, label in both]
-        clustered = cluster_open(
-            answer_sets, partial(cluster_answer_sets, backend=backend, with_question=with_question)
-        )
+        clustered = cluster_open(answer_sets, lambda a: cluster_answer_sets(a, backend, with_question=with_question))
         scores = score_all(clustered, backend, (name,), alpha=alpha)
         numbers = [s[name] for s in scores]
         defined = [number for number in numbers if number is not None]
