@@ -126,43 +126,43 @@ def use_answers(
         DataError: a file cannot be read, has two different lines with one id, or answers of several models; names the
             place.
     """
-    said, requests = Notes(), _requests(questions) if questions else {}
-    read = [_AnswerFile(file, columns or ColumnSettings(), requests, said) for file in files]
-    if len(forms := dict.fromkeys(one.form.name for one in read)) > 1:
+    record, requests = Notes(), _requests(questions) if questions else {}
+    read = [_AnswerFile(file, columns or ColumnSettings(), requests, record) for file in files]
+    if len(forms := dict.fromkeys(source.form.name for source in read)) > 1:
         raise ConfigError(f"the files are of several tools: {', '.join(forms)}")
     answer_sets: Iterable[AnswerSet] = read[0]
     if len(files) > 1 or not is_large(files[0]):
-        answer_sets = _joined([(one.file, answers) for one in read for answers in one])
-    of_files = dict(said.cases)
-    known = known_by(_checked(answer_sets, files[0], said))
-    said.cases = of_files
-    made = use(_checked(map(known, answer_sets), files[0], said))
-    cases = (note.format(n=n, first=first, total=said.n_answers) for note, (n, first) in said.cases.items())
-    notes = dict.fromkeys([*(note for one in read for note in one.notes), *cases])
-    return ReadAnswers(*forms, made, "".join(said.models), ", ".join(said.judges), tuple(notes))
+        answer_sets = _joined([(source.file, answers) for source in read for answers in source])
+    of_files = dict(record.cases)
+    known = known_by(_checked(answer_sets, files[0], record))
+    record.cases = of_files
+    result = use(_checked(map(known, answer_sets), files[0], record))
+    cases = (note.format(n=n, first=first, total=record.n_answers) for note, (n, first) in record.cases.items())
+    notes = dict.fromkeys([*(note for source in read for note in source.notes), *cases])
+    return ReadAnswers(read[0].form.name, result, "".join(record.models), ", ".join(record.judges), tuple(notes))
 
 
-def _checked(answer_sets: Iterable[AnswerSet], file: Path, said: Notes) -> Iterator[AnswerSet]:
-    n = said.n_answers = 0
+def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Iterator[AnswerSet]:
+    n = record.n_answers = 0
     for answers in answer_sets:
         n += 1
-        said.n_answers += len(answers.answers)
+        record.n_answers += len(answers.answers)
         if not answers.clean:
-            said.add(_HOLE, outside.shown(answers.id))
+            record.add(_HOLE, outside.shown(answers.id))
         for answer in answers.answers:
             if answer.no_logprob == PLACEHOLDER:
-                said.add(_PLACEHOLDERS, answer.text)
+                record.add(_PLACEHOLDERS, answer.text)
             if answer.mean_logprob is None:
-                said.add(_WITHOUT, "")
+                record.add(_WITHOUT, "")
         yield answers
     if not n:
         raise DataError(f"{file}: no answers in it")
     # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
-    n_holes, first = said.cases.pop(_HOLE, (0, ""))
+    n_holes, first = record.cases.pop(_HOLE, (0, ""))
     if 0 < n_holes < n:
         raise DataError(f"{file}: {first} has one answer, and other documents have several; leave it out")
-    if said.n_answers == n:
-        said.add(_SINGLE, "")
+    if record.n_answers == n:
+        record.add(_SINGLE, "")
 
 
 def _requests(questions: Path) -> dict[str, str]:
@@ -196,7 +196,7 @@ class _AnswerFile:
     file: Path
     chosen: ColumnSettings
     requests: Mapping[str, str]
-    said: Notes
+    record: Notes
 
     def __post_init__(self) -> None:
         with as_its_tool_writes(self.file):
@@ -219,24 +219,24 @@ class _AnswerFile:
                         "answers to a question stand in its row, in a list or a column each"
                     )
                 if first == number:
-                    self.said.judges |= {judge: None} if "label" in line else {}
-                    yield _answer_set(line, where, self.said)
-        if len(self.said.models) > 1:
-            models = ", ".join(sorted(self.said.models)[:5])
+                    self.record.judges |= {judge: None} if "label" in line else {}
+                    yield _answer_set(line, where, self.record)
+        if len(self.record.models) > 1:
+            models = ", ".join(sorted(self.record.models)[:5])
             raise DataError(f"{self.file}: answers of several models ({models}); one model at a time")
 
     def _lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The rows in the shape of a line of this module, but for those whose requests all failed."""
         filters = list[Any]()
         for number, (where, row) in enumerate(self.table.rows(None)):
-            self.said.models |= _models_of(row)
+            self.record.models |= _models_of(row)
             filters = filters or [row.get("filter")]
             if row.get("filter") not in filters:
                 continue
             line = _roles(row, self.columns, str(number), where)
             own = self.form is OWN
             line |= (
-                _own(row) if own else _replies(row, self.columns, self.form, self.table, where, self.said, line["id"])
+                _own(row) if own else _replies(row, self.columns, self.form, self.table, where, self.record, line["id"])
             )
             if question := self.requests.get(line["id"]):
                 line["question"] = question
@@ -282,15 +282,15 @@ def _own(row: Fields) -> dict[str, Any]:
 
 
 def _replies(
-    row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, said: Notes, id: str
+    row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, record: Notes, id: str
 ) -> dict[str, Any]:
-    """The answers of a row; of several columns the first holds the baseline. `said` gets the lost ones."""
+    """The answers of a row; of several columns the first holds the baseline. `record` gets the lost ones."""
     logprobs_of, whole = dict(zip(form.reply, form.logprobs, strict=False)), list[list[Fields]]()
     for column in columns.reply:
         cell = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, where)
         whole.append([a for a in cell if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))])
         if n_failed := (len(cell) or 1) - len(whole[-1]):
-            said.add(_REQUESTS, id, n_failed)
+            record.add(_REQUESTS, id, n_failed)
     answers = [answer for of_column in whole for answer in of_column]
     if len(whole) == 1:
         return {"answers": answers}
@@ -345,18 +345,18 @@ def read_answer_set(fields: Fields, where: str) -> AnswerSet:
     return _answer_set(fields, where, Notes())
 
 
-def _answer_set(line: Fields, where: str, said: Notes) -> AnswerSet:
-    return AnswerSet.read(_normal(line, where, said), where)
+def _answer_set(line: Fields, where: str, record: Notes) -> AnswerSet:
+    return AnswerSet.read(_normal(line, where, record), where)
 
 
-def _normal(line: Fields, where: str, said: Notes) -> Fields:
+def _normal(line: Fields, where: str, record: Notes) -> Fields:
     """The fields that `AnswerSet.read` reads, with answers as `_answer` makes them."""
     normal, id = dict(line), str(line.get("id"))
     if line.get("baseline") is not None:
-        normal["baseline"] = _answer(line["baseline"], f"{where}: baseline", said, id)
+        normal["baseline"] = _answer(line["baseline"], f"{where}: baseline", record, id)
     for name in LISTS:
         if isinstance(line.get(name), list):
-            normal[name] = [_answer(value, f"{where}: {name}[{i}]", said, id) for i, value in enumerate(line[name])]
+            normal[name] = [_answer(value, f"{where}: {name}[{i}]", record, id) for i, value in enumerate(line[name])]
     if "answers" in line:
         answers = normal.pop("answers")
         if line.get("clean"):
@@ -364,15 +364,15 @@ def _normal(line: Fields, where: str, said: Notes) -> Fields:
         if not isinstance(answers, list) or not (answers or "baseline" in normal):
             raise DataError(f"{where}: answers: expected a list of at least one answer, got {outside.shown(answers)}")
         if not normal.get("baseline"):
-            said.add(_FIRST, id)
+            record.add(_FIRST, id)
             normal["baseline"], *answers = answers
         normal["clean"] = answers
     return normal
 
 
-def _answer(value: Any, where: str, said: Notes, id: str) -> Any:
+def _answer(value: Any, where: str, record: Notes, id: str) -> Any:
     """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
-    value = _bare(value if isinstance(value, Mapping) else {"text": value}, said, id)
+    value = _bare(value if isinstance(value, Mapping) else {"text": value}, record, id)
     fields = {key: item for key, item in value.items() if key not in _PARTS}
     if finish := value.get("finish_reason"):
         fields["finish"] = _FINISHES.get(str(finish))
@@ -386,21 +386,21 @@ def _answer(value: Any, where: str, said: Notes, id: str) -> Any:
     return fields
 
 
-def _bare(fields: Fields, said: Notes, id: str) -> Fields:
+def _bare(fields: Fields, record: Notes, id: str) -> Fields:
     """An answer without its thought and tokens of chat templates; log-probabilities of thought and answer together are
     of neither.
     """
     if not isinstance(text := fields.get("text"), str):
         return fields
     if fields.get("reasoning") or has_thought(text):
-        said.add(_THOUGHTS, id)
+        record.add(_THOUGHTS, id)
         if fields.get("logprobs") or fields.get("mean_logprob"):
-            said.add(_LOGPROBS, id)
+            record.add(_LOGPROBS, id)
         after_thought, is_open = without_thoughts(text)
         text = "" if is_open else after_thought.strip()
         fields = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
     if (bare := without_template_tokens(text)) != text:
-        said.add(_TEMPLATE, text[:80])
+        record.add(_TEMPLATE, text[:80])
     return {**fields, "text": bare}
 
 

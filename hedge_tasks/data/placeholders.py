@@ -83,14 +83,14 @@ def _rule(answer_sets: Iterable[AnswerSet]) -> Callable[[Answer], bool]:
                 values.append(least)
                 hashes.extend((hash(answers.id), hash(answer.text)))
     floor = -math.log(10 * _VOCABULARY * max(1, n_tokens))
-    leasts, of = np.array(values), np.array(hashes, dtype=np.int64).reshape(-1, 2)
-    fewest = max(_FEWEST_SHARING, _LEAST_SHARE * len(np.unique(of[:, 0])))
+    leasts, pairs = np.array(values), np.array(hashes, dtype=np.int64).reshape(-1, 2)
+    fewest = max(_FEWEST_SHARING, _LEAST_SHARE * len(np.unique(pairs[:, 0])))
     often, times = np.unique(leasts, return_counts=True)
     shared = {
         least
         for least in often[(often < _EVEN) & (times >= fewest)].tolist()
-        if len(np.unique(of[leasts == least, 0])) >= fewest
-        and len(np.unique(of[leasts == least, 1])) >= _FEWEST_SHARING
+        if len(np.unique(pairs[leasts == least, 0])) >= fewest
+        and len(np.unique(pairs[leasts == least, 1])) >= _FEWEST_SHARING
     }
     zeros = n_parting >= _FEWEST_PARTING
 
