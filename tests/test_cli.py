@@ -62,6 +62,36 @@ def test_given_clusters_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(out.read_text().splitlines()[0])["radflag"] == 1.0
 
 
+def test_a_large_file_is_read_twice_and_scored_in_blocks_with_the_same_numbers(
+    answers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, printed = tmp_path / "scores.jsonl", set()
+    given = [
+        line(90, "aab", 1, cluster_ids=[0, 1, 2, 3, 4, 5]),
+        line(91, "<think>b</think>ab", 0),
+        line(91, "<think>b</think>ab", 0),
+    ]
+    lost = [line(i, ["a", f"b {i}"], i % 2, noisy=[{"text": f"c {i}", "mean_logprob": -7.5}]) for i in range(50, 70)]
+    file = write(tmp_path / "a.jsonl", *answers.read_text().splitlines(), *given, *lost)
+    for large, block in ((1 << 30, 100), (1 << 30, 3), (0, 1), (0, 7), (0, 100)):
+        monkeypatch.setattr("hedge_tasks.data.tables.LARGE", large)
+        monkeypatch.setattr("hedge_tasks.cli.score._AT_ONCE", block)
+        assert main(["score", str(file), "--clustering", "exact", "--json", "--out", str(out)]) == 0
+        printed.add(capsys.readouterr().out + out.read_text())
+    [same] = printed
+    assert "lost: 20 log-probabilities, such as of 'c 50'" in same
+    assert '"clusters_given": 1' in same
+    for damage, place in (
+        ('{"id": "q99"', "a.jsonl:34: not valid JSON"),
+        (json.dumps(line(2, "aaa")), "a.jsonl:34: another row has the id 'q2' and differs: .*a.jsonl:3. All"),
+    ):
+        write(file, *file.read_text().splitlines()[:33], damage)
+        assert main(["score", str(file), "--clustering", "exact", "--json"]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert re.search(place, said.err)
+
+
 def test_without_labels_there_are_scores_and_no_table_of_what_is_undefined(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

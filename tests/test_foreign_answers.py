@@ -326,10 +326,10 @@ def test_what_is_refused(tmp_path: Path) -> None:
         read_answers([tmp_path / "m.man"])
     with pytest.raises(ConfigError, match=r"the model's replies\? Say --reply COLUMN; there are said \('a'\)"):
         read_answers([lines(tmp_path / "a.jsonl", [{"said": "a"}])])
-    with pytest.raises(ConfigError, match="of several tools or models: uqlm, lmms-eval"):
+    with pytest.raises(ConfigError, match="of several tools: uqlm, lmms-eval"):
         read_answers([*uqlm(tmp_path), *lmms_eval(tmp_path)])
     two = [{"response": "a", "model": model} for model in "mk"]
-    with pytest.raises(DataError, match=r"answers of several models \(k, m\); one file a model"):
+    with pytest.raises(DataError, match=r"answers of several models \(k, m\); one model at a time"):
         read_answers([lines(tmp_path / "two.jsonl", two)])
     (tmp_path / "b.eval").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"`inspect log convert .* --to json"):

@@ -13,7 +13,7 @@ from openai_server import Response, completion, serve, texts_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
+from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, known_by
 from hedge_tasks.runs.run_files import load_run
 
 
@@ -22,7 +22,7 @@ def answer(text: str, *logprobs: float) -> Answer:
 
 
 def lost(answer_sets: list[AnswerSet]) -> int:
-    return sum(a.no_logprob == PLACEHOLDER for s in without_placeholders(answer_sets) for a in s.answers)
+    return sum(a.no_logprob == PLACEHOLDER for s in map(known_by(answer_sets), answer_sets) for a in s.answers)
 
 
 def questions(n: int, *draws: Answer) -> list[AnswerSet]:
@@ -73,10 +73,10 @@ def test_zeros_are_believed_until_two_answers_part_in_them() -> None:
 def test_follow_ups_and_the_whole_run_count() -> None:
     draws = (answer("the left lung", -0.5, 0.0, 0.0), answer("the right lung", -0.5, 0.0, 0.0))
     inner = questions(3, *draws)
-    [outer] = without_placeholders([AnswerSet("a", Answer("x"), draws, follow_ups=tuple(inner))])
+    whole = AnswerSet("a", Answer("x"), draws, follow_ups=tuple(inner))
+    outer = known_by([whole])(whole)
     assert all(a.mean_logprob is None for part in (outer, *outer.follow_ups) for a in part.answers)
-    [part] = without_placeholders(inner[:1], inner)
-    assert not part.has_logprobs
+    assert not known_by(inner)(inner[0]).has_logprobs
 
 
 def test_a_file_of_answers_says_what_it_loses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import ClusteringChoice, ColumnChoice
 from hedge_tasks.cli.printing import Details
+
+if TYPE_CHECKING:
+    from hedge_tasks.data.answers import AnswerSet
+    from hedge_tasks.detectors.pipeline import Scores
+    from hedge_tasks.detectors.scorer import Scorer
+
+_AT_ONCE = 10_000
 
 _UNLABELLED = (
     "No answer has a label, and without labels there is no ROC-AUC: give a column label (1: hallucinated, 0: not), "
@@ -36,26 +46,22 @@ def score(
         answers: JSONL or CSV file; - for the standard input.
         out: Where the scores of every answer are written (JSON lines).
     """
-    from hedge_tasks.data.answer_files import read_answers
+    from hedge_tasks.data.answer_files import use_answers
     from hedge_tasks.detectors.pipeline import summarise
     from hedge_tasks.detectors.score_files import write_scores
-    from hedge_tasks.detectors.scorer import score_all
     from hedge_tasks.numbers import Column, Table
 
     scorer = clustering.scorer()
-    read = read_answers([answers], columns=columns.settings())
-    open_sets = [answer_set for answer_set in read.answer_sets if answer_set.cluster_ids is None]
-    fresh = {answer_set.id: answer_set for answer_set in scorer.cluster(open_sets)}
-    clustered = [fresh.get(answer_set.id, answer_set) for answer_set in read.answer_sets]
-    scores = score_all(clustered, scorer.backend, scorer.detectors, alpha=scorer.alpha)
+    read = use_answers(partial(_scored, scorer), [answers], columns=columns.settings())
+    scores, n_given = read.answer_sets
     if out:
         write_scores(out, scores)
     settings = {name: value for name, value in scorer.settings().items() if name != "detectors"}
     facts = {
         "answers": answers,
-        "clustering": settings if open_sets else "given",
+        "clustering": settings if n_given < len(scores) else "given",
         "alpha": scorer.alpha,
-        "clusters_given": len(clustered) - len(open_sets),
+        "clusters_given": n_given,
         **summarise(scores),
     }
     # Of what is undefined for all detectors alike, without labels or without kinds of questions, JSON alone tells.
@@ -67,3 +73,17 @@ def score(
     facts |= {name: Details(facts[name]) for name in ("auroc", within)}
     table = Table([*map(Column, ("id", *scores[0]))], [{"id": answers.id, **answers} for answers in scores])
     return {**facts, "scores": table, "notes": [*read.notes, _UNLABELLED]}
+
+
+def _scored(scorer: Scorer, answer_sets: Iterator[AnswerSet]) -> tuple[list[Scores], int]:
+    """Return the scores, and how many answer sets came with clusters. Only a chosen threshold takes all at once."""
+    from hedge_tasks.detectors.pipeline import cluster_open
+    from hedge_tasks.detectors.scorer import score_all
+
+    scores: list[Scores] = []
+    n_given = 0
+    while block := [*islice(answer_sets, None if scorer.choice else _AT_ONCE)]:
+        n_given += sum(answers.cluster_ids is not None for answers in block)
+        clustered = cluster_open(block, scorer.cluster)
+        scores += score_all(clustered, scorer.backend, scorer.detectors, alpha=scorer.alpha)
+    return scores, n_given

@@ -9,28 +9,27 @@ those of its tokens, or `tokens`, a list of [text, log-probability]. Other tools
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.choices import OptionColumns
 from hedge_tasks.data.forms import LISTS, OWN, Form, columns_of, form_of, notes_of
-from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, without_placeholders
+from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, known_by
 from hedge_tasks.data.roles import ColumnSettings
-from hedge_tasks.data.tables import StoredTable, as_its_tool_writes, read_rows, read_table
+from hedge_tasks.data.tables import StoredTable, as_its_tool_writes, is_large, read_rows, read_table
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import has_thought, without_thoughts
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import outside
-from hedge_tasks.io.json_lines import Row
 
 _FINISHES = {
     **{"stop": "stop", "eos": "stop", "length": "length", "max_tokens": "length"},
@@ -56,26 +55,45 @@ _LOGPROBS = "lost: {n} log-probabilities of thought and answer together, such as
 _TEMPLATE = "taken away: tokens of a chat template around {n} answers, such as {first!r}"
 _PLACEHOLDERS = f"lost: {{n}} log-probabilities, such as of {{first!r}}: {PLACEHOLDER}"
 
+_WITHOUT = "{n} of {total} answers have no log-probability"
+_SINGLE = "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
+
+_HOLE = "one answer"
+
 _ROLES = frozenset({"id", "question", "reference", "label", "group", "question_type"})
 
 Fields = Mapping[str, Any]
-Cases = defaultdict[str, list[str]]
-"""Of each note the ids or texts that it is about."""
+T = TypeVar("T")
+
+
+@dataclass
+class Notes:
+    """Notes of files, each with how many cases it is about and the first one's id or text; models, and who labels."""
+
+    models: set[str] = field(default_factory=set)
+    judges: dict[str, None] = field(default_factory=dict)
+    cases: dict[str, tuple[int, str]] = field(default_factory=dict)
+    n_answers: int = 0
+
+    def add(self, note: str, first: str, n: int = 1) -> None:
+        before, first = self.cases.get(note, (0, first))
+        self.cases[note] = before + n, first
 
 
 @dataclass(frozen=True)
-class ReadAnswers:
+class ReadAnswers(Generic[T]):
     """Answers of files.
 
     Attributes:
         form: the tool whose files they are from.
+        answer_sets: them, or what was made of them.
         model: as the files name it; empty where they do not.
         judge: who has labelled them; empty without labels.
         notes: what was taken for what, what was done and what was lost, a line each.
     """
 
     form: str
-    answer_sets: tuple[AnswerSet, ...]
+    answer_sets: T
     model: str
     judge: str
     notes: tuple[str, ...]
@@ -83,46 +101,68 @@ class ReadAnswers:
 
 def read_answers(
     files: Sequence[Path], questions: Path | None = None, columns: ColumnSettings | None = None
-) -> ReadAnswers:
-    """The answers in files of one tool. Several files hold answers to the same questions and are joined by id.
+) -> ReadAnswers[tuple[AnswerSet, ...]]:
+    """All the answers in files of one tool; see `use_answers`."""
+    return use_answers(tuple, files, questions, columns)
 
-    Within a file an id is one question's: equal copies of its line, such as a padded rank leaves, are one.
+
+def use_answers(
+    use: Callable[[Iterator[AnswerSet]], T],
+    files: Sequence[Path],
+    questions: Path | None = None,
+    columns: ColumnSettings | None = None,
+) -> ReadAnswers[T]:
+    """Make something of the answers in files of one tool. Those of a large file are read twice, and none is held.
+
+    Several files hold answers to the same questions and are joined by id. Within a file an id is one question's: equal
+    copies of its line, such as a padded rank leaves, are one.
 
     Args:
         questions: the requests of a batch, whose replies alone do not say what was asked.
         columns: as the user names them.
 
     Raises:
-        ConfigError: the files are of several tools or models, or nothing says which column holds the answers.
-        DataError: a file cannot be read, or has two different lines with one id; names the place.
+        ConfigError: the files are of several tools, or nothing says which column holds the answers.
+        DataError: a file cannot be read, has two different lines with one id, or answers of several models; names the
+            place.
     """
-    requests, cases = _requests(questions) if questions else {}, Cases(list)
-    read = [_read_file(file, columns or ColumnSettings(), requests, cases) for file in files]
-    forms, models, judges = (
-        [*dict.fromkeys(filter(None, (getattr(file, name) for file in read)))] for name in ("form", "model", "judge")
-    )
-    if len(forms) > 1 or len(models) > 1:
-        raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
-    placed = [(file, answers) for file, one in zip(files, read, strict=True) for answers in one.answer_sets]
-    answer_sets = without_placeholders(_joined(placed))
-    if not answer_sets:
-        raise DataError(f"{files[0]}: no answers in it")
+    record, requests = Notes(), _requests(questions) if questions else {}
+    read = [_AnswerFile(file, columns or ColumnSettings(), requests, record) for file in files]
+    if len(forms := dict.fromkeys(source.form.name for source in read)) > 1:
+        raise ConfigError(f"the files are of several tools: {', '.join(forms)}")
+    answer_sets: Iterable[AnswerSet] = read[0]
+    if len(files) > 1 or not is_large(files[0]):
+        answer_sets = _joined([(source.file, answers) for source in read for answers in source])
+    of_files = dict(record.cases)
+    known = known_by(_checked(answer_sets, files[0], record))
+    record.cases = of_files
+    result = use(_checked(map(known, answer_sets), files[0], record))
+    cases = (note.format(n=n, first=first, total=record.n_answers) for note, (n, first) in record.cases.items())
+    notes = dict.fromkeys([*(note for source in read for note in source.notes), *cases])
+    return ReadAnswers(read[0].form.name, result, "".join(record.models), ", ".join(record.judges), tuple(notes))
+
+
+def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Iterator[AnswerSet]:
+    n = record.n_answers = 0
+    for answers in answer_sets:
+        n += 1
+        record.n_answers += len(answers.answers)
+        if not answers.clean:
+            record.add(_HOLE, outside.shown(answers.id))
+        for answer in answers.answers:
+            if answer.no_logprob == PLACEHOLDER:
+                record.add(_PLACEHOLDERS, answer.text)
+            if answer.mean_logprob is None:
+                record.add(_WITHOUT, "")
+        yield answers
+    if not n:
+        raise DataError(f"{file}: no answers in it")
     # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
-    holes = [outside.shown(answers.id) for answers in answer_sets if not answers.clean]
-    if 0 < len(holes) < len(answer_sets):
-        raise DataError(f"{files[0]}: {holes[0]} has one answer, and other documents have several; leave it out")
-    notes = dict.fromkeys([*(note for file in read for note in file.notes), *_notes(answer_sets, cases)])
-    return ReadAnswers(forms[0], tuple(answer_sets), "".join(models), ", ".join(judges), tuple(notes))
-
-
-def _notes(answer_sets: Sequence[AnswerSet], cases: Cases) -> Iterator[str]:
-    answers = [answer for of_document in answer_sets for answer in of_document.answers]
-    cases[_PLACEHOLDERS] += [answer.text for answer in answers if answer.no_logprob == PLACEHOLDER]
-    yield from (note.format(n=len(of_note), first=of_note[0]) for note, of_note in cases.items() if of_note)
-    if without := sum(answer.mean_logprob is None for answer in answers):
-        yield f"{without} of {len(answers)} answers have no log-probability"
-    if len(answers) == len(answer_sets):
-        yield "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
+    n_holes, first = record.cases.pop(_HOLE, (0, ""))
+    if 0 < n_holes < n:
+        raise DataError(f"{file}: {first} has one answer, and other documents have several; leave it out")
+    if record.n_answers == n:
+        record.add(_SINGLE, "")
 
 
 def _requests(questions: Path) -> dict[str, str]:
@@ -149,48 +189,67 @@ def _joined(read: Iterable[tuple[Path, AnswerSet]]) -> list[AnswerSet]:
     return [*joined.values()]
 
 
-def _read_file(file: Path, chosen: ColumnSettings, requests: Mapping[str, str], cases: Cases) -> ReadAnswers:
-    with as_its_tool_writes(file):
-        table = read_table(file)
-        form = form_of(table, chosen)
-        columns, rows = columns_of(table, form, chosen), list(table.rows(None))
-        once: dict[str, Row] = {}
-        for number, (where, row) in enumerate(rows):
-            if row.get("filter") != rows[0][1].get("filter"):
+@dataclass
+class _AnswerFile:
+    """The answers in a file, which is read on every pass."""
+
+    file: Path
+    chosen: ColumnSettings
+    requests: Mapping[str, str]
+    record: Notes
+
+    def __post_init__(self) -> None:
+        with as_its_tool_writes(self.file):
+            self.table = read_table(self.file)
+            self.form = form_of(self.table, self.chosen)
+            self.columns = columns_of(self.table, self.form, self.chosen)
+            self.notes = notes_of(self.table, self.form, self.columns)
+
+    def __iter__(self) -> Iterator[AnswerSet]:
+        judge = f"{self.form.name}: {self.columns.label}" if self.form.reply else "given"
+        once: dict[str, tuple[int, int]] = {}
+        with as_its_tool_writes(self.file):
+            for number, (where, line) in enumerate(self._lines()):
+                digest = hash(json.dumps(line, sort_keys=True, default=repr))  # of a million lines no more is held
+                first, same = once.setdefault(line["id"], (number, digest))
+                if same != digest:
+                    place, _ = next(islice(self._lines(), first, None))
+                    raise DataError(
+                        f"{where}: another row has the id {outside.shown(line['id'])} and differs: {place}. All "
+                        "answers to a question stand in its row, in a list or a column each"
+                    )
+                if first == number:
+                    self.record.judges |= {judge: None} if "label" in line else {}
+                    yield _answer_set(line, where, self.record)
+        if len(self.record.models) > 1:
+            models = ", ".join(sorted(self.record.models)[:5])
+            raise DataError(f"{self.file}: answers of several models ({models}); one model at a time")
+
+    def _lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The rows in the shape of a line of this module, but for those whose requests all failed."""
+        filters = list[Any]()
+        for number, (where, row) in enumerate(self.table.rows(None)):
+            self.record.models |= _models_of(row)
+            filters = filters or [row.get("filter")]
+            if row.get("filter") not in filters:
                 continue
-            line = _roles(row, columns, str(number), where)
+            line = _roles(row, self.columns, str(number), where)
+            own = self.form is OWN
             line |= (
-                _own(row) if form is OWN else _replies(row, columns, form, table, where, cases[_REQUESTS], line["id"])
+                _own(row) if own else _replies(row, self.columns, self.form, self.table, where, self.record, line["id"])
             )
-            if question := requests.get(line["id"]):
+            if question := self.requests.get(line["id"]):
                 line["question"] = question
-            if form is not OWN and not line["answers"] and "baseline" not in line:
-                continue
-            first, earlier = once.setdefault(line["id"], (where, line))
-            if earlier != line:
-                raise DataError(
-                    f"{where}: another row has the id {outside.shown(line['id'])} and differs: {first}. All answers to "
-                    "a question stand in its row, in a list or a column each"
-                )
-        answer_sets = tuple(_answer_set(line, where, cases) for where, line in once.values())
-        labelled = any("label" in line for _, line in once.values())
-        judge = f"{form.name}: {columns.label}" if form.reply else "given"
-        notes = tuple(notes_of(table, form, columns))
-        return ReadAnswers(form.name, answer_sets, _model(table.name, rows), judge if labelled else "", notes)
+            if own or line["answers"] or "baseline" in line:
+                yield where, line
 
 
-def _model(name: str, rows: Sequence[Row]) -> str:
-    """The model that the rows, or the replies of a batch, name.
-
-    Raises:
-        DataError: they name several.
-    """
-    bodies = [reply.get("body") for _, row in rows if isinstance(reply := row.get("response"), Mapping)]
-    named = [fields.get("model") for fields in (*(row for _, row in rows), *bodies) if isinstance(fields, Mapping)]
-    models = sorted({str(model) for model in named if not cells.is_missing(model)})
-    if len(models) > 1:
-        raise DataError(f"{name}: answers of several models ({', '.join(models[:5])}); one file a model")
-    return "".join(models)
+def _models_of(row: Fields) -> set[str]:
+    """The model that a row, or the reply of a batch in it, names."""
+    response = row.get("response")
+    both = (row, response.get("body") if isinstance(response, Mapping) else None)
+    named = [fields.get("model") for fields in both if isinstance(fields, Mapping)]
+    return {str(model) for model in named if not cells.is_missing(model)}
 
 
 # --- one row ----------------------------------------------------------------------------------------------------------
@@ -223,14 +282,15 @@ def _own(row: Fields) -> dict[str, Any]:
 
 
 def _replies(
-    row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, failed: list[str], id: str
+    row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, record: Notes, id: str
 ) -> dict[str, Any]:
-    """The answers of a row; of several columns the first holds the baseline. `failed` gets the id for each lost one."""
+    """The answers of a row; of several columns the first holds the baseline. `record` gets the lost ones."""
     logprobs_of, whole = dict(zip(form.reply, form.logprobs, strict=False)), list[list[Fields]]()
     for column in columns.reply:
         cell = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, where)
         whole.append([a for a in cell if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))])
-        failed += [id] * ((len(cell) or 1) - len(whole[-1]))
+        if n_failed := (len(cell) or 1) - len(whole[-1]):
+            record.add(_REQUESTS, id, n_failed)
     answers = [answer for of_column in whole for answer in of_column]
     if len(whole) == 1:
         return {"answers": answers}
@@ -282,21 +342,21 @@ def read_answer_set(fields: Fields, where: str) -> AnswerSet:
     Raises:
         DataError: names the place and the field.
     """
-    return _answer_set(fields, where, Cases(list))
+    return _answer_set(fields, where, Notes())
 
 
-def _answer_set(line: Fields, where: str, cases: Cases) -> AnswerSet:
-    return AnswerSet.read(_normal(line, where, cases), where)
+def _answer_set(line: Fields, where: str, record: Notes) -> AnswerSet:
+    return AnswerSet.read(_normal(line, where, record), where)
 
 
-def _normal(line: Fields, where: str, cases: Cases) -> Fields:
+def _normal(line: Fields, where: str, record: Notes) -> Fields:
     """The fields that `AnswerSet.read` reads, with answers as `_answer` makes them."""
     normal, id = dict(line), str(line.get("id"))
     if line.get("baseline") is not None:
-        normal["baseline"] = _answer(line["baseline"], f"{where}: baseline", cases, id)
+        normal["baseline"] = _answer(line["baseline"], f"{where}: baseline", record, id)
     for name in LISTS:
         if isinstance(line.get(name), list):
-            normal[name] = [_answer(value, f"{where}: {name}[{i}]", cases, id) for i, value in enumerate(line[name])]
+            normal[name] = [_answer(value, f"{where}: {name}[{i}]", record, id) for i, value in enumerate(line[name])]
     if "answers" in line:
         answers = normal.pop("answers")
         if line.get("clean"):
@@ -304,15 +364,15 @@ def _normal(line: Fields, where: str, cases: Cases) -> Fields:
         if not isinstance(answers, list) or not (answers or "baseline" in normal):
             raise DataError(f"{where}: answers: expected a list of at least one answer, got {outside.shown(answers)}")
         if not normal.get("baseline"):
-            cases[_FIRST].append(id)
+            record.add(_FIRST, id)
             normal["baseline"], *answers = answers
         normal["clean"] = answers
     return normal
 
 
-def _answer(value: Any, where: str, cases: Cases, id: str) -> Any:
+def _answer(value: Any, where: str, record: Notes, id: str) -> Any:
     """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
-    value = _bare(value if isinstance(value, Mapping) else {"text": value}, cases, id)
+    value = _bare(value if isinstance(value, Mapping) else {"text": value}, record, id)
     fields = {key: item for key, item in value.items() if key not in _PARTS}
     if finish := value.get("finish_reason"):
         fields["finish"] = _FINISHES.get(str(finish))
@@ -326,21 +386,21 @@ def _answer(value: Any, where: str, cases: Cases, id: str) -> Any:
     return fields
 
 
-def _bare(fields: Fields, cases: Cases, id: str) -> Fields:
+def _bare(fields: Fields, record: Notes, id: str) -> Fields:
     """An answer without its thought and tokens of chat templates; log-probabilities of thought and answer together are
     of neither.
     """
     if not isinstance(text := fields.get("text"), str):
         return fields
     if fields.get("reasoning") or has_thought(text):
-        cases[_THOUGHTS].append(id)
+        record.add(_THOUGHTS, id)
         if fields.get("logprobs") or fields.get("mean_logprob"):
-            cases[_LOGPROBS].append(id)
+            record.add(_LOGPROBS, id)
         after_thought, is_open = without_thoughts(text)
         text = "" if is_open else after_thought.strip()
         fields = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
     if (bare := without_template_tokens(text)) != text:
-        cases[_TEMPLATE].append(text[:80])
+        record.add(_TEMPLATE, text[:80])
     return {**fields, "text": bare}
 
 
@@ -348,7 +408,7 @@ def _means(tokens: object, where: str) -> Fields:
     """Numbers of an answer from the log-probabilities of its tokens: plain ones, in objects, or last in pairs."""
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}: expected a list of numbers, got {outside.shown(tokens)}")
-    plain = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]
+    plain = [token.get("logprob") if isinstance(token, dict) else token for token in tokens]
     last = [token[-1] if isinstance(token, list) and token else token for token in plain]
     numbers = [outside.log_probability(token, f"{where}[{i}]") for i, token in enumerate(last)]
     return {"mean_logprob": math.fsum(numbers) / len(numbers), "n_tokens": len(numbers), **extremes(numbers)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
@@ -46,6 +46,9 @@ _LINES = re.compile(rb"\s*\{.*\}[^\S\n]*\n\s*\{")
 """The begin of a file with an object a line."""
 
 _ROWS_AT_ONCE = 64
+
+LARGE = 32 << 20
+"""Bytes of a file whose rows are not held; in memory they take four times as much."""
 
 
 @dataclass(frozen=True)
@@ -111,15 +114,23 @@ def read_rows(path: Path) -> list[Row]:
     return list(_files_table([path]).rows(None))
 
 
-def table_of(name: str, rows: Sequence[Row], folder: Path) -> StoredTable:
-    """The table of rows that are in memory, with the columns that any of them has."""
-    # pandas writes its row numbers into a column without a name
-    columns = tuple(column for column in dict.fromkeys(column for _, row in rows for column in row) if column)
+def is_large(file: Path) -> bool:
+    """Whether a file is read anew on every pass; the standard input and pipes cannot be."""
+    return file.is_file() and file.stat().st_size > LARGE
+
+
+def table_of(name: str, rows: Iterable[Row], folder: Path) -> StoredTable:
+    """The table of rows, of which each pass begins anew, with the columns that any of them has."""
+    columns, n_rows = dict[str, None](), 0
+    for _, row in rows:
+        columns |= dict.fromkeys(row)
+        n_rows += 1
+    columns.pop("", None)  # pandas writes its row numbers into a column without a name
 
     def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
         return iter(rows) if selected is None else ((at, {c: row.get(c) for c in selected}) for at, row in rows)
 
-    return StoredTable(name, columns, len(rows), folder, read)
+    return StoredTable(name, tuple(columns), n_rows, folder, read)
 
 
 def _files_table(files: Sequence[Path]) -> StoredTable:
@@ -127,8 +138,11 @@ def _files_table(files: Sequence[Path]) -> StoredTable:
     first, kind = files[0], _kind_of(files[0])
     if kind == "parquet":
         return _parquet_table(files)
+    rows: Iterable[Row] = _Lines(files)
     with as_its_tool_writes(first):
-        table = table_of(str(first), [row for file in files for row in _READERS[kind](file)], first.parent)
+        if kind != "JSON lines" or not any(map(is_large, files)):
+            rows = [row for file in files for row in _READERS[kind](file)]
+        table = table_of(str(first), rows, first.parent)
     return replace(table, in_words=kind in ("CSV", "spreadsheet"))
 
 
@@ -190,7 +204,17 @@ def _csv_rows(file: Path) -> list[Row]:
     return list(parse_csv(text, str(file), max(",;\t", key=text.split("\n", 1)[0].count)))
 
 
-def _line_rows(file: Path) -> list[Row]:
+@dataclass(frozen=True)
+class _Lines:
+    """The rows of files of JSON lines, read anew on every pass."""
+
+    files: Sequence[Path]
+
+    def __iter__(self) -> Iterator[Row]:
+        return chain.from_iterable(map(_line_rows, self.files))
+
+
+def _line_rows(file: Path) -> Iterator[Row]:
     if file == STDIN:
         return parse_objects(outside.raw_lines(sys.stdin.buffer, "<stdin>"), "<stdin>")
     packed = file.suffix == ".gz"
@@ -198,7 +222,7 @@ def _line_rows(file: Path) -> list[Row]:
     return parse_objects(lines, str(file))
 
 
-def _json_rows(file: Path) -> list[Row]:
+def _json_rows(file: Path) -> Iterable[Row]:
     """The rows of a JSON value: a list of objects, alone or as the only one in an object, or a frame; or of lines."""
     data = outside.read_bytes(file)
     if _LINES.match(data):
@@ -242,7 +266,7 @@ def _sheet_rows(file: Path) -> list[Row]:
     return [(f"{file}: row {i}", row) for i, row in enumerate(plain)]
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[Path], Iterable[Row]]] = {
     **{"CSV": _csv_rows, "spreadsheet": _sheet_rows, "JSON lines": _line_rows, "JSON": _json_rows},
     **{"inspect_ai": inspect_logs.archive_rows, "lm-polygraph": polygraph.rows_of},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -93,11 +93,10 @@ def cluster_answer_sets(
 
 
 def cluster_open(
-    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend, *, with_question: bool = False
+    answer_sets: Sequence[AnswerSet], cluster: Callable[[Sequence[AnswerSet]], Iterable[AnswerSet]]
 ) -> list[AnswerSet]:
-    """Give cluster ids to those that have none; ids that came with the answers stay. As `cluster_answer_sets`."""
-    open_sets = [answer_set for answer_set in answer_sets if answer_set.cluster_ids is None]
-    fresh = iter(cluster_answer_sets(open_sets, backend, with_question=with_question))
+    """Give cluster ids to those that have none; ids that came with the answers stay."""
+    fresh = iter(cluster([answer_set for answer_set in answer_sets if answer_set.cluster_ids is None]))
     return [next(fresh) if answer_set.cluster_ids is None else answer_set for answer_set in answer_sets]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ Row = tuple[str, Mapping[str, Any]]
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n?\Z')
 
 
-def read_objects(path: Path) -> list[Row]:
+def read_objects(path: Path) -> Iterator[Row]:
     """The JSON objects of a JSONL file, each with its place (`file:line`); blank lines are skipped.
 
     Raises:
@@ -31,10 +31,10 @@ def read_objects(path: Path) -> list[Row]:
     return parse_objects(read_raw_lines(path), str(path))
 
 
-def parse_objects(lines: Iterable[tuple[int, bytes]], name: str) -> list[Row]:
+def parse_objects(lines: Iterable[tuple[int, bytes]], name: str) -> Iterator[Row]:
     """As `read_objects`, from lines with their numbers."""
     places = ((f"{name}:{number}", line) for number, line in lines if line.strip())
-    return [(where, parse_object(line, where)) for where, line in places]
+    return ((where, parse_object(line, where)) for where, line in places)
 
 
 def parse_object(line: bytes, where: str) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from loguru import logger
 from hedge_tasks import __version__
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Unaskable, read_report, read_response
 from hedge_tasks.data.groups import count_groups
-from hedge_tasks.data.placeholders import without_placeholders
+from hedge_tasks.data.placeholders import known_by
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.detectors.units import UnitEvidence, UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, DrawsFailed, lookup
@@ -101,7 +101,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         answered = [(instance, r) for instance, r in responses if isinstance(r, AnswerSet)]
         instances = [instance for instance, _ in answered]
         own = [without_reasoning(answers, self.reasoning_tags) for _, answers in answered]
-        labelled = self._read(instances, self._adjudicate(instances, without_placeholders(own, gather(own))))
+        labelled = self._read(instances, self._adjudicate(instances, [*map(known_by(gather(own)), own)]))
         self._judge_claims(instances, labelled)
         for instance, answers in zip(instances, labelled, strict=True):
             instance.resps = [answers.to_json()]

@@ -10,7 +10,7 @@ import numpy as np
 from loguru import logger
 from numpy.typing import NDArray
 
-from hedge_tasks.data.placeholders import without_placeholders
+from hedge_tasks.data.placeholders import known_by
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging import judge_from
 from hedge_tasks.runs.relabel import case_of, with_verdicts
@@ -77,14 +77,14 @@ class StoredBlock:
         contents, judge = self.contents, _judge(self.judge)
         definition, store = contents.definition, read_block(contents, self.homes)
         exported = archive.complete_sets(store, definition, (contents.n, contents.n_noisy))
-        answer_sets = without_placeholders(exported.answer_sets)
+        answer_sets = tuple(map(known_by(exported.answer_sets), exported.answer_sets))
         settings = {
             "sampling": dict(definition.sampling),
             "documents": {"judge": judge.settings()},
             "sampled": dict(store.reports.get(definition.id, {})),
         }
         place = Path(str(contents.folder))
-        run = Run(definition.task, definition.model or "", tuple(answer_sets), settings=settings, path=place)
+        run = Run(definition.task, definition.model or "", answer_sets, settings=settings, path=place)
         return with_verdicts(run, judge.judge([case_of(a) for a in answer_sets])), len(exported.incomplete)
 
 

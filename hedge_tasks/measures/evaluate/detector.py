@@ -13,7 +13,7 @@ from hedge_tasks.clustering import build_backend
 from hedge_tasks.clustering.base import ClusteringBackend
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.pipeline import cluster_open
+from hedge_tasks.detectors.pipeline import cluster_answer_sets, cluster_open
 from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.io import options as check
@@ -111,7 +111,7 @@ class DetectorMetric(CheckedMetric):
         name = self.detector.name
         both = zip(predictions, references, strict=True)
         answer_sets = [AnswerSet.from_json(text).with_label(label) for text, label in both]
-        clustered = cluster_open(answer_sets, backend, with_question=with_question)
+        clustered = cluster_open(answer_sets, lambda a: cluster_answer_sets(a, backend, with_question=with_question))
         scores = score_all(clustered, backend, (name,), alpha=alpha)
         numbers = [s[name] for s in scores]
         defined = [number for number in numbers if number is not None]
