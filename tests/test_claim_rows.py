@@ -7,12 +7,14 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from evaluation import Run as Evaluated
 from evaluation import evaluate
 from openai_server import serve, texts_of
 from rows import rows_of
-from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED, closed_form, scored_run, scripted
+from scipy.stats import binom
+from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED, scored_run, scripted
 
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
@@ -24,6 +26,13 @@ from hedge_tasks.runs.claims import ScoredClaims
 from hedge_tasks.runs.task_claims import TaskClaims
 
 ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
+
+
+def closed_form(n: int) -> float:
+    """P(a wrong claim has fewer supporting draws than a right one), ties by half."""
+    x = np.arange(n + 1)
+    wrong, right = binom(n, UNSUPPORTED).pmf(x), binom(n, SUPPORTED).pmf(x)
+    return float(sum(wrong[i] * (right[i + 1 :].sum() + right[i] / 2) for i in x))
 
 
 def records(scored: ScoredClaims, name: str, *, text: bool = False, why: str = "") -> list[dict[str, Any]]:

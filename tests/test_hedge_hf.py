@@ -299,7 +299,7 @@ def test_a_batch_doubles_as_far_as_the_memory_goes_and_changes_no_answer(
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 
     # A card that holds four documents beside the weights, and not eight.
-    draws = [draw_request(picture, clean(i), key=f"doc{i}") for i in range(40)]
+    draws = [draw_request(picture, clean(i), key=f"doc{i}") for i in range(200)]
     alone = HedgeTiny(device="cpu", batch_size=1)
     growing = HedgeTiny(device="cpu")
     growing._growth._gpus = [0]  # type: ignore[union-attr]  # there is none here

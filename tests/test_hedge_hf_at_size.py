@@ -191,7 +191,7 @@ def test_pixel_limits_bound_what_an_image_costs_and_are_part_of_the_model(tmp_pa
 
     free = HedgeHF(pretrained=str(qwen), dtype="float32")
     bounded = HedgeHF(pretrained=str(qwen), dtype="float32", max_pixels=56 * 56 * 4)
-    raised = HedgeHF(pretrained=str(qwen), dtype="float32", min_pixels="470400")
+    raised = HedgeHF(pretrained=str(qwen), dtype="float32", min_pixels=470_400)
     assert image_tokens(free) == (560 // 28) * (420 // 28)  # one token for 28 x 28 pixels
     assert 0 < image_tokens(bounded) <= 16
     assert image_tokens(raised) >= 600

@@ -72,7 +72,7 @@ def test_file_names_and_addresses_mean_the_local_copy(local: Path, hub: list) ->
     assert stored(dataset) == [png(1), png(1), png(2), png(1)]
     assert dataset.column_names == ["question", "image", "answer"]
     assert dataset[2]["image"].getpixel((0, 0)) == (2, 0, 0)
-    keys = splits.image_keys(dataset, ["image"])
+    keys = splits.contents_of(dataset, [], ["image"]).image_keys
     assert keys[0] == keys[1] == keys[3] != keys[2], "one image has one group"
     assert hub == []
 
