@@ -177,6 +177,7 @@ class HedgeOpenAI(ChatAdapter):
         self._reasons: dict[str, str] = {}
         self._n_likeliest = _MOST_LIKELIEST
         self._first_options: dict[int, Written] = {}
+        self._n_first: int | None = None
         self._client = ChatClient(
             self.model,
             self.base_url,
@@ -261,10 +262,16 @@ class HedgeOpenAI(ChatAdapter):
         yield from self._answers(questions)
 
     def _n_told(self, draws: Sequence[DrawRequest]) -> int:
-        """Number of likeliest first tokens that draws bring; 0 where none has to, or the server reads prompts."""
-        conversations = [draw.messages() for draw in [*filter(_tells_first, draws)][:1]]
-        reads = not self._untold(self._read_first, conversations)
-        return 0 if reads or self._untold(self._first_token, conversations) else self._n_likeliest[0]
+        """Number of likeliest first tokens that draws bring; 0 where none has to, or the server reads prompts.
+
+        It is found once. A failure here says nothing of later passes: the server may refuse just this question.
+        """
+        if self._n_first is None and (conversations := [d.messages() for d in [*filter(_tells_first, draws)][:1]]):
+            reads = not self._untold(self._read_first, conversations)
+            tells = not reads and not self._untold(self._first_token, conversations)
+            self._n_first = self._n_likeliest[0] if tells else 0
+            self._reasons = {name: why for name, why in self._reasons.items() if not why}
+        return self._n_first or 0
 
     def _answer_draws(
         self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
@@ -344,7 +351,7 @@ class HedgeOpenAI(ChatAdapter):
             # "(A)" and "A." are other spellings of "A", and none of one token.
             other_forms = {form for option in offered for form in spellings(option)[1:]}
             options = [option for option in offered if option not in other_forms]
-            likeliest = await self._first_token(groups[i], stop)
+            likeliest = await self._first_token(groups[i], stop, offered)
             if isinstance(likeliest, str):
                 return dict.fromkeys(offered, likeliest)
             answers = first_tokens(likeliest, options)
@@ -372,20 +379,23 @@ class HedgeOpenAI(ChatAdapter):
         return by_letters(orders, options)
 
     async def _first_token(
-        self, conversation: list[dict[str, Any]], stop: threading.Event | None = None
+        self, conversation: list[dict[str, Any]], stop: threading.Event | None = None, offered: Iterable[str] = ()
     ) -> Written | str:
-        """Tokens that a reply may begin with, with their log-probabilities; or why they are not known."""
+        """Tokens that a reply may begin with, with their log-probabilities; or why they are not known.
+
+        Of a draw that brought those of just the `offered` options nothing is asked.
+        """
         turns = await asyncio.to_thread(_turns, conversation)
-        if (known := self._first_options.pop(hash(turns), None)) is not None:
+        if (known := self._first_options.pop(hash((turns, frozenset(offered))), None)) is not None:
             return known
         for n in self._n_likeliest:  # what is refused here must not be left out of draws
             outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": n}, stop, NEUTRAL)
             if not isinstance(outcome, RequestFailed):
                 self._n_likeliest = (n,)
-                return _likeliest(outcome) or f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
+                return _likeliest(outcome) or "the server tells no likeliest first tokens (top_logprobs)"
             if outcome.kind != "refused":
                 break
-        return f"{self.base_url} does not tell how likely replies are ({outcome})"
+        return f"the server does not tell how likely replies are ({outcome})"
 
     async def _ask_once(
         self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None, optional: Iterable[str] = ()
@@ -409,8 +419,8 @@ class HedgeOpenAI(ChatAdapter):
         """Have a prompt read."""
         outcome = await self._ask_once(turns, settings, stop)
         if isinstance(outcome, RequestFailed):
-            return f"{self.base_url} does not tell how likely given words are ({outcome})"
-        return outcome.prompt or f"{self.base_url} returned no log-probabilities of the prompt (vLLM's prompt_logprobs)"
+            return f"the server does not tell how likely given words are ({outcome})"
+        return outcome.prompt or "the server returned no log-probabilities of the prompt (vLLM's prompt_logprobs)"
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         """Greedy or sampled generation for tasks that are not ours; failed requests become lmms-eval's sentinel."""
@@ -486,7 +496,7 @@ class HedgeOpenAI(ChatAdapter):
         self._note(outcome)
         if question.options and outcome.answer.thought is None and (likeliest := _likeliest(outcome)):
             options = tuple(pair for pair in likeliest if pair[0].strip() in question.options)
-            self._first_options.setdefault(hash(messages), options)
+            self._first_options.setdefault(hash((messages, frozenset(question.options))), options)
         if outcome.answer.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
         answer = outcome.answer if question.with_tokens else replace(outcome.answer, tokens=None, alternatives=None)

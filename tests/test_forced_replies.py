@@ -362,13 +362,17 @@ class ChatServer:
 
 
 def run_of(
-    server: ChatServer, store: Path | None = None, forced: tuple[str, ...] = ("options", "noisy"), **plan: Any
+    server: Callable[[dict[str, Any]], Any],
+    store: Path | None = None,
+    forced: tuple[str, ...] = ("options", "noisy"),
+    offered: Sequence[tuple[str, ...]] = (),
+    **plan: Any,
 ) -> list[AnswerSet]:
     from hedge_tasks.models.hedge_openai import HedgeOpenAI
 
     with serve(server) as url:
         model = HedgeOpenAI(model="m", base_url=url, max_retries=0)
-        model.task_dict = {"task": {"test": [{"image": picture} for picture in PICTURES]}}
+        model.task_dict = {"task": {"test": [{"image": PICTURES[0] if offered else picture} for picture in PICTURES]}}
         settings = SamplingPlan(**{"n": 2, "n_noisy": 2, "probe": False, **plan})
         first = SampleRequest(
             id="q0",
@@ -382,7 +386,8 @@ def run_of(
             options=YES_NO,
             choices=YES_NO if settings.guided else (),
         )
-        requests = [replace(first, id=f"q{i}", key=f"k{i}") for i in range(len(PICTURES))]
+        offered = offered or [YES_NO] * len(PICTURES)
+        requests = [replace(first, id=f"q{i}", key=f"k{i}", options=options) for i, options in enumerate(offered)]
         lines = generate_samples(
             model, [SimpleNamespace(args=("", {}, request, i, "task", "test")) for i, request in enumerate(requests)]
         )
@@ -409,9 +414,10 @@ def test_first_tokens_come_with_draws_that_tell_them_and_are_what_a_sweep_finds(
     server, late = ChatServer(reply=reply), ChatServer()
     answers = run_of(server, **plan)
     n_draws = 3 * len(answers[0].answers)
-    # One question whether it reads prompts, and one whether it tells first tokens.
-    assert len(server.bodies) == 2 + n_draws + swept
-    assert [body["max_tokens"] for body in server.bodies].count(1) == 2 + swept
+    # Whether it reads prompts, of what is drawn and of what was answered, and whether it tells first tokens.
+    n_asked = 2 if plan else 3
+    assert len(server.bodies) == n_asked + n_draws + swept
+    assert [body["max_tokens"] for body in server.bodies].count(1) == n_asked + swept
     run_of(ChatServer(), tmp_path, forced=())
     kept = run_of(late, tmp_path)  # nothing is drawn any more
     assert len(late.bodies) == 2 + 9
@@ -422,16 +428,37 @@ def test_first_tokens_come_with_draws_that_tell_them_and_are_what_a_sweep_finds(
 
 
 @pytest.mark.framework
+def test_a_first_question_that_fails_loses_nothing() -> None:
+    server, failed = ChatServer(), list[object]()
+
+    def busy_once(body: dict[str, Any]) -> Any:
+        if body["max_tokens"] == 1 and body.get("top_logprobs") and not failed:
+            failed.append(body)
+            return error(500, "busy")
+        return server(body)
+
+    assert [a.forced for a in run_of(busy_once)] == [a.forced for a in run_of(ChatServer())]
+    assert failed
+
+
+@pytest.mark.framework
+def test_equal_prompts_with_other_options_are_apart() -> None:
+    both = run_of(ChatServer(), offered=[YES_NO, ("Yes", "Maybe"), YES_NO], n_noisy=0)
+    alone = run_of(ChatServer(), offered=[YES_NO], n_noisy=0)
+    assert [both[i].forced for i in (0, 2)] == [alone[0].forced] * 2
+
+
+@pytest.mark.framework
 @pytest.mark.parametrize(
     "probe", [error(400, "top_logprobs: extra field"), error(404, "no"), error(500, "on fire"), completion("Yes")]
 )
-def test_a_server_that_tells_no_first_tokens_is_asked_once_a_run_which_says_so(probe: Any, tmp_path: Path) -> None:
+def test_a_server_that_tells_no_first_tokens_is_asked_twice_a_run_which_says_so(probe: Any, tmp_path: Path) -> None:
     server = ChatServer(Response(probe) if isinstance(probe, dict) else probe)
     answers = run_of(server)
     assert [a.texts for a in answers] == [["Yes"] * 5] * 3
     assert not any(a.forced for a in answers)
     asked = [body.get("top_logprobs") for body in server.bodies if body["max_tokens"] == 1]
-    assert asked in ([None, 20], [None, 20, 5])
+    assert asked in (2 * [None, 20], 2 * [None, 20, 5])
     assert len(server.bodies) == len(asked) + 3 * 5
     untold = run_of.report["untold"]
     assert re.match("18 of 18 gave nothing: .* likel", untold)
