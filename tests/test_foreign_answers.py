@@ -346,7 +346,7 @@ def imported(folder: Path, files: list[Path], capsys: pytest.CaptureFixture[str]
     """What the command says of a run as JSON, or of files that it refuses."""
     code = main(["import", "answers", *map(str, files), *more, "--out", str(folder / "runs"), "--json"])
     told = capsys.readouterr()
-    assert (folder / "runs").exists() == (code == 0)
+    assert code == 0 or not (folder / "runs").exists()
     return (json.loads(told.out) if code == 0 else {}), told.err
 
 
@@ -387,6 +387,20 @@ def test_choices_of_a_batch_are_a_list_of_objects(
 ) -> None:
     row = {"custom_id": "a", "response": {"body": {"choices": choices}}}
     assert "b.jsonl:1: response: choices" in imported(tmp_path, [lines(tmp_path / "b.jsonl", [row])], capsys)[1]
+
+
+def test_labels_are_of_one_judge_and_a_loop_of_links_is_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": i, "response": of[0], "reference": TARGETS[i]} for i, of in ANSWERS.items()]
+    whole, partly = lines(tmp_path / "a.jsonl", rows), lines(tmp_path / "b.jsonl", [{**rows[0], "label": 1}, rows[1]])
+    counts = [imported(tmp_path, [file], capsys)[0] for file in (whole, partly)]
+    assert [(of["wrong"], of["right"], of["unlabelled"]) for of in counts] == [(1, 1, 0), (1, 0, 1)]
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    assert main(["import", "answers", str(tmp_path / "loop.jsonl")]) == 2
+    told = capsys.readouterr().err
+    assert "loop.jsonl" in told
+    assert "unexpected" not in told
 
 
 def test_requests_that_nobody_replied_to_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
