@@ -93,7 +93,7 @@ def as_list(value: object, where: str = "") -> list[Any] | None:
         return items
     if not _LISTED.match(written):
         return None
-    why = "begins like a list and is none; a text like that stands in one, and NumPy's lists by column.map(list)"
+    why = "begins like a list and is none: one of NumPy needs column.map(list), and a text like that a list around it"
     raise DataError(f"{where}: {shown(value)} {why}".removeprefix(": "))
 
 
