@@ -342,6 +342,73 @@ def test_what_is_refused(tmp_path: Path) -> None:
         read_answers([lines(tmp_path / "o.jsonl", ours)])
 
 
+def imported(folder: Path, files: list[Path], capsys: pytest.CaptureFixture[str], *more: str) -> tuple[dict, str]:
+    """What the command says of a run as JSON, or of files that it refuses."""
+    code = main(["import", "answers", *map(str, files), *more, "--out", str(folder / "runs"), "--json"])
+    told = capsys.readouterr()
+    assert code == 0 or not (folder / "runs").exists()
+    return (json.loads(told.out) if code == 0 else {}), told.err
+
+
+def test_copies_are_refused_and_later_labels_are_said_to_be_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": i, "response": of[0], "label": 1} for i, of in ANSWERS.items()]
+    first, copy = (lines(tmp_path / name, rows) for name in ("a.jsonl", "copy.jsonl"))
+    for files in ([first, first], [first, copy], [tmp_path, tmp_path]):
+        _, error = imported(tmp_path, files, capsys)
+        assert error.count(str(files[0])) == 2 - (files[1] == copy)
+        assert str(files[1]) in error
+        copy.unlink(missing_ok=True) if files[1] == copy else None
+    later = lines(tmp_path / "b.jsonl", [{**rows[0], "label": 0}, {"id": "b", "response": "cat"}])
+    told, _ = imported(tmp_path, [first, later], capsys)
+    assert (told["draws"], told["wrong"]) == (2, 2)
+    assert [note for note in told["notes"] if "1 labels" in note and "'a'" in note]
+
+
+LISTS = ("['yes', 'no'", "['yes', __import__('os').getcwd()]", '["yes", no]', "['yes' 'no']")
+
+
+@pytest.mark.parametrize("cell", LISTS)
+def test_what_begins_like_a_list_of_answers_is_one(
+    tmp_path: Path, cell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame({"prompt": ["?", "?"], "response": ["yes", "no"], "sampled_responses": ["['no']", cell]})
+    frame.to_csv(tmp_path / "u.csv", index=False)
+    assert "u.csv:3: sampled_responses: " in imported(tmp_path, [tmp_path / "u.csv"], capsys)[1]
+    frame["sampled_responses"] = ["[contrast] CT", "[yes"]
+    frame.to_csv(tmp_path / "u.csv", index=False)
+    assert imported(tmp_path, [tmp_path / "u.csv"], capsys)[0]["draws"] == 2
+
+
+@pytest.mark.parametrize("choices", ["abc", {"a": 1}, ["abc"], 3])
+def test_choices_of_a_batch_are_a_list_of_objects(
+    tmp_path: Path, choices: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"custom_id": "a", "response": {"body": {"choices": choices}}}
+    assert "b.jsonl:1: response: choices" in imported(tmp_path, [lines(tmp_path / "b.jsonl", [row])], capsys)[1]
+
+
+def test_labels_are_of_one_judge_and_a_loop_of_links_is_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": i, "response": of[0], "reference": TARGETS[i]} for i, of in ANSWERS.items()]
+    whole, partly = lines(tmp_path / "a.jsonl", rows), lines(tmp_path / "b.jsonl", [{**rows[0], "label": 1}, rows[1]])
+    counts = [imported(tmp_path, [file], capsys)[0] for file in (whole, partly)]
+    assert [(of["wrong"], of["right"], of["unlabelled"]) for of in counts] == [(1, 1, 0), (1, 0, 1)]
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    assert main(["import", "answers", str(tmp_path / "loop.jsonl")]) == 2
+    told = capsys.readouterr().err
+    assert "loop.jsonl" in told
+    assert "unexpected" not in told
+
+
+def test_requests_that_nobody_replied_to_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = lines(tmp_path / "in.jsonl", [{"custom_id": "x", "body": {"messages": [{"content": "Which?"}]}}])
+    told, _ = imported(tmp_path, batch(tmp_path), capsys, "--questions", str(asked))
+    assert [note for note in told["notes"] if "--questions" in note and " 2 documents" in note]
+
+
 def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = [
         "import",

@@ -209,7 +209,7 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     (here / "Bücher").mkdir()
     columns = rows(image=names(), qid=[f"ü{i}" for i in range(6)], category=["a", "b"] * 3, rest=["z"] * 6)
     columns["question"][1] = "What does <image> mean?"
-    columns["image"][5] = "bilder/none.png"
+    columns["image"][5] = "https://me:SECRETPW@127.0.0.1:9/none.png"
     pd.DataFrame(columns).to_csv("Bücher/fragen.csv", index=False)
     call = ["init", "my-task", "Bücher", "--images", str(here), "--drop", "--out", "Bücher/neu", "--json"]
     assert main(call) == 0
@@ -217,6 +217,7 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     facts = json.loads(said.out)
     assert (facts["documents"], facts["left_out"]) == (5, [6])
     assert "Left out: 1 of 6 rows cannot be used: row 6" in said.err
+    assert "://[secret]@127.0.0.1:9/none.png" in said.err
     assert "1 of 6 rows hold a mark that some models keep for themselves" in said.err
     assert "row 2: <image>" in said.err
     assert "not used, and not seen by the model: column 'rest'" in said.err

@@ -270,6 +270,10 @@ def test_the_environments_secrets_are_redacted_the_longest_first(monkeypatch: py
         redact("abcdefgh-and-more abcdefgh abc harmless-value k-12") == "[secret] [secret] abc harmless-value [secret]"
     )
     assert Redactor("EMPTY")("EMPTY") == "EMPTY"
+    addresses = "s3://me:p:a@s#s@host/a@b 'ftp://:x@h' http://host:80/c@d ssh://git@host"
+    assert redact(addresses) == "s3://[secret]@host/a@b 'ftp://[secret]@h' http://host:80/c@d ssh://git@host"
+    gateway = "gsk_" + "aB3" * 14
+    assert redact(f"a {gateway}, hf_{gateway[4:]}") == "a [secret], [secret]"
 
 
 def test_a_key_with_a_line_break_is_refused_without_being_quoted() -> None:

@@ -29,7 +29,7 @@ LOGITS = {"A": 1.0, "B": 0.5, "C": -2.0, "D": -math.inf}
 
 def question(**changes) -> OptionQuestion:
     return replace(
-        OptionQuestion("q1", "A", LOGITS, "Which?", {"A": "a cat", "B": "a dog"}, "kind", "image"), **changes
+        OptionQuestion("q1", "A", LOGITS, "Which?", dict.fromkeys(LOGITS, "a cat"), "kind", "image"), **changes
     )
 
 
@@ -102,6 +102,8 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
         ({"id": "1", "anwser": "A", "logits": [0, 1]}, "did you mean 'answer'"),
         ({"answer": "A", "logits": [0, 1]}, "id: missing"),
         ({"id": "1", "answer": "A", "logits": [0, 1], "options": {"C": "x"}}, "'C'. Valid: A, B"),
+        ({"id": "1", "answer": "A", "logits": [0, 1], "options": ["x"]}, "no text of B"),
+        ({"id": "1", "answer": "A", "logits": [0], "options": ["x", "y"]}, "2 to 1000 options"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(row: dict[str, object], says: str, tmp_path: Path) -> None:

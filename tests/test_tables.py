@@ -91,6 +91,7 @@ def test_every_row_has_its_place(tmp_path: Path, name: str, places: list[str]) -
     ("name", "content", "told"),
     [
         ("empty.csv", "", "no rows"),
+        ("twice.csv", "a,label,b,label\n1,2,3,4\n", "a column twice: 'label'"),
         ("ragged.csv", "question,answer\na,b\nc\n", "ragged.csv:3: expected 2 columns"),
         ("object.json", '{"a": 1}', "expected a JSON list of objects"),
         ("not.parquet", "PAR1", "not readable as parquet"),
@@ -103,6 +104,16 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, content: str, tol
     (tmp_path / name).write_text(content, "utf-8")
     with pytest.raises(DataError, match=told):
         read_table(tmp_path / name)
+
+
+def test_a_sheet_names_no_column_twice_and_what_has_no_name_is_left_out(tmp_path: Path) -> None:
+    cells = [["id", None, "label", 3], [1, "x", True, None], [None] * 4, [2, None, 0.5, "é"], [None, "y", None, None]]
+    pd.DataFrame(cells).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    rows = [{"id": 1, "label": True, "3": None}, {"id": 2, "label": 0.5, "3": "é"}]
+    assert [row for _, row in read_rows(tmp_path / "t.xlsx")] == rows
+    pd.DataFrame([["a", "label", "label"], [1, 0, 1]]).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    with pytest.raises(DataError, match=r"t.xlsx: the header names a column twice: 'label'"):
+        read_rows(tmp_path / "t.xlsx")
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz"])
@@ -161,3 +172,18 @@ def test_only_our_own_unfinished_files_are_cleared_away(tmp_path: Path) -> None:
         os.utime(file, (0, 0))
     write_whole(tmp_path / "report.html", "all")
     assert [file.exists() for file in unfinished] == [True, False]
+
+
+def test_a_link_stays_and_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    link, device, pipe, loop = (tmp_path / name for name in ("link", "device", "pipe", "loop"))
+    link.symlink_to("target")
+    device.symlink_to("/dev/null")
+    loop.symlink_to("loop")
+    os.mkfifo(pipe)
+    for text in ("new", "newer"):
+        write_whole(link, text)
+        assert (link.is_symlink(), (tmp_path / "target").read_text()) == (True, text)
+    for path in (device, pipe, loop, tmp_path, Path("/"), Path(".")):
+        with pytest.raises(DataError, match="no file"):
+            write_whole(path, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["device", "link", "loop", "pipe", "target"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -76,12 +77,12 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
 
     values = [value for name, value in arguments.items() if name not in _WRITTEN]
     paths = [path for value in values for path in (value if isinstance(value, list) else [value])]
-    read = {path.resolve() for path in paths if isinstance(path, Path)}
+    read = {os.path.realpath(path) for path in paths if isinstance(path, Path)}
     for name in _WRITTEN:
         file = arguments.get(name)
         if isinstance(file, Path) and file.is_file():
             is_run = file.open("rb").read(len(_RUN)) == _RUN
-            if is_run or file.resolve() in read:
+            if is_run or os.path.realpath(file) in read:
                 why = "is the file of a run" if is_run else "is read as well"
                 raise ConfigError(f"--{name}: {file} {why}; write to another file")
 

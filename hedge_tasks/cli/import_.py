@@ -53,12 +53,13 @@ def answers(
       samples of lmms-eval          --log_samples; repeats are draws
       .xlsx, .tsv of VLMEvalKit     prediction; `hit` is the label
       batch of vLLM or OpenAI       the file of replies; --questions names the file of requests
-    Who judges what has a reference and no label is --judge. `hedge rescore` clusters the run by nli or embed.
+    Several files: labels are the first one's, whose baselines stay. --judge labels by references where no document has
+    a label; where some have one the others stay unlabelled. `hedge rescore` clusters the run by nli or embed.
 
     Args:
         files: Files of one tool, for one model.
         questions: Requests of a batch.
-        judge: Who labels.
+        judge: Who labels files without labels.
     """
     from hedge_tasks.data.answer_files import read_answers
     from hedge_tasks.errors import ConfigError

@@ -117,11 +117,13 @@ def init(
 
 
 def _left_out(findings: RowFindings, table: StoredTable, *, drop: bool) -> list[int]:
+    from loguru import logger
+
     from hedge_tasks.data.own_data import describe
 
     if findings.marked:
         what = "hold a mark that some models keep for themselves, which do not answer them"
-        say(describe(findings.marked, table.n_rows, what), sys.stderr)
+        logger.warning(describe(findings.marked, table.n_rows, what))
     if not findings.faults:
         return []
     faults = describe(findings.faults, table.n_rows)
@@ -129,7 +131,7 @@ def _left_out(findings: RowFindings, table: StoredTable, *, drop: bool) -> list[
         raise DataError(f"{table.name}: {faults}")
     if not drop:
         raise DataError(f"{table.name}: {faults}. Mend them, or leave these rows out with --drop")
-    say(f"Left out: {faults}", sys.stderr)
+    logger.warning(f"Left out: {faults}")
     return list(findings.faults)
 
 

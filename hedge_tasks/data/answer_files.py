@@ -9,12 +9,13 @@ those of its tokens, or `tokens`, a list of [text, log-probability]. Other tools
 
 from __future__ import annotations
 
+import filecmp
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, takewhile
+from itertools import combinations, islice, takewhile
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Generic, TypeVar
@@ -54,6 +55,9 @@ _THOUGHTS = "lost: {n} thoughts, such as of {first!r}"
 _LOGPROBS = "lost: {n} log-probabilities of thought and answer together, such as of {first!r}"
 _TEMPLATE = "taken away: tokens of a chat template around {n} answers, such as {first!r}"
 _PLACEHOLDERS = f"lost: {{n}} log-probabilities, such as of {{first!r}}: {PLACEHOLDER}"
+
+_LABELS = "lost: {n} labels of later files, such as of {first!r}: a label is of a baseline, and theirs became draws"
+_NOT_ASKED = "--questions: no request of {n} documents is in it, such as of {first!r}"
 
 _WITHOUT = "{n} of {total} answers have no log-probability"
 _SINGLE = "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
@@ -114,8 +118,8 @@ def use_answers(
 ) -> ReadAnswers[T]:
     """Make something of the answers in files of one tool. Those of a large file are read twice, and none is held.
 
-    Several files hold answers to the same questions and are joined by id. Within a file an id is one question's: equal
-    copies of its line, such as a padded rank leaves, are one.
+    Several files hold answers to the same questions and are joined by id; a label is the first file's, whose baseline
+    stays one. Within a file an id is one question's: equal copies of its line, such as a padded rank leaves, are one.
 
     Args:
         questions: the requests of a batch, whose replies alone do not say what was asked.
@@ -123,16 +127,17 @@ def use_answers(
 
     Raises:
         ConfigError: the files are of several tools, or nothing says which column holds the answers.
-        DataError: a file cannot be read, has two different lines with one id, or answers of several models; names the
-            place.
+        DataError: a file cannot be read, is a copy of another one, has two different lines with one id, or answers of
+            several models; names the place.
     """
     record, requests = Notes(), _requests(questions) if questions else {}
     read = [_AnswerFile(file, columns or ColumnSettings(), requests, record) for file in files]
     if len(forms := dict.fromkeys(source.form.name for source in read)) > 1:
         raise ConfigError(f"the files are of several tools: {', '.join(forms)}")
+    _check_copies(files)
     answer_sets: Iterable[AnswerSet] = read[0]
     if len(files) > 1 or not is_large(files[0]):
-        answer_sets = _joined([(source.file, answers) for source in read for answers in source])
+        answer_sets = _joined([(source.file, answers) for source in read for answers in source], record)
     of_files = dict(record.cases)
     known = known_by(_checked(answer_sets, files[0], record))
     record.cases = of_files
@@ -140,6 +145,12 @@ def use_answers(
     cases = (note.format(n=n, first=first, total=record.n_answers) for note, (n, first) in record.cases.items())
     notes = dict.fromkeys([*(note for source in read for note in source.notes), *cases])
     return ReadAnswers(read[0].form.name, result, "".join(record.models), ", ".join(record.judges), tuple(notes))
+
+
+def _check_copies(files: Sequence[Path]) -> None:
+    for one, other in combinations(files, 2):
+        if one == other or (one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)):
+            raise DataError(f"{other}: a copy of {one}, whose answers would count twice; leave it out")
 
 
 def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Iterator[AnswerSet]:
@@ -175,7 +186,7 @@ def _requests(questions: Path) -> dict[str, str]:
         return {id: cells.content_of(turn.get("content"))[0] for id, turn in turns.items()}
 
 
-def _joined(read: Iterable[tuple[Path, AnswerSet]]) -> list[AnswerSet]:
+def _joined(read: Iterable[tuple[Path, AnswerSet]], record: Notes) -> list[AnswerSet]:
     """The answers of several files to one question as one set."""
     joined: dict[str, AnswerSet] = {}
     for file, later in read:
@@ -184,6 +195,8 @@ def _joined(read: Iterable[tuple[Path, AnswerSet]]) -> list[AnswerSet]:
             continue
         if first.question and later.question and first.question != later.question:
             raise DataError(f"{file}: the id {outside.shown(first.id)} is of another question in an earlier file")
+        if later.label is not None:
+            record.add(_LABELS, first.id)
         clean = (*first.clean, later.baseline, *later.clean)
         joined[later.id] = replace(first, clean=clean, noisy=(*first.noisy, *later.noisy), cluster_ids=None)
     return [*joined.values()]
@@ -235,12 +248,13 @@ class _AnswerFile:
                 continue
             line = _roles(row, self.columns, str(number), where)
             own = self.form is OWN
-            line |= (
-                _own(row) if own else _replies(row, self.columns, self.form, self.table, where, self.record, line["id"])
-            )
+            replies = (self.columns, self.form, self.table, where, self.record, line["id"])
+            line |= _own(row, where) if own else _replies(row, *replies)
             if question := self.requests.get(line["id"]):
                 line["question"] = question
             if own or line["answers"] or "baseline" in line:
+                if self.requests and line["id"] not in self.requests:
+                    self.record.add(_NOT_ASKED, line["id"])
                 yield where, line
 
 
@@ -275,9 +289,10 @@ def _roles(row: Fields, columns: ColumnSettings, number: str, where: str) -> dic
     return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
-def _own(row: Fields) -> dict[str, Any]:
+def _own(row: Fields, where: str) -> dict[str, Any]:
     """The keys of a line of this package's own besides roles; in CSV files lists are texts."""
-    lists = {key: cells.as_list(row[key]) or row[key] for key in LISTS if isinstance(row.get(key), str)}
+    written = {key: value for key, value in row.items() if key in LISTS and isinstance(value, str)}
+    lists = {key: cells.as_list(value, f"{where}: {key}") or value for key, value in written.items()}
     return {**{key: value for key, value in row.items() if key not in _ROLES}, **lists}
 
 
@@ -287,7 +302,7 @@ def _replies(
     """The answers of a row; of several columns the first holds the baseline. `record` gets the lost ones."""
     logprobs_of, whole = dict(zip(form.reply, form.logprobs, strict=False)), list[list[Fields]]()
     for column in columns.reply:
-        cell = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, where)
+        cell = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, f"{where}: {column}")
         whole.append([a for a in cell if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))])
         if n_failed := (len(cell) or 1) - len(whole[-1]):
             record.add(_REQUESTS, id, n_failed)
@@ -300,13 +315,20 @@ def _replies(
 def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[str, Any]]:
     """The answers in a cell: one, a list, repeats in lists, or the choices of a completion; empty for a failed one."""
     if isinstance(cell, Mapping) and "body" in cell:
-        cell = list((cell["body"] or {}).get("choices") or ())
-    several = None if isinstance(cell, str) and not in_words else cells.as_list([] if cell is None else cell)
+        cell = _choices(cell["body"] or {}, where)
+    several = None if isinstance(cell, str) and not in_words else cells.as_list([] if cell is None else cell, where)
     answers = [_reply(item, where) for item in ([cell] if several is None else _flat(several))]
     tokens = cells.as_list(logprobs) or []
     for answer, known in zip(answers, [tokens] if several is None else tokens, strict=False):
         answer.update({"logprobs": known} if known and answer else {})
     return answers
+
+
+def _choices(body: Fields, where: str) -> list[Fields]:
+    choices = body.get("choices") or []
+    if not isinstance(choices, list) or not all(isinstance(choice, Mapping) for choice in choices):
+        raise DataError(f"{where}: choices: expected a list of objects, got {outside.shown(choices)}")
+    return choices
 
 
 def _flat(value: Any) -> list[Any]:

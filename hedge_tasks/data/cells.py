@@ -26,6 +26,7 @@ _LABELS = {
 }
 _TRUTH = {"true": 1, "false": 0}
 _WHOLE = re.compile(r"([0-9]{1,3})\.0+")
+_LISTED = re.compile(r"""\[[\s\[]*['"]""")
 _SIDE_BY_SIDE = re.compile(r"""(['"])\s+(['"])""")
 """Texts as NumPy prints them, `['yes' 'yep']`, which Python would read as one."""
 
@@ -72,11 +73,11 @@ def required(value: object, where: str = "") -> str:
     return name
 
 
-def as_list(value: object) -> list[Any] | None:
+def as_list(value: object, where: str = "") -> list[Any] | None:
     """Return the list in a cell, also one that a CSV file holds as text; None for other cells.
 
     Raises:
-        DataError: it is a list as NumPy prints it, in which texts are not told apart.
+        DataError: it begins like a list of texts and is none, or as NumPy prints it, which does not tell them apart.
 
     Example:
         >>> as_list("['yes', 'yep']"), as_list("[contrast] CT")
@@ -84,14 +85,16 @@ def as_list(value: object) -> list[Any] | None:
     """
     if isinstance(value, (list, tuple)):
         return list(value)
-    if not isinstance(value, str) or not (value.strip().startswith("[") and value.strip().endswith("]")):
+    items, written = None, value.strip() if isinstance(value, str) else ""
+    if written.startswith("[") and written.endswith("]"):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            items = ast.literal_eval(written)
+    if isinstance(items, list) and not _SIDE_BY_SIDE.search(written):
+        return items
+    if not _LISTED.match(written):
         return None
-    items = None
-    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        items = ast.literal_eval(value.strip())
-    if isinstance(items, list) and _SIDE_BY_SIDE.search(value):
-        raise DataError(f"{shown(value)} is a list as NumPy prints it; write column.map(list) to the file")
-    return items if isinstance(items, list) else None
+    why = "begins like a list and is none: one of NumPy needs column.map(list), and a text like that a list around it"
+    raise DataError(f"{where}: {shown(value)} {why}".removeprefix(": "))
 
 
 def references(values: Sequence[object]) -> str:

@@ -60,12 +60,13 @@ class OptionQuestion:
         answer: label of the right option.
         logits: label -> log-weight in nats, up to a constant that all options share; `-inf` is never chosen.
         question: what was asked, without its options.
-        options: label -> text, of the options that have one.
+        options: label -> text, of all options or of none.
         question_type, group: as in an answer set.
         image: name or digest of the picture; questions with the same one are of one group.
 
     Raises:
-        ValueError: there are fewer than two options, none can be chosen, or the answer or a text is of none of them.
+        ValueError: there are fewer than two options, none can be chosen, the answer or a text is of none of them, or
+            some have a text and others have none.
     """
 
     id: Cell
@@ -85,6 +86,8 @@ class OptionQuestion:
         if self.answer not in self.logits:
             raise unknown("answer", self.answer, self.logits)
         check_names("option", self.options, self.logits)
+        if self.options and (without := self.logits.keys() - self.options.keys()):
+            raise ValueError(f"options: no text of {', '.join(sorted(without))}, which logits have")
 
 
 def read_options(file: Path) -> dict[str, list[OptionQuestion]]:

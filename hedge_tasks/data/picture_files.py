@@ -76,7 +76,7 @@ class PictureFiles:
             if not files:
                 return None
             direct = files[0]
-        if not self._outside and not direct.resolve().is_relative_to(self.folder.resolve()):
+        if not self._outside and not Path(os.path.realpath(direct)).is_relative_to(os.path.realpath(self.folder)):
             raise DataError(f"the picture {shown(name)} lies outside of {self.folder}, which only --outside allows")
         return direct
 

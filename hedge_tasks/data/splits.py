@@ -198,7 +198,7 @@ def fetch_images(
             raise DataError("a file name must lie in the data set's folder")
         if folder is not None and (is_whole or (folder / file).is_file()):
             # A copy of the hub's client is links into its cache.
-            if is_whole and not (folder / file).resolve().is_relative_to(folder.resolve()):
+            if is_whole and not Path(os.path.realpath(folder / file)).is_relative_to(os.path.realpath(folder)):
                 raise DataError("it is a link out of the data set's folder")
             return (folder / file).read_bytes()
         from huggingface_hub import hf_hub_download

@@ -24,7 +24,7 @@ from hedge_tasks.data.repositories import SPLITS, tables_in
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row, parse_objects
-from hedge_tasks.io.tables import parse_csv
+from hedge_tasks.io.tables import check_header, parse_csv
 
 _IN_FOLDERS = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "CSV"),
@@ -253,7 +253,7 @@ def _sheet_rows(file: Path) -> list[Row]:
 
     try:
         outside.check_archive(file)
-        sheets = pandas.read_excel(file, sheet_name=None, dtype=object, na_filter=False)
+        sheets = pandas.read_excel(file, sheet_name=None, header=None, dtype=object, na_filter=False)
     except (ImportError, DataError) as error:
         raise DataError(f"{file}: {error}; or save its sheet as CSV") from None
     except Exception as error:  # of many kinds: no archive, no book, another version
@@ -261,9 +261,11 @@ def _sheet_rows(file: Path) -> list[Row]:
     if len(sheets) > 1:
         raise DataError(f"{file}: it has several sheets ({', '.join(sheets)}); save the one meant as CSV")
     [frame] = sheets.values()
-    rows = frame.loc[:, [c for c in frame if not str(c).startswith("Unnamed:")]].to_dict("records")
-    plain = ({str(c): None if is_empty(cell) else cell for c, cell in row.items()} for row in rows if not is_empty(row))
-    return [(f"{file}: row {i}", row) for i, row in enumerate(plain)]
+    names, *rows = frame.values.tolist() or [[]]
+    columns = {i: str(name) for i, name in enumerate(names) if not is_empty(name)}
+    check_header([*columns.values()], str(file))
+    plain = ({name: None if is_empty(row[i]) else row[i] for i, name in columns.items()} for row in rows)
+    return [(f"{file}: row {i}", row) for i, row in enumerate(row for row in plain if not is_empty(row))]
 
 
 _READERS: Mapping[str, Callable[[Path], Iterable[Row]]] = {

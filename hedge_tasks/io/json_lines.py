@@ -33,8 +33,7 @@ def read_objects(path: Path) -> Iterator[Row]:
 
 def parse_objects(lines: Iterable[tuple[int, bytes]], name: str) -> Iterator[Row]:
     """As `read_objects`, from lines with their numbers."""
-    places = ((f"{name}:{number}", line) for number, line in lines if line.strip())
-    return ((where, parse_object(line, where)) for where, line in places)
+    return ((where := f"{name}:{number}", parse_object(line, where)) for number, line in lines if line.strip())
 
 
 def parse_object(line: bytes, where: str) -> Mapping[str, Any]:

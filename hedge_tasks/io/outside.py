@@ -24,6 +24,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -173,14 +174,12 @@ def read_bytes(path: Path, largest: int = LARGEST_TEXT) -> bytes:
         DataError: it cannot be read, is larger than `largest` bytes, or unpacks to more than a real file of its size.
     """
     packed = path.suffix == ".gz"
-    try:
+    with _readable(path):
         most = min(largest, most_unpacked(path)) if packed else largest
         with gzip.open(path) if packed else path.open("rb") as file:
             data = file.read(most + 1)
-    except (OSError, EOFError, zlib.error, ValueError) as error:  # the last of a NUL in the name
-        raise DataError(f"cannot read {clean(str(path))}: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > most:
-        raise DataError(f"{path}: larger than {_size(most)}")
+        raise DataError(f"{path}: larger than {most >> 20} MiB")
     return data
 
 
@@ -230,12 +229,17 @@ def read_raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         DataError: the file cannot be read, or is or has a line larger than the bounds of this module.
     """
+    with _readable(path), path.open("rb") as file:
+        yield from raw_lines(file, str(path))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
     try:
-        with path.open("rb") as file:
-            yield from raw_lines(file, str(path))
+        yield
     except DataError:
         raise
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, ValueError) as error:  # the last of a NUL in the name
         raise DataError(f"cannot read {clean(str(path))}: {getattr(error, 'strerror', None) or error}") from None
 
 
@@ -245,9 +249,9 @@ def raw_lines(file: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     for line_number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
         size += len(line)
         if len(line) > LONGEST_LINE:
-            raise DataError(f"{name}:{line_number}: a line of more than {_size(LONGEST_LINE)}")
+            raise DataError(f"{name}:{line_number}: a line of more than {LONGEST_LINE >> 20} MiB")
         if size > LARGEST_FILE:
-            raise DataError(f"{name}: larger than {_size(LARGEST_FILE)}")
+            raise DataError(f"{name}: larger than {LARGEST_FILE >> 20} MiB")
         if line != b"\n":
             yield line_number, line
 
@@ -302,7 +306,3 @@ def cleaned(value: Any) -> Any:
         # Two keys may become one by that; the later one counts then, as in any JSON reader.
         return {clean(key): cleaned(item) for key, item in value.items()}
     return value
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes >> 30} GiB" if n_bytes >= 1 << 30 else f"{n_bytes >> 20} MiB"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.outside import shown
 
 # Spreadsheets run a cell that begins with one of these, blanks and invisible marks before it or not. The full-width
 # forms count as well.
@@ -47,11 +49,16 @@ def parse_csv(text: str, name: str, separator: str = ",") -> list[tuple[str, Map
     return list(_rows(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True), name))
 
 
+def check_header(names: Sequence[str], name: str) -> None:
+    """Raise DataError where a table's columns do not all have names of their own."""
+    if twice := [*Counter(names) - Counter({*names})]:
+        raise DataError(f"{name}: the header names a column twice: {shown(twice[0])}")
+
+
 def _rows(reader: csv.DictReader[str], name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     try:
         names = list(reader.fieldnames or ())
-        if len(set(names)) < len(names):
-            raise DataError(f"{name}: the header names a column twice")
+        check_header(names, name)
         for row in reader:
             where = f"{name}:{reader.line_num}"
             if None in row or None in row.values():

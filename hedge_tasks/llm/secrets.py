@@ -22,18 +22,18 @@ _SHORTEST_IN_ANSWER = 16
 _KEY_LIKE = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|\bsk-[\w-]{20,}"  # OpenAI, Anthropic, OpenRouter
-    r"|\bhf_[A-Za-z0-9]{30,}"
+    r"|(?<=://)[^\s/\"]*:[^\s/\"]+(?=@)"  # user and password of an address
+    r"|\b(?:hf|gsk)_[A-Za-z0-9]{30,}"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
     r"|\bAIza[\w-]{35}"
     r"|\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{40,})"
     r"|\bglpat-[\w-]{20,}"
     r"|\bxox[abeoprs]-[\w-]{10,}"
-    r"|\bgsk_[A-Za-z0-9]{40,}"
     r"|\bnvapi-[\w-]{40,}"
     r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",  # JSON web tokens
     re.DOTALL,
 )
-"""Keys by the form that their makers give them."""
+"""Keys by the form that their makers give them, and passwords by their place in an address."""
 
 
 def check_key(name: str, value: str | None) -> str:

@@ -35,12 +35,12 @@ def run_from_answers(
 ) -> Run:
     """Return a run of answers that other tools have sampled. Its filter is exact clustering, until it is scored again.
 
-    Labels that the answers bring stay, but for baselines that decline: these have none. What has a reference and no
-    label is judged.
+    Labels that the answers bring stay, but for baselines that decline: these have none. Without `given_by` what has a
+    reference and no label is judged; with it, it stays unlabelled, for a run's labels are all of one judge.
 
     Args:
-        judge: who judges where there is no label; HEDGE_JUDGE takes its place.
-        given_by: who has labelled the answers, for the record.
+        judge: who judges where nobody has labelled; HEDGE_JUDGE takes its place.
+        given_by: who has labelled the answers, or some of them; empty for nobody.
         source: names of the files, for the record.
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """

@@ -259,8 +259,8 @@ def _read_run_file(file: Path) -> Run:
     lines = [line for _, line in numbered]
     if not lines or lines[-1].rstrip() != [*_closed(lines[:-1])][-1].rstrip():
         raise DataError(
-            f"{file}: the run file is damaged: it is not what was written. Take a sound copy, or evaluate again: kept "
-            "answers are not asked for again"
+            f"{file}: the run file is damaged: it is not what was written, maybe by an editor that changes line ends. "
+            "Take a sound copy, or evaluate again: kept answers are not asked for again"
         )
     (where, first), *rows = parse_objects(numbered[:-1], str(file))
     header = vars(RunHeader.read(first, where))
