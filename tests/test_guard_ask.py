@@ -114,7 +114,7 @@ class Refuses(Model):
 @pytest.mark.parametrize("detector", ["radflag", "n_clusters"])
 def test_an_answer_that_declines_is_never_let_through(detector: str) -> None:
     verdict = Guard(policy(0.99 if detector == "radflag" else 5.0, detector), Refuses()).ask(PICTURE, "0")
-    assert (verdict.state, verdict.risk) == ("rejected", None)
+    assert (verdict.state, verdict.promised_risk) == ("rejected", None)
     assert "no answer (refusal)" in verdict.reason
     assert Guard(policy(0.99 if detector == "radflag" else 5.0, detector), Model()).ask(PICTURE, "0").accepted
     same = AnswerSet("q", Answer(REFUSAL), (Answer(REFUSAL),) * 4)
