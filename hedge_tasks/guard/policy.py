@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.trust import check_trust
@@ -20,6 +19,7 @@ from hedge_tasks.io.records import AtLeastOne, Count, Items, Name, Objects, Reco
 from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics.base import wilson
+from hedge_tasks.statistics.risk_control import binomial_p_value
 
 FORMAT = 2
 _HEADER, _DIGEST = "hedge_policy", "digest"
@@ -173,11 +173,15 @@ def load_policy(path: Path, *, trust: bool = False) -> Policy:
         raise DataError(f"{path}: its digest does not fit: it is damaged, or was changed by hand")
     content.pop(_HEADER)
     policy = Policy.read(content, str(path))
+    promise = policy.promise
+    chance = 0.0 if promise.n_groups else binomial_p_value(promise.n_accepted, promise.n_wrong, promise.risk)
+    possible = promise.n_wrong <= promise.n_accepted <= promise.n
+    if not possible or chance > (1 - promise.confidence) / promise.n_detectors:
+        raise DataError(f"{path}: promise: its counts do not allow it")
     if not trust:
         check_trust(policy.clustering, policy.circumstances.sampling.get("perturbation"), str(path))
     try:
         policy.scorer()
-        get(policy.detector)
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
     return policy
@@ -191,9 +195,8 @@ def digest_of(content: Mapping[str, Any]) -> str:
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, inner in value.items():
-        name = f"{prefix}{key}"
         if isinstance(inner, Mapping):
-            flat |= _flat(inner, f"{name}.")
+            flat |= _flat(inner, f"{prefix}{key}.")
         else:
-            flat[name] = list(inner) if isinstance(inner, tuple) else inner
+            flat[f"{prefix}{key}"] = list(inner) if isinstance(inner, tuple) else inner
     return flat

@@ -35,8 +35,8 @@ class GuardVerdict:
         answer: the model's baseline answer; None where there was none in time.
         state: "accepted" (the policy lets it through), "rejected", or "undecided" (the time was over before).
         reason: why, in words.
-        promised_risk: of an accepted answer what the policy promises: at most this share of all that it accepts is what the
-            calibration's judge calls hallucinated. None for every other answer, about which nothing is promised.
+        promised_risk: of an accepted answer what the policy promises: at most this share of all that it accepts is what
+            the calibration's judge calls hallucinated. None for every other answer, about which nothing is promised.
         confidence: that the promise holds.
         score: of the policy's detector; None where there is none yet.
         threshold: a score of at most this is accepted.

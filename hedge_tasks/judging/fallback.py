@@ -18,11 +18,9 @@ from hedge_tasks.judging.base import Case, Judge, build_judge
 from hedge_tasks.judging.config import Spec, parse_spec
 from hedge_tasks.replies.reading import DISAGREED, DOUBT, ITSELF, MODEL, UNCONFIRMED, UNSETTLED, Reading, unreadable
 
-SURE = 0.8
-"""Probability from which a model's reading of its own reply counts; below it the model leaves its reply open."""
-
-HEARD = 0.5
-"""Probability that all offered readings together have at least, or the model was not heard on its reply."""
+SURE, HEARD = 0.8, 0.5
+"""Where a model's reading of its own reply counts: the least share that it has of all offered readings, and the least
+probability that these have together; below either the model leaves its reply open."""
 
 _MARK = "READ_"
 """In front of every outcome of the prompts: no sentence begins with it, as "Yes, it says no." does with "yes"."""
