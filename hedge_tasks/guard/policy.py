@@ -129,7 +129,7 @@ class Policy(Record):
 def circumstances_of(run: Run) -> Circumstances:
     """The circumstances of a run."""
     sampling = {k: v for k, v in (run.settings.get("sampling") or {}).items() if k not in _NOT_OF_THE_PROMISE}
-    return Circumstances(model=run.model, sampling=sampling, prompt=dict(run.settings.get("prompt") or {}))
+    return Circumstances(model=run.model, sampling=sampling, prompt=run.settings.get("prompt") or {})
 
 
 _NOT_OF_THE_PROMISE = frozenset({"seed", "max_failed", "image_check", "probe"})
@@ -138,7 +138,7 @@ _NOT_OF_THE_PROMISE = frozenset({"seed", "max_failed", "image_check", "probe"})
 
 def differences(policy: Policy, run: Run) -> list[str]:
     """In what a run differs from the circumstances of a policy, one line a setting."""
-    ours, theirs = (_flat(about.model_dump()) for about in (policy.circumstances, circumstances_of(run)))
+    ours, theirs = (_flat(about.model_dump(mode="json")) for about in (policy.circumstances, circumstances_of(run)))
     return [
         f"{key}: {outside.shown(ours.get(key))} when calibrated, {outside.shown(theirs.get(key))} here"
         for key in sorted(ours.keys() | theirs.keys())
@@ -168,15 +168,13 @@ def load_policy(path: Path, *, trust: bool = False) -> Policy:
     content = outside.read_json(path, largest=_LARGEST)
     if not isinstance(content, dict) or content.get(_HEADER) != FORMAT:
         raise DataError(f"{path}: no policy of format {FORMAT} (`hedge calibrate` writes one)")
-    digest = content.pop(_DIGEST, None)
-    if digest != digest_of(content):
+    if content.pop(_DIGEST, None) != digest_of(content):
         raise DataError(f"{path}: its digest does not fit: it is damaged, or was changed by hand")
     content.pop(_HEADER)
     policy = Policy.read(content, str(path))
     promise = policy.promise
     chance = 0.0 if promise.n_groups else binomial_p_value(promise.n_accepted, promise.n_wrong, promise.risk)
-    possible = promise.n_wrong <= promise.n_accepted <= promise.n
-    if not possible or chance > (1 - promise.confidence) / promise.n_detectors:
+    if promise.n_wrong > promise.n_accepted or chance > (1 - promise.confidence) / promise.n_detectors:
         raise DataError(f"{path}: promise: its counts do not allow it")
     if not trust:
         check_trust(policy.clustering, policy.circumstances.sampling.get("perturbation"), str(path))
@@ -198,5 +196,5 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(inner, Mapping):
             flat |= _flat(inner, f"{prefix}{key}.")
         else:
-            flat[f"{prefix}{key}"] = list(inner) if isinstance(inner, tuple) else inner
+            flat[f"{prefix}{key}"] = inner
     return flat
