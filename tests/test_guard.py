@@ -39,7 +39,7 @@ def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path)
     path = tmp_path / "policy.json"
     save_policy(POLICY, path)
     assert load_policy(path) == POLICY
-    for wrong in ({"n_wrong": 999}, {"risk": 0.001, "confidence": 0.999}, {"n_detectors": 10**9}):
+    for wrong in ({"n_wrong": 999}, {"risk": 0.001, "confidence": 0.999}):
         alone = POLICY.promise.replaced(n_groups=None, n_wrong=0)
         save_policy(POLICY.replaced(promise=alone.replaced(**wrong)), path)
         with pytest.raises(DataError, match="promise: its counts do not allow it"):
