@@ -39,6 +39,12 @@ def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path)
     path = tmp_path / "policy.json"
     save_policy(POLICY, path)
     assert load_policy(path) == POLICY
+    for wrong in ({"n_wrong": 999}, {"risk": 0.001, "confidence": 0.999}):
+        alone = POLICY.promise.replaced(n_groups=None, n_wrong=0)
+        save_policy(POLICY.replaced(promise=alone.replaced(**wrong)), path)
+        with pytest.raises(DataError, match="promise: its counts do not allow it"):
+            load_policy(path)
+    save_policy(POLICY, path)
     changed = json.loads(path.read_text())
     changed["threshold"] += 0.1
     path.write_text(json.dumps(changed))

@@ -95,6 +95,10 @@ def test_the_command_refuses_another_model_and_a_broken_picture(
     save_policy(policy(), file)
     arguments = ["ask", "is it?", "--policy", str(file), "--model_args", "model=x,base_url=http://127.0.0.1:9/v1"]
     assert main(arguments) == 2
+    assert "--image: the policy is about questions on a picture" in capsys.readouterr().err
+    PICTURE.save(picture)
+    arguments += ["--image", str(picture)]
+    assert main(arguments) == 2
     assert "the policy is about 'm', and this is 'x (hedge_openai)'" in capsys.readouterr().err
     picture.write_bytes(b"\x89PNG no picture")
     assert main([*arguments, "--image", str(picture)]) == 2
@@ -114,7 +118,7 @@ class Refuses(Model):
 @pytest.mark.parametrize("detector", ["radflag", "n_clusters"])
 def test_an_answer_that_declines_is_never_let_through(detector: str) -> None:
     verdict = Guard(policy(0.99 if detector == "radflag" else 5.0, detector), Refuses()).ask(PICTURE, "0")
-    assert (verdict.state, verdict.risk) == ("rejected", None)
+    assert (verdict.state, verdict.promised_risk) == ("rejected", None)
     assert "no answer (refusal)" in verdict.reason
     assert Guard(policy(0.99 if detector == "radflag" else 5.0, detector), Model()).ask(PICTURE, "0").accepted
     same = AnswerSet("q", Answer(REFUSAL), (Answer(REFUSAL),) * 4)

@@ -111,7 +111,7 @@ def test_audits_that_refute_the_promise_stop_acceptance(said: list[str]) -> None
         guard.monitor.audited(hallucinated=True)
     assert guard.monitor.broken
     verdict = guard.ask(PICTURE, "0.0")
-    assert (verdict.state, verdict.risk) == ("rejected", None)
+    assert (verdict.state, verdict.promised_risk) == ("rejected", None)
     assert "audits have refuted the promise: 10 of 10" in verdict.reason
     assert len(said) == 1
     lenient = Guard(policy(), Model(), stop_on="none")

@@ -37,12 +37,12 @@ def test_a_policy_s_file_and_an_address_are_enough(server: str, tmp_path: Path) 
     with Guard.load(str(file), endpoint=server) as guard:
         verdict = guard.ask(scan, "0.9")
         assert untimed(verdict) == untimed(guard.ask(PICTURE, "0.9")) == untimed(guard.ask([str(scan)], "0.9"))
-        assert (verdict.answer, verdict.accepted, verdict.risk) == ("a", False, None)
+        assert (verdict.answer, verdict.accepted, verdict.promised_risk) == ("a", False, None)
         assert [c.baseline for c in verdict.clusters] == [True, *[False] * (len(verdict.clusters) - 1)]
         assert sum(c.share for c in verdict.clusters) == pytest.approx(1)
         assert verdict.reason == f"radflag is {1 - verdict.clusters[0].share:.4g}, above 0.3"
         fine = guard.ask(None, "0.0")
-        assert (fine.accepted, fine.risk) == (True, guard.policy.promise.risk)
+        assert (fine.accepted, fine.promised_risk) == (True, guard.policy.promise.risk)
         with pytest.raises(DataError, match=r"nowhere\.png"):
             guard.ask(tmp_path / "nowhere.png", "0.0")
     assert hedge_tasks.guard.Guard is Guard
@@ -68,7 +68,12 @@ def test_time_that_is_over_is_undecided_with_what_is_known() -> None:
 
     with serve(slow_draws) as url, Guard.load(of_server(policy()), endpoint=url, within=4) as guard:
         for verdict in (guard.ask(PICTURE, "0"), asyncio.run(guard.ask_async(PICTURE, "0"))):
-            assert (verdict.state, verdict.accepted, verdict.risk, verdict.score) == ("undecided", False, None, None)
+            assert (verdict.state, verdict.accepted, verdict.promised_risk, verdict.score) == (
+                "undecided",
+                False,
+                None,
+                None,
+            )
             assert (verdict.answer, verdict.draws, verdict.clusters) == ("a", 0, ())
             assert verdict.words == "undecided, so not safe to use"
     never = Script(Response(completion("a"), pause=20))

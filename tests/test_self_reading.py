@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from evaluation import evaluate
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from hedge_tasks.data.answers import READ, Answer
 from hedge_tasks.judging import Case, build_judge
@@ -88,8 +90,17 @@ def test_a_model_is_taken_at_its_word_where_it_is_sure() -> None:
     def taken_for(**shares: float) -> str | None:
         return own_reading({f"{READ}{option}": Answer(option, math.log(p), 1) for option, p in shares.items()})
 
-    assert [taken_for(A=0.81, B=0.19), taken_for(A=0.09, B=0.01, C=0.01)] == ["A", "A"]
+    assert [taken_for(A=0.81, B=0.19), taken_for(A=0.45, B=0.05, C=0.05)] == ["A", "A"]
     assert [taken_for(A=0.79, B=0.21), taken_for(A=0.5, B=0.5), taken_for(A=1.0), taken_for()] == [None] * 4
+
+
+@given(share=st.floats(0.01, 1.0), total=st.floats(1e-9, 1.0))
+def test_a_model_is_heard_where_its_offered_readings_have_half_of_all_probability(share: float, total: float) -> None:
+    assume(min(abs(total - 0.5), abs(share - 0.8), abs(share - 0.2)) > 1e-9)
+    parts = {"Yes": share * total, "No": max(1 - share, 1e-12) * total}
+    heard = own_reading({f"{READ}{option}": Answer(option, math.log(p), 1) for option, p in parts.items()})
+    sure = "Yes" if share > 0.8 else "No" if share < 0.2 else None
+    assert heard == (sure if total > 0.5 else None)
 
 
 @pytest.mark.parametrize(("judge", "reference"), [("medhallu", "1"), ("option", "A"), ("rule", "yes"), ("vope", "yes")])

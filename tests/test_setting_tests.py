@@ -148,7 +148,7 @@ def test_what_the_probe_tried_decides_on_its_setting() -> None:
         chosen = 0.9 if name == "top_p" else 1
         assert verdict(name, sent={name: chosen}, **tried(name, 2))[:2] == (NO, True)
         assert "not known" in verdict(name, sent={"refused": [name]}, **tried(name, 1))[2]
-    assert [verdict("log-probability base", raw_logprobs=raw)[0] for raw in (True, False, 1)] == [YES, NO, PERHAPS]
+    assert [verdict("log-probability base", raw_logprobs=raw)[0] for raw in (True, False, None)] == [YES, NO, PERHAPS]
 
 
 def test_seeds_and_caches_are_told_by_what_varied() -> None:

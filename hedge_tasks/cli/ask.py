@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.cli.choices import PolicyChoice
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 
@@ -20,7 +21,13 @@ def ask(
         within: Seconds after which the answer is undecided.
     """
     from hedge_tasks.data.pictures import open_picture
+    from hedge_tasks.guard.ask import prompt_of
+    from hedge_tasks.guard.policy import load_policy
+    from hedge_tasks.sampling.prompts import IMAGE
 
+    # Before the model is loaded.
+    if not image and IMAGE in prompt_of(load_policy(policy.policy, trust=policy.trust_policy)).user:
+        raise ConfigError("--image: the policy is about questions on a picture, and promises nothing without one")
     images = [open_picture(path) for path in image]
     with policy.guard(within=within) as guard:
         verdict = guard.ask(images, question)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.printing import Details
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import NO_ANSWER, judge_from
 from hedge_tasks.judging.baselines import MAJORITY, majority, stand_beside
 from hedge_tasks.judging.check import LABELS, check, check_categories, facets, read_checked
@@ -25,10 +26,15 @@ def run_check(file: Path, judge: Judge, **options: Any) -> dict[str, Any]:
     Args:
         file: A case and its label a row.
         options: Of `hedge_tasks.judging.check.read_checked`.
+
+    Raises:
+        ConfigError: It judged none of them.
     """
     cases, human = read_checked(file, **options)
     case_facets = facets(cases, human, options["columns"])
     verdicts, scheme = judge.judge(cases), options["scheme"]
+    if all(verdict.label is None and verdict.category is None for verdict in verdicts):
+        raise ConfigError(f"{judge.name}: it judged none of {len(cases)} answers, so there is nothing to compare")
     checks = {"labels": check(cases, human, verdicts, case_facets)}
     if scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
         checks["categories"] = check_categories(cases, human, verdicts, scheme, case_facets)

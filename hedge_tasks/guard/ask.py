@@ -321,7 +321,7 @@ class Guard:
             answer=baseline.text if baseline else None,
             state=state,
             reason=reason,
-            risk=promise.risk if state == "accepted" else None,
+            promised_risk=promise.risk if state == "accepted" else None,
             confidence=promise.confidence,
             score=score,
             threshold=self.policy.threshold,

@@ -221,8 +221,7 @@ def _policy(
         n_wrong=chosen.n_wrong,
         n_detectors=control.n_detectors,
     )
-    server = (run.settings.get("sampled") or {}).get("server")
-    names = server.get("answered_as") if isinstance(server, Mapping) else None
+    names = ((run.settings.get("sampled") or {}).get("server") or {}).get("answered_as")
     experts = (run.settings.get("documents") or {}).get("judge")
     judges = sorted({str(verdict["judge"]) for verdict in run.verdicts.values() if verdict.get("judge")})
     calibration = CalibratedOn(

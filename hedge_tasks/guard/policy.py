@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.trust import check_trust
@@ -20,6 +19,7 @@ from hedge_tasks.io.records import AtLeastOne, Count, Items, Name, Objects, Reco
 from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics.base import wilson
+from hedge_tasks.statistics.risk_control import binomial_p_value
 
 FORMAT = 2
 _HEADER, _DIGEST = "hedge_policy", "digest"
@@ -129,7 +129,7 @@ class Policy(Record):
 def circumstances_of(run: Run) -> Circumstances:
     """The circumstances of a run."""
     sampling = {k: v for k, v in (run.settings.get("sampling") or {}).items() if k not in _NOT_OF_THE_PROMISE}
-    return Circumstances(model=run.model, sampling=sampling, prompt=dict(run.settings.get("prompt") or {}))
+    return Circumstances(model=run.model, sampling=sampling, prompt=run.settings.get("prompt") or {})
 
 
 _NOT_OF_THE_PROMISE = frozenset({"seed", "max_failed", "image_check", "probe"})
@@ -138,7 +138,7 @@ _NOT_OF_THE_PROMISE = frozenset({"seed", "max_failed", "image_check", "probe"})
 
 def differences(policy: Policy, run: Run) -> list[str]:
     """In what a run differs from the circumstances of a policy, one line a setting."""
-    ours, theirs = (_flat(about.model_dump()) for about in (policy.circumstances, circumstances_of(run)))
+    ours, theirs = (_flat(about.model_dump(mode="json")) for about in (policy.circumstances, circumstances_of(run)))
     return [
         f"{key}: {outside.shown(ours.get(key))} when calibrated, {outside.shown(theirs.get(key))} here"
         for key in sorted(ours.keys() | theirs.keys())
@@ -168,16 +168,18 @@ def load_policy(path: Path, *, trust: bool = False) -> Policy:
     content = outside.read_json(path, largest=_LARGEST)
     if not isinstance(content, dict) or content.get(_HEADER) != FORMAT:
         raise DataError(f"{path}: no policy of format {FORMAT} (`hedge calibrate` writes one)")
-    digest = content.pop(_DIGEST, None)
-    if digest != digest_of(content):
+    if content.pop(_DIGEST, None) != digest_of(content):
         raise DataError(f"{path}: its digest does not fit: it is damaged, or was changed by hand")
     content.pop(_HEADER)
     policy = Policy.read(content, str(path))
+    promise = policy.promise
+    chance = 0.0 if promise.n_groups else binomial_p_value(promise.n_accepted, promise.n_wrong, promise.risk)
+    if promise.n_wrong > promise.n_accepted or chance > (1 - promise.confidence) / promise.n_detectors:
+        raise DataError(f"{path}: promise: its counts do not allow it")
     if not trust:
         check_trust(policy.clustering, policy.circumstances.sampling.get("perturbation"), str(path))
     try:
         policy.scorer()
-        get(policy.detector)
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
     return policy
@@ -191,9 +193,8 @@ def digest_of(content: Mapping[str, Any]) -> str:
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, inner in value.items():
-        name = f"{prefix}{key}"
         if isinstance(inner, Mapping):
-            flat |= _flat(inner, f"{name}.")
+            flat |= _flat(inner, f"{prefix}{key}.")
         else:
-            flat[name] = list(inner) if isinstance(inner, tuple) else inner
+            flat[f"{prefix}{key}"] = inner
     return flat

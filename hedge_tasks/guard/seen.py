@@ -21,9 +21,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.replies.declining import unanswered
 
-UNASKED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"}) | frozenset(
-    INSIDE_ARRAYS
-)
+UNASKED = {*INSIDE_ARRAYS, "forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"}
 """Evidence that a detector may need and a guard does not ask for."""
 
 _LOOKED_AT = 64

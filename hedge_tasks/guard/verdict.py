@@ -35,8 +35,8 @@ class GuardVerdict:
         answer: the model's baseline answer; None where there was none in time.
         state: "accepted" (the policy lets it through), "rejected", or "undecided" (the time was over before).
         reason: why, in words.
-        risk: of an accepted answer what the policy promises: at most this share of all that it accepts is what the
-            calibration's judge calls hallucinated. None for every other answer, about which nothing is promised.
+        promised_risk: of an accepted answer what the policy promises: at most this share of all that it accepts is what
+            the calibration's judge calls hallucinated. None for every other answer, about which nothing is promised.
         confidence: that the promise holds.
         score: of the policy's detector; None where there is none yet.
         threshold: a score of at most this is accepted.
@@ -49,7 +49,7 @@ class GuardVerdict:
     answer: str | None
     state: State
     reason: str
-    risk: float | None
+    promised_risk: float | None
     confidence: float
     score: float | None
     threshold: float
@@ -67,7 +67,7 @@ class GuardVerdict:
     def words(self) -> str:
         """The verdict as one line."""
         if self.accepted:
-            risk = format_value(self.risk, PERCENT)
+            risk = format_value(self.promised_risk, PERCENT)
             return f"let through (of those let through, its judge calls at most {risk} hallucinated, as promised)"
         return "undecided, so not safe to use" if self.state == "undecided" else "not safe to use"
 

@@ -12,16 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from hedge_tasks.data.answers import READ, Answer, option_logprobs
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging.base import Case, Judge, build_judge
 from hedge_tasks.judging.config import Spec, parse_spec
 from hedge_tasks.replies.reading import DISAGREED, DOUBT, ITSELF, MODEL, UNCONFIRMED, UNSETTLED, Reading, unreadable
 
-SURE = 0.8
-"""Probability from which a model's reading of its own reply counts; below it the model leaves its reply open."""
+SURE, HEARD = 0.8, 0.5
+"""Where a model's reading of its own reply counts: the least share that it has of all offered readings, and the least
+probability that these have together; below either the model leaves its reply open."""
 
 _MARK = "READ_"
 """In front of every outcome of the prompts: no sentence begins with it, as "Yes, it says no." does with "yes"."""
@@ -85,6 +84,9 @@ class Fallback:
 def own_reading(forced: Mapping[str, Answer]) -> str | None:
     """The offered answer that a model takes its own reply for; None where it was not asked, or is not sure.
 
+    It is sure where one offered answer has at least `SURE` of what they all have together, and that is at least
+    `HEARD`: a model that would say something else leaves its reply open, however the rest is divided.
+
     Args:
         forced: passes about the reply, by name; see `hedge_tasks.sampling.forced`.
 
@@ -93,9 +95,9 @@ def own_reading(forced: Mapping[str, Answer]) -> str | None:
         'Yes'
     """
     logprobs = option_logprobs(forced, READ)
-    total = float(np.logaddexp.reduce(list(logprobs.values())))
-    sure = [option for option, value in logprobs.items() if value - total >= math.log(SURE)]
-    return sure[0] if len(logprobs) > 1 and sure else None
+    total = sum(map(math.exp, logprobs.values()))
+    sure = [option for option, value in logprobs.items() if math.exp(value) >= SURE * total]
+    return sure[0] if len(logprobs) > 1 and total >= HEARD and sure else None
 
 
 def _named(outcome: str, named: Callable[[str], str]) -> str:

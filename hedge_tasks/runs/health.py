@@ -205,7 +205,7 @@ def mitigation_line(decoding: Mapping[str, Any]) -> str | None:
         'vcd (alpha 1, noise step 500)'
     """
     method = decoding.get("method")
-    if not isinstance(method, Mapping):
+    if not method:
         return None
     values = {key: f"{value:g}" if isinstance(value, float) else value for key, value in method.items()}
     name = values.pop("name", "")

@@ -36,9 +36,8 @@ def disagreements(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[di
         by_judge = {judge: votes_of_judge[i] for judge, votes_of_judge in votes.items()}
         if {vote.label for vote in by_judge.values()} >= {0, 1}:
             texts = _present(case, "id", "question", "reference", "answer", "description")
-            rows.append(
-                {**texts, "votes": {judge: _present(v, "label", "reason", "category") for judge, v in by_judge.items()}}
-            )
+            labels = {judge: _present(v, "label", "reason", "category") for judge, v in by_judge.items()}
+            rows.append({**texts, "votes": labels})
     return rows
 
 

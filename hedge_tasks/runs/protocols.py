@@ -63,10 +63,7 @@ class Protocol:
         ]
 
 
-OURS = Protocol(
-    embed={"threshold": "cross-fit"},
-    embed_with_question={"threshold": "label-free"},
-)
+OURS = Protocol(embed={"threshold": "cross-fit"}, embed_with_question={"threshold": "label-free"})
 
 PROTOCOLS = {
     # hedge-bench 0.1.2: `distort_image`, the server's own sampling defaults, `get_nli_labels`, and a threshold that

@@ -121,11 +121,7 @@ def _lines_of(run: Run) -> Iterator[bytes]:
     if run.support:
         header[SUPPORT], kept[SUPPORT] = run.support.source, run.support.answers
     rows = (
-        {
-            **a.to_dict(),
-            "verdict": run.verdicts.get(a.id),
-            **{name: of[a.id] for name, of in kept.items() if a.id in of},
-        }
+        a.to_dict() | {"verdict": run.verdicts.get(a.id)} | {name: of[a.id] for name, of in kept.items() if a.id in of}
         for a in run.answer_sets
     )
     return run_lines(header, rows)

@@ -8,6 +8,7 @@ from pydantic import Field, WrapValidator
 
 from hedge_tasks.io.records import Count, Items, Objects, OpenRecord, Record, Share
 from hedge_tasks.runs.support import Supported, SupportSource
+from hedge_tasks.sampling.probe import ProbeReport
 
 # A data set's numbers may be NaN: pandas writes that where there is none.
 Single = bool | int | Annotated[float, Field(allow_inf_nan=True)] | str
@@ -19,6 +20,8 @@ _AsWritten = WrapValidator(lambda value, check: check(value) and value)
 
 class _Filter(OpenRecord):
     backend: str | None = None
+    model: str | None = None
+    revision: str | None = None
     with_question: bool = False
     question_position: Literal["before", "after"] = "before"
     alpha: float = 1.0
@@ -33,14 +36,26 @@ class _Documents(OpenRecord):
     judge: Objects[Any] | None = None
 
 
+class _Sent(OpenRecord):
+    refused: Items[str] | None = None
+
+
 class _Decoding(OpenRecord):
-    sent: Objects[Any] | None = None
+    asked: str | None = None
+    temperature: float | None = None
+    baseline_temperature: float | None = None
+    method: Objects[Any] | None = None
+    sent: _Sent | None = None
+
+
+class _Server(OpenRecord):
+    other_models: Items[str] | None = None
 
 
 class _Sampled(OpenRecord):
     decoding: _Decoding | None = None
-    probe: Objects[Any] | None = None
-    server: Objects[Any] | None = None
+    probe: ProbeReport | None = None
+    server: _Server | None = None
     image_use: Objects[int] | None = None
 
 
@@ -51,11 +66,11 @@ class _Outcome(OpenRecord):
 class RunSettings(OpenRecord):
     """The settings of a run, as far as other modules rely on their form; a task and a judge add what they like."""
 
-    filters: Objects[_Filter] | None = None
+    filters: Objects[_Filter] = Field(default_factory=dict)
     documents: _Documents | None = None
     claims: Objects[Objects[Any]] | None = None
     metrics: Items[str] | None = None
-    sampling: Objects[Any] | None = None
+    sampling: _Decoding | None = None
     prompt: Objects[Any] | None = None
     sampled: _Sampled | None = None
     failed: Items[Any] | None = None

@@ -85,10 +85,10 @@ def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[st
         return {}
     if options := model_option(backend):
         return options
-    for settings in (run.settings.get("filters") or {}).values():
+    for settings in run.settings.get("filters", {}).values():
         chosen = {key: value for key in ("model", "revision") if (value := settings.get(key)) is not None}
         # A process's own objects are no use elsewhere.
-        if settings.get("backend") == backend and not str(chosen.get("model", "custom:")).startswith("custom:"):
+        if settings.get("backend") == backend and not chosen.get("model", "custom:").startswith("custom:"):
             check_models(run, {backend: chosen})
             return chosen
     return {}

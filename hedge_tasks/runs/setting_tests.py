@@ -81,13 +81,13 @@ def _repeated(name: str, words: str, run: Sampled) -> Witness:
 
 
 def _tried(run: Sampled, name: str) -> SettingTried:
-    return SettingTried.of((run.probe.get("behaviour") or {}).get(name))
+    return SettingTried.read(run.probe.get("behaviour", {}).get(name, {}))
 
 
 def _single_answer(run: Sampled) -> str | None:
     """That all seeds gave one answer in the probe, where that is unlikely by its own probability; else None."""
     chance = run.probe.get("certain")
-    if run.probe.get("varied") is not False or not isinstance(chance, (int, float)) or chance >= UNLIKELY:
+    if run.probe.get("varied") is not False or chance is None or chance >= UNLIKELY:
         return None
     text = f"all seeds gave one answer, with a chance of {format_p(chance)} by its own probability"
     return f"{text}: greedy decoding, or a cache"
@@ -118,14 +118,14 @@ def _seed(run: Sampled) -> Witness:
     repeats = run.probe.get("seeds_repeat")
     if repeats is False:
         return "contradicted", "the same seed gives other answers: a draw that is made again may differ", False
-    if repeats is True and run.probe.get("varied") is True:
+    if repeats and run.probe.get("varied"):
         return "verified", "the same seed gave the same answer, others gave others", False
     return "not verifiable", "all seeds gave one answer" if repeats else "not tried: no seeds, or no probe", False
 
 
 def _one_model(run: Sampled) -> Witness:
     if others := run.server.get("other_models"):
-        return "contradicted", f"answers as {', '.join(map(str, others))}, which was not asked for", False
+        return "contradicted", f"answers as {', '.join(others)}, which was not asked for", False
     for name, values in run.served.items():  # the model first
         if len(values) > 1:
             counted = ", ".join(f"{value} ({n} answers)" for value, n in values.most_common(4))
@@ -139,7 +139,7 @@ def _one_model(run: Sampled) -> Witness:
 
 def _base(run: Sampled) -> Witness:
     raw = run.probe.get("raw_logprobs")
-    if not isinstance(raw, bool):
+    if raw is None:
         return "not verifiable", NO_TEST, False
     changed = "" if raw else " other than those of the raw distribution"
     return _STATES[raw], f"log-probabilities at two temperatures{changed}", False
@@ -151,7 +151,7 @@ def _cache(run: Sampled) -> Witness:
     state, text, _ = _repeated(NO_SEED, "without a seed", run)
     if state == "contradicted":  # what had to repeat elsewhere must not here
         return "verified", text, False
-    if state == "not verifiable" and run.probe.get("varied") is True:
+    if state == "not verifiable" and run.probe.get("varied"):
         return "not contradicted", "other seeds gave other answers", False
     chance = _tried(run, NO_SEED).chance
     unlikely = state == "not contradicted" and chance is not None and chance < UNLIKELY

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hedge_tasks.data.answers import Answer, Condition, Draw, log_probability
-from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Count, OpenRecord, Share
 from hedge_tasks.sampling.plan import draw_seed
 from hedge_tasks.sampling.requests import DrawRequest
@@ -66,14 +65,6 @@ class SettingTried(OpenRecord):
     def all_same(self) -> bool | None:
         """Whether all answers were the same; None where there were too few."""
         return None if self.failed is not None or self.draws < 2 else self.distinct == 1
-
-    @classmethod
-    def of(cls, recorded: object) -> SettingTried:
-        """Build from a run file, where it may be anything."""
-        try:
-            return cls.read(recorded)
-        except DataError:
-            return cls()
 
 
 Ask = Callable[[Mapping[str, DrawRequest]], Mapping[str, Answer | str]]

@@ -183,7 +183,7 @@ def _probe_definitions(model: Any, groups: _Groups, pending: _Pending) -> None:
             report = _probe(model, draws, settings=not behaviour)
             # What the server does with settings does not depend on the task: it is found out once.
             behaviour = report.behaviour if report and report.behaviour else behaviour
-            probes |= {definition: replace(report, behaviour=behaviour)} if report else {}
+            probes |= {definition: report.replaced(behaviour=dict(behaviour))} if report else {}
     reports = _keep_reports(model, groups, probes)
     for definition, report in probes.items():
         task = groups[definition][0].definition.task

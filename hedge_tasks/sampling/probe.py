@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from loguru import logger
+from pydantic import Field
 
 from hedge_tasks.data.answers import Answer, Refused, log_probability
+from hedge_tasks.io.records import Count, Objects, OpenRecord
 from hedge_tasks.sampling.behaviour import NO_SEED, SettingTried, as_probe, behaviour_of
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -42,8 +44,7 @@ Make = Callable[[Mapping[str, DrawRequest]], Outcomes]
 """Makes draws by key, as the hook does; a string in place of an answer says what went wrong."""
 
 
-@dataclass(frozen=True)
-class ProbeReport:
+class ProbeReport(OpenRecord):
     """Findings of a probe. None means unknown.
 
     Attributes:
@@ -62,18 +63,18 @@ class ProbeReport:
         greedy_by: the setting whose neutral value makes the server greedy, as it is to be given instead.
     """
 
-    draws: int = 0
-    documents: int = 0
+    draws: Count = 0
+    documents: Count = 0
     varied: bool | None = None
     logprobs: bool | None = None
     raw_logprobs: bool | None = None
     seeds_repeat: bool | None = None
-    cut: int = 0
-    failed: int = 0
+    cut: Count = 0
+    failed: Count = 0
     reason: str | None = None
-    refused: int = 0
+    refused: Count = 0
     certain: float | None = None
-    behaviour: Mapping[str, SettingTried] = field(default_factory=dict)
+    behaviour: Objects[SettingTried] = Field(default_factory=dict)
     greedy_by: str | None = None
 
     @property
@@ -82,9 +83,7 @@ class ProbeReport:
         return 0 < self.failed == self.draws and self.refused == 0
 
     def to_dict(self) -> dict[str, Any]:
-        facts = {key: value for key, value in asdict(self).items() if value is not None and key != "behaviour"}
-        tried = {name: tried.model_dump(exclude_none=True) for name, tried in self.behaviour.items()}
-        return {**facts, **({"behaviour": tried} if tried else {})}
+        return {key: value for key, value in self.model_dump(exclude_none=True).items() if value != {}}
 
     def lines(self) -> list[str]:
         """The findings for people, what is wrong first."""
@@ -138,8 +137,8 @@ def probe(
         return None
     report, last = _report(documents), documents[-1]
     if settings and last.varied:
-        return replace(report, behaviour=behaviour_of(first, last.hot, lambda requests: _outcomes(make, requests)))
-    return replace(report, greedy_by=_greedy_by(first, make)) if settings and report.varied is False else report
+        return report.replaced(behaviour=behaviour_of(first, last.hot, lambda requests: _outcomes(make, requests)))
+    return report.replaced(greedy_by=_greedy_by(first, make)) if settings and report.varied is False else report
 
 
 def _greedy_by(first: DrawRequest, make: Make) -> str | None:

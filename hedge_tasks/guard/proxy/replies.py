@@ -26,7 +26,7 @@ def judged(verdict: GuardVerdict, model: str, *, withhold: bool) -> dict[str, An
         "judged": True,
         "state": verdict.state,
         "accepted": verdict.accepted,
-        "risk": verdict.risk,
+        "promised_risk": verdict.promised_risk,
         "confidence": verdict.confidence,
         "reason": verdict.reason,
         "score": verdict.score,
