@@ -15,7 +15,7 @@ from evaluation import TASKS, evaluate
 from openai_server import Response, Script, completion, error, images_of, rate_limited, serve, texts_of
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
+from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.hedge_openai import NEUTRAL, HedgeOpenAI
 from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
@@ -60,11 +60,6 @@ def adapter(url: str, **arguments: Any) -> HedgeOpenAI:
 def sample(model: HedgeOpenAI, requests: list[DrawRequest]) -> list[Any]:
     outcomes = dict(pair for batch in model.generate_draws(requests) for pair in batch)
     return [outcomes[i] for i in range(len(requests))]
-
-
-def drain(batches: Iterable[list[tuple[int, Any]]], into: list[Any]) -> None:
-    for batch in batches:
-        into += [result for _, result in batch]
 
 
 def ask(script: Script, n: int = 1, *, plan: dict[str, Any] | None = None, **arguments: Any) -> list[Any]:
@@ -160,22 +155,6 @@ def test_the_baseline_tells_its_tokens(said: list[str]) -> None:
 # --- failures that may pass -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("failure", "why"),
-    [
-        (RuntimeError("on fire"), "status 500: on fire"),
-        (completion(None), "the answer has no content (finish_reason 'stop')"),
-    ],
-)
-def test_a_passing_failure_is_asked_again_and_a_lasting_one_is_no_answer(failure: Any, why: str) -> None:
-    passing, lasting = Script(failure, LEFT), Script(failure)
-    assert ask(passing) == [LEFT_ANSWER]
-    first, second = passing.bodies
-    assert first["seed"] == second["seed"]
-    assert ask(lasting, max_retries=0) == [why]
-    assert len(lasting.bodies) == 1
-
-
 def test_as_many_draws_as_the_server_has_slots_are_one_request() -> None:
     """llama.cpp's seeds are in a row, and it takes no more answers at once than it has slots."""
 
@@ -207,16 +186,6 @@ def test_a_neutral_value_that_makes_a_server_greedy_is_named() -> None:
 def _by_key(model: HedgeOpenAI, requests: dict[str, DrawRequest]) -> Iterable[list[tuple[str, Any]]]:
     keys = list(requests)
     return ([(keys[i], answer) for i, answer in batch] for batch in model.generate_draws(list(requests.values())))
-
-
-def test_a_server_that_is_gone_is_not_asked_for_every_draw() -> None:
-    with serve(Script(LEFT)) as url:
-        pass
-    model = adapter(url, num_concurrent=2, max_retries=0)
-    outcomes: list[Any] = []
-    with pytest.raises(DrawsFailed, match=r"is gone: 6 requests in a row failed, the last one with no connection"):
-        drain(model.generate_draws(draws(200)), outcomes)
-    assert 6 <= len(outcomes) < 20
 
 
 # --- failures that last ---------------------------------------------------------------------------------------------
