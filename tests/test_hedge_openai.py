@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from evaluation import TASKS, evaluate
-from openai_server import Response, Script, completion, error, images_of, rate_limited, serve, texts_of
+from openai_server import Response, Script, completion, error, rate_limited, serve, texts_of
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.hedge_openai import NEUTRAL, HedgeOpenAI
-from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
 from hedge_tasks.sampling.probe import probe
 from hedge_tasks.sampling.prompts import Prompt
@@ -30,12 +29,6 @@ KEY = "sk-very-secret-0123456789"
 LEFT_ANSWER = Answer("left", -0.5, 2, "stop", end_logprob=-9.0)
 PICTURE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 40, 3), dtype=np.uint8))
 LEFT = completion("left", [("le", -0.25), ("ft", -0.75), ("<|im_end|>", -9.0)])
-
-
-@pytest.fixture(autouse=True)
-def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def draws(n: int = 1, *, noisy: int = 0, picture: Image.Image = PICTURE, **plan: Any) -> list[DrawRequest]:
@@ -87,18 +80,6 @@ def test_a_draw_is_one_request_with_its_own_temperature_and_seed() -> None:
         assert body["messages"][0] == {"role": "system", "content": "Be brief."}
         assert [part["type"] for part in body["messages"][1]["content"]] == ["image_url", "text"]
         assert texts_of(body) == ["Be brief.", "which side?"]
-
-
-def test_images_arrive_pixel_by_pixel_perturbed_where_the_draw_is_noisy() -> None:
-    script = Script(LEFT)
-    requests = draws(1, noisy=1)
-    with serve(script) as url:
-        sample(adapter(url, num_concurrent=1), requests)
-    baseline, clean, noisy = ([image.convert("RGB") for image in images_of(body)] for body in script.bodies)
-    assert baseline[0].tobytes() == clean[0].tobytes() == PICTURE.tobytes()
-    assert noisy[0].tobytes() == perturb_image(PICTURE, seed=requests[2].draw.seed).tobytes()
-    urls = [part["image_url"]["url"] for part in script.bodies[0]["messages"][1]["content"] if "image_url" in part]
-    assert urls[0].startswith("data:image/png;base64,")
 
 
 def test_requests_run_side_by_side_and_never_more_than_allowed() -> None:

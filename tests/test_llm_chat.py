@@ -25,12 +25,6 @@ LEFT = completion("left")
 HELLO = [{"role": "user", "content": "which side?"}]
 
 
-@pytest.fixture(autouse=True)
-def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def ask(client: ChatClient, *arguments: Any, **options: Any) -> Completion | RequestFailed:
     return run(client.ask_async(*arguments, **options))[0]
 

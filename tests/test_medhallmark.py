@@ -26,7 +26,7 @@ from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL
 from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
 from hedge_tasks.suites.medhallmark.task import process_docs
 
-METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
+METRICS = rows_of(MEASURES)
 medihall = METRICS["medihall"]
 
 

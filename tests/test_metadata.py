@@ -71,6 +71,8 @@ def test_what_the_package_imports_is_declared() -> None:
     assert {"cv2", "pyarrow", "huggingface_hub", "markupsafe", "diffusers"} <= modules.keys()
     assert undeclared(modules, required(*PROJECT["optional-dependencies"])) == []
     assert undeclared({"yaml": "b.py", "nowhere": "c.py"}, {"numpy"}) == ["nowhere in c.py", "yaml in b.py"]
+    used = {distribution(name) for module in modules for name in packages_distributions().get(module, [])}
+    assert required() - used == {"filelock"}, "nothing is required that nobody imports"
 
 
 @pytest.mark.slow

@@ -11,8 +11,6 @@ from scipy.stats import t as student
 
 from hedge_tasks.statistics import auroc, compare_runs, compare_scores
 
-NAN = math.nan
-
 
 def kernel(scores, labels):
     positive, negative = scores[labels == 1], scores[labels == 0]
