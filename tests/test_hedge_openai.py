@@ -14,13 +14,14 @@ import pytest
 from evaluation import TASKS, evaluate
 from openai_server import Response, Script, completion, error, rate_limited, serve, texts_of
 from PIL import Image
+from requested import draw_requests, request, sample
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.hedge_openai import NEUTRAL, HedgeOpenAI
-from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
+from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.probe import probe
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.series import request_seed
 
 pytestmark = pytest.mark.framework
@@ -32,27 +33,15 @@ LEFT = completion("left", [("le", -0.25), ("ft", -0.75), ("<|im_end|>", -9.0)])
 
 
 def draws(n: int = 1, *, noisy: int = 0, picture: Image.Image = PICTURE, **plan: Any) -> list[DrawRequest]:
-    settings = SamplingPlan(n=n, n_noisy=noisy, **{"probe": False, **plan})
-    request = SampleRequest(
-        id="q7",
-        key="document",
-        question="which side?",
-        prompt=Prompt("test", "<image>{question}", "Be brief."),
-        plan=settings,
-        load_images=lambda document: [document["image"]],
-    )
-    return [DrawRequest(request, d, lambda: {"image": picture}, ("t", "s", 0)) for d in settings.draws("document")]
+    about = {"key": "document", "question": "which side?", "prompt": Prompt("test", "<image>{question}", "Be brief.")}
+    asked = request(7, plan={"n": n, "n_noisy": noisy, **plan}, **about)
+    return draw_requests(asked, asked.plan.draws("document"), picture)
 
 
 def adapter(url: str, **arguments: Any) -> HedgeOpenAI:
     return HedgeOpenAI(
         **{"model": "tiny", "base_url": url, "retry_backoff_s": 0, "max_retries": 2, "wait_for_server": 0, **arguments}
     )
-
-
-def sample(model: HedgeOpenAI, requests: list[DrawRequest]) -> list[Any]:
-    outcomes = dict(pair for batch in model.generate_draws(requests) for pair in batch)
-    return [outcomes[i] for i in range(len(requests))]
 
 
 def ask(script: Script, n: int = 1, *, plan: dict[str, Any] | None = None, **arguments: Any) -> list[Any]:
