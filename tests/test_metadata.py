@@ -94,7 +94,7 @@ def test_what_is_imported_as_a_module_begins_is_no_extra() -> None:
 @pytest.mark.slow
 def test_what_the_tests_import_is_declared() -> None:
     tests = sorted((REPOSITORY / "tests").glob("*.py"))
-    own = {"engines", "environments", "hedge_bench", "hedge_colours", "replies", "sizes", "training"}
+    own = {"engines", "environments", "golden", "hedge_bench", "hedge_colours", "replies", "sizes", "training"}
     own |= {path.stem for path in tests}
     modules = {name: file for name, file in imported(tests).items() if name not in own}
     assert undeclared(modules, required(*PROJECT["optional-dependencies"])) == []
