@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,10 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("STORE", "DATA_DIR", "MODELS", "JUDGE", "DETECTORS"):
-        monkeypatch.delenv(f"HEDGE_{name}", raising=False)
+    ours = (f"HEDGE_{name}" for name in ("STORE", "DATA_DIR", "MODELS", "JUDGE", "DETECTORS"))
+    accounts = ("OPENAI_API_KEY", "OPENAI_API_URL", "OPENAI_BASE_URL", "API_TYPE", "LLM_JUDGE_URL")
+    for name in (*ours, *accounts, "AZURE_API_KEY", "AZURE_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HEDGE_CACHE", "off")  # what one test has learned is no help to the next
 
 
@@ -134,6 +136,14 @@ def said() -> Iterator[list[str]]:
 def warnings() -> Iterator[list[str]]:
     """What is logged as a warning or worse."""
     yield from logged("WARNING")
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """A command that succeeds, with `--json`: what it prints."""
+    from printed import json_of
+
+    return lambda *words: json_of(capsys, [*map(str, words), "--json"])
 
 
 @pytest.fixture(scope="module")

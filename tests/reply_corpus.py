@@ -5,21 +5,20 @@ judge), `reply`, `cut` where it was too long, and `meaning`: the answer, or null
 
 The rules by which meanings were given: a refusal, a doubt, an unfinished thought and a reply that ends before its
 answer mean nothing; a reply that names something else than what was asked about means nothing; one that takes an answer
-back means the last one; hedged answers ("probably yes") are answers. `held_out` is a hash of kind, question and reply.
+back means the last one; hedged answers ("probably yes") are answers.
 Batch 1 was written before the reader, batch 2 after it, by the same author.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.judging.prompt import load_judge_prompt
-from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies import read_free, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.labels import read_judgement
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.text import normalise
@@ -32,16 +31,6 @@ CORPUS = Path(__file__).parent / "replies" / "corpus.jsonl"
 
 def corpus() -> list[Row]:
     return [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
-
-
-def is_held_out(row: Row) -> bool:
-    """A fifth, decided by what was asked and replied."""
-    text = "\0".join((row["kind"], row["asked"], row["reply"]))
-    return hashlib.sha256(text.encode()).digest()[0] % 5 == 0
-
-
-def ours(row: Row) -> str | None:
-    return reading(row).value
 
 
 def reading(row: Row) -> Reading:
@@ -63,14 +52,6 @@ def reading(row: Row) -> Reading:
         outcome, reason = load_judge_prompt(row["prompt"]).outcome_in(reply)
         return Reading(None if outcome is None else outcome.key, reason)
     return read_free(reply, cut=cut)
-
-
-OFFICIAL: Mapping[str, Mapping[str, Callable[[str], str | None]]] = {
-    "yes_no": {"SHALE's evaluate.py": official.shale_yes_no, "VOPE's evaluation.py": official.vope},
-    "verdict": {"MedHallu's Detection": official.medhallu},
-    "options": {"SHALE's evaluate.py": official.shale_choice},
-}
-"""The papers' readers by the kind of reply that they are for."""
 
 
 def vope_rechecked(reply: str) -> str | None:

@@ -1,7 +1,8 @@
-"""Requests of documents with a picture, as a task makes them, and what a model draws for them."""
+"""Requests of documents with a picture, as a task makes them, what a model draws for them, and pictures as files."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,13 @@ from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
 PICTURE = Image.new("RGB", (32, 24), (120, 60, 30))
+
+
+def png(colour: int | tuple[int, int, int], size: tuple[int, int] = (8, 6)) -> bytes:
+    """A file of one colour; a number is its red."""
+    file = io.BytesIO()
+    Image.new("RGB", size, colour).save(file, "PNG")
+    return file.getvalue()
 
 
 def request(i: int = 0, *, plan: dict[str, Any] | None = None, **fields: Any) -> SampleRequest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import finished_run, hostile_run
+from printed import json_of
 from scipy.stats import norm
 
 from hedge_tasks.cli import main
@@ -261,8 +261,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     files = [str(folder / f"labels-{i}.csv") for i in (1, 2)]
     for file in files:
         Path(file).write_text("\n".join(["code,label", *rows]))
-    assert main(["audit", "apply", str(path), *files, "--detectors", "se,radflag", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json_of(capsys, ["audit", "apply", str(path), *files, "--detectors", "se,radflag", "--json"])
     numbers = {row["number"]: row for row in facts["numbers"]}
     assert numbers["se_auroc"]["experts"]["n_labels"] == 60
     assert main(["audit", "apply", str(path), *files, "--detectors", "se,radflag"]) == 0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from openai_server import serve
+from printed import json_of
 
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
@@ -261,8 +262,7 @@ def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
         assert main(arguments) == 0
         assert "claim_luq" not in capsys.readouterr().out
         asked(capsys, many, "--keep")
-        assert main([*arguments, "--json"]) == 0
-        facts = json.loads(capsys.readouterr().out)
+        facts = json_of(capsys, [*arguments, "--json"])
         block = (facts[0] if command == ["detectors"] else facts)["claims"]
         assert {row["detector"]: row["draws"] for row in block["detectors"]}["claim_luq"] == 2
         assert block["price"]["claims"] == 18

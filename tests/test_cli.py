@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from printed import json_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.detectors.pipeline import USUAL
@@ -127,13 +128,11 @@ def test_bad_lines_are_named(
 
 
 def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--json"]) == 0
-    tasks = {task["task"]: task for task in json.loads(capsys.readouterr().out)}
+    tasks = {task["task"]: task for task in json_of(capsys, ["list", "--json"])}
     assert {"hedge_demo", "hedge_vqarad"} <= set(tasks)
     assert all(task["about"] for task in tasks.values())
     assert "hedge_vqarad_one_sentence" not in tasks
-    assert main(["list", "--json", "--all"]) == 0
-    everything = json.loads(capsys.readouterr().out)
+    everything = json_of(capsys, ["list", "--json", "--all"])
     assert {"hedge_vqarad_one_sentence", "hedge_vope_official"} <= {task["task"] for task in everything}
     assert main(["list", "--folder"]) == 0
     assert (Path(capsys.readouterr().out.strip()) / "hedge_demo" / "hedge_demo.yaml").is_file()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
@@ -28,18 +27,9 @@ def scores_of(run: Run) -> list[Scores]:
     return [score_clustered(s) for s in cluster_answer_sets(run.answer_sets, build_backend("exact"))]
 
 
-@pytest.fixture
-def compare(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    def call(*arguments: object) -> Any:
-        assert main(["compare", *map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return call
-
-
-def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, compare: Callable[..., Any]) -> None:
+def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, printed: Callable[..., Any]) -> None:
     one, other = finished_run(60, seed=1), finished_run(80, seed=2)
-    facts = compare(saved(one, tmp_path / "a"), saved(other, tmp_path / "b"))
+    facts = printed("compare", saved(one, tmp_path / "a"), saved(other, tmp_path / "b"))
     rows = {row["what"]: row for row in facts["comparisons"]}
     assert list(rows) == ["hallucination rate", "exact, SE", "exact, RadFlag", "exact, VASE"]
     a, b = scores_of(one), scores_of(other)[:60]
@@ -56,9 +46,9 @@ def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, compare
     assert (rate["value_a"], rate["value_b"]) == tuple(pytest.approx(np.mean(column)) for column in labels)
 
 
-def test_p_values_are_those_of_all_rows_together(tmp_path: Path, compare: Callable[..., Any]) -> None:
+def test_p_values_are_those_of_all_rows_together(tmp_path: Path, printed: Callable[..., Any]) -> None:
     runs = [finished_run(60, seed=seed) for seed in (1, 2)]
-    rows = compare(*(saved(run, tmp_path / str(i)) for i, run in enumerate(runs)))["comparisons"]
+    rows = printed("compare", *(saved(run, tmp_path / str(i)) for i, run in enumerate(runs)))["comparisons"]
     sides = a, b = [scores_of(run) for run in runs]
     first, second = ([s.label for s in scores] for scores in sides)
     groups = [s.group for s in a]
@@ -69,9 +59,9 @@ def test_p_values_are_those_of_all_rows_together(tmp_path: Path, compare: Callab
     assert [row["p"] for row in rows] == pytest.approx(adjusted)
 
 
-def test_two_scores_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> None:
+def test_two_scores_of_one_run(tmp_path: Path, printed: Callable[..., Any]) -> None:
     run = finished_run()
-    [row] = compare(saved(run, tmp_path), "--detectors", "vase,se")["comparisons"]
+    [row] = printed("compare", saved(run, tmp_path), "--detectors", "vase,se")["comparisons"]
     scores = scores_of(run)
     columns = [s["vase"] for s in scores], [s["se"] for s in scores], [s.label for s in scores]
     expected = compare_scores(*columns, groups=[s.group for s in scores])
@@ -90,12 +80,12 @@ def test_other_questions_under_the_same_ids_are_refused(tmp_path: Path, capsys: 
     assert "not runs on the same questions" in capsys.readouterr().err
 
 
-def test_settings_that_differ_are_told(tmp_path: Path, compare: Callable[..., Any]) -> None:
+def test_settings_that_differ_are_told(tmp_path: Path, printed: Callable[..., Any]) -> None:
     runs = [
         finished_run(sampling={"n": 6, "temperature": temperature}, documents={"judge": {"judge": judge}})
         for temperature, judge in ((1.0, "rule"), (0.7, "llm"))
     ]
-    rows = compare(*(saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)))["settings"]
+    rows = printed("compare", *(saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)))["settings"]
     assert {row["setting"]: (row["a"], row["b"]) for row in rows} == {
         "temperature": ("1.0", "0.7"),
         "judge": ("rule", "llm"),
@@ -112,17 +102,17 @@ def test_clusterings_of_one_name_that_differ_are_warned_of(tmp_path: Path, capsy
 
 @pytest.mark.slow
 def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
-    tmp_path: Path, compare: Callable[..., Any]
+    tmp_path: Path, printed: Callable[..., Any]
 ) -> None:
     lower = {"exact": {"with_question": False, "backend": "exact", "alpha": 1.0}}
     lower["asked"] = {**lower["exact"], "with_question": True}
     run = finished_run(60, filters=lower)
     run = replace(run, answer_sets=tuple(replace(a, question="q?") for a in run.answer_sets))
-    rows = {(row["what"], row["a"], row["b"]): row for row in compare(saved(run, tmp_path))["comparisons"]}
+    rows = {(row["what"], row["a"], row["b"]): row for row in printed("compare", saved(run, tmp_path))["comparisons"]}
     titles = ("SE", "RadFlag", "VASE")
     within = {(name, a, b) for name in lower for a, b in combinations(titles, 2)}
     assert rows.keys() == within | {(title, "exact", "asked") for title in titles}
-    only = compare(saved(run, tmp_path), "--clustering", "asked", "--detectors", "se,vase")["comparisons"]
+    only = printed("compare", saved(run, tmp_path), "--clustering", "asked", "--detectors", "se,vase")["comparisons"]
     assert [(row["what"], row["a"], row["b"]) for row in only] == [("asked", "SE", "VASE")]
     mine = rows["asked", "SE", "VASE"]  # of one run p is exploratory: no other row changes it
     assert (mine["value_a"], mine["p"]) == (only[0]["value_a"], only[0]["p"])

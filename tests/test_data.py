@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 from datasets import Dataset, Features, Image, Value
-from PIL import Image as PILImage
+from requested import png
 
 from hedge_tasks.data import splits
 from hedge_tasks.data.own_data import describe
 from hedge_tasks.errors import DataError
 
 FEATURES = Features({"question": Value("string"), "answer": Value("string"), "image": Image()})
-
-
-def png(color: tuple[int, int, int]) -> bytes:
-    buffer = io.BytesIO()
-    PILImage.new("RGB", (4, 4), color).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 RED, BLUE = png((255, 0, 0)), png((0, 0, 255))

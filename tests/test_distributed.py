@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from evaluation import Run, same_values
 from once import python
+from printed import json_of
 
 from hedge_tasks.io.keyed_log import files_of, read_lines
 from hedge_tasks.runs.run_files import load_run
@@ -145,11 +146,9 @@ def test_an_array_of_jobs_over_one_store_gives_the_numbers_of_one_process(
 
 def rescored(source: Path, clustering: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """What `hedge rescore --json` says of the scores."""
-    from hedge_tasks.cli import main
 
     capsys.readouterr()
-    assert main(["rescore", str(source), "--clustering", *clustering, "--json"]) == 0
-    [summary] = json.loads(capsys.readouterr().out)["filters"].values()
+    [summary] = json_of(capsys, ["rescore", str(source), "--clustering", *clustering, "--json"])["filters"].values()
     assert summary["n_labelled"] == 15
     assert "5 of each class" in str(summary["auroc"]["se"]), summary["auroc"]["se"]
     return summary

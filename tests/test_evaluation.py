@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from evaluation import Run, evaluate, evaluated
 from openai_server import serve
+from printed import json_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed
@@ -54,8 +55,7 @@ def test_its_run_is_reported_and_scored_again_without_a_model(
     assert main(["leaderboard", "submit", str(demo.output), "--out", str(tmp_path / "board")]) == 0
     assert main(["show", str(demo.output), "--id", next(iter(answer_sets(demo)))]) == 0
     capsys.readouterr()
-    assert main(["rescore", str(demo.output), "--json"]) == 0
-    filters = json.loads(capsys.readouterr().out)["filters"]
+    filters = json_of(capsys, ["rescore", str(demo.output), "--json"])["filters"]
     values = demo.values("hedge_demo")
     assert {(f, s): of["auroc"][s]["value"] for f, of in filters.items() for s in ("se", "vase")} == {
         (f, s): values[f"{s}_auroc,{f}"] for f in FILTERS for s in ("se", "vase")

@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from evaluation import evaluate
 from openai_server import Response, Script, completion, serve
 from PIL import Image
+from requested import instances, request
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
@@ -22,14 +22,11 @@ from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.runs.run_files import load_run
-from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.archive import complete_sets, matching_definition, open_store
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.image_check import GREY
-from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import SampleRequest
 
 PICTURE = Image.new("RGB", (48, 32), (200, 10, 10))
 TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
@@ -64,23 +61,9 @@ def requests(
     context: str = "",
     options: tuple[str, ...] = (),
 ) -> list[Any]:
-    plan = SamplingPlan(n=1, probe=False)
-    made = [
-        SampleRequest(
-            id=f"q{i}",
-            key=f"key{i}",
-            question=f"question {i}?",
-            prompt=Prompt("test", "<image>{question}"),
-            plan=plan,
-            load_images=(lambda document: [document["image"]]) if images else (lambda document: []),
-            context=context,
-            store=store,
-            forced=forced,
-            options=options,
-        )
-        for i in range(2)
-    ]
-    return [SimpleNamespace(args=("text", {}, request, i, "task", "test")) for i, request in enumerate(made)]
+    about: dict[str, Any] = {"context": context, "store": store, "forced": forced, "options": options}
+    about |= {} if images else {"load_images": lambda document: []}
+    return instances(request(i, plan={"n": 1}, question=f"question {i}?", **about) for i in range(2))
 
 
 def sampled(model: Any, *arguments: Any, **options: Any) -> list[AnswerSet]:

@@ -6,10 +6,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from openai_server import Response, Script, completion, error, serve
 from PIL import Image
+from requested import instances, request
 
 from hedge_tasks.data.answers import NOISY, REVERSED, Answer, AnswerSet, option_logprobs, read_report
 from hedge_tasks.data.option_order import options_in, reversed_letters, reversed_question, spellings
@@ -29,12 +28,9 @@ from hedge_tasks.models.base import whole_reply
 from hedge_tasks.models.first_token import first_tokens
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, now
-from hedge_tasks.sampling import SamplingPlan
-from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import SampleRequest
 
 TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
 OTHER = [{"role": "user", "content": [{"type": "text", "text": "and here?"}]}]
@@ -180,21 +176,17 @@ class Placer:
         return [Answer(text, math.log(self.spelled[text]), 1) for text in texts]
 
 
-def two_orders(conversation: Conversation | None = None) -> tuple[AnswerSet, Placer]:
-    question = "Which? (A) red (B) blue"
-    request = SampleRequest(
-        "q",
-        "key",
-        question,
-        Prompt("p", "{question}"),
-        SamplingPlan(n=1, n_noisy=0, probe=False),
-        lambda document: [],
+def two_orders() -> tuple[AnswerSet, Placer]:
+    asked = request(
+        plan={"n": 1, "n_noisy": 0},
+        question="Which? (A) red (B) blue",
+        prompt=Prompt("p", "{question}"),
+        load_images=lambda document: [],
         forced=passes_needed(["forced_reversed"]),
         options=("A", "B"),
-        conversation=conversation,
     )
     model = Placer()
-    [line] = generate_samples(model, [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))])
+    [line] = generate_samples(model, instances([asked]))
     return AnswerSet.from_json(line), model
 
 
@@ -372,25 +364,12 @@ def run_of(
 
     with serve(server) as url:
         model = HedgeOpenAI(model="m", base_url=url, max_retries=0)
-        model.task_dict = {"task": {"test": [{"image": PICTURES[0] if offered else picture} for picture in PICTURES]}}
-        settings = SamplingPlan(**{"n": 2, "n_noisy": 2, "probe": False, **plan})
-        first = SampleRequest(
-            id="q0",
-            key="k0",
-            question="Is it?",
-            prompt=Prompt("p", "<image>{question}"),
-            plan=settings,
-            load_images=lambda document: [document["image"]],
-            store=store,
-            forced=forced,
-            options=YES_NO,
-            choices=YES_NO if settings.guided else (),
-        )
-        offered = offered or [YES_NO] * len(PICTURES)
-        requests = [replace(first, id=f"q{i}", key=f"k{i}", options=options) for i, options in enumerate(offered)]
-        lines = generate_samples(
-            model, [SimpleNamespace(args=("", {}, request, i, "task", "test")) for i, request in enumerate(requests)]
-        )
+        model.task_dict = {"task": {"test": [{"image": PICTURES[0] if offered else p} for p in PICTURES]}}
+        about = {"question": "Is it?", "store": store, "forced": forced}
+        about["choices"] = YES_NO if plan.get("guided") else ()
+        draws, offered = {"n": 2, "n_noisy": 2, **plan}, offered or [YES_NO] * len(PICTURES)
+        asked = [request(i, plan=draws, options=options, **about) for i, options in enumerate(offered)]
+        lines = generate_samples(model, instances(asked))
     run_of.report = read_report(lines[0])
     return [AnswerSet.from_json(line) for line in lines]
 

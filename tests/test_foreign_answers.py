@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from printed import json_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.cli.choices import ColumnChoice
@@ -420,14 +421,12 @@ def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
         "m",
         "--json",
     ]
-    assert main(call) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json_of(capsys, call)
     assert (told["documents"], told["draws"], told["right"], told["wrong"]) == (2, 4, 1, 1)
     run = load_run(Path(told["file"]))
     assert (run.task, run.model, len(run.answer_sets)) == ("a", "m", 2)
     capsys.readouterr()
-    assert main(["rescore", told["file"], "--clustering", "exact", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)
+    assert json_of(capsys, ["rescore", told["file"], "--clustering", "exact", "--json"])
 
 
 def test_lines_without_ids_are_numbered_and_a_document_without_its_baseline_is_left_out(tmp_path: Path) -> None:

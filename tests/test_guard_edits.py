@@ -14,7 +14,6 @@ from test_guard import POLICY
 from test_guard_ask import Model
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.policy import digest_of, load_policy, save_policy
@@ -23,7 +22,6 @@ from hedge_tasks.runs.trust import Untrusted
 from hedge_tasks.sampling.hook import without_keys
 from hedge_tasks.sampling.requests import DrawRequest
 
-EXACT = Scorer.build("exact", "exact")
 Edit = Callable[[dict[str, Any]], None]
 
 

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 from evaluation import TASKS, evaluate
-from openai_server import Response, Script, completion, error, images_of, rate_limited, serve, texts_of
+from openai_server import Response, Script, completion, error, rate_limited, serve, texts_of
 from PIL import Image
+from requested import draw_requests, request, sample
 
-from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
+from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.hedge_openai import NEUTRAL, HedgeOpenAI
-from hedge_tasks.perturb import perturb_image
-from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
+from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.probe import probe
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.series import request_seed
 
 pytestmark = pytest.mark.framework
@@ -32,39 +32,16 @@ PICTURE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 40, 3),
 LEFT = completion("left", [("le", -0.25), ("ft", -0.75), ("<|im_end|>", -9.0)])
 
 
-@pytest.fixture(autouse=True)
-def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def draws(n: int = 1, *, noisy: int = 0, picture: Image.Image = PICTURE, **plan: Any) -> list[DrawRequest]:
-    settings = SamplingPlan(n=n, n_noisy=noisy, **{"probe": False, **plan})
-    request = SampleRequest(
-        id="q7",
-        key="document",
-        question="which side?",
-        prompt=Prompt("test", "<image>{question}", "Be brief."),
-        plan=settings,
-        load_images=lambda document: [document["image"]],
-    )
-    return [DrawRequest(request, d, lambda: {"image": picture}, ("t", "s", 0)) for d in settings.draws("document")]
+    about = {"key": "document", "question": "which side?", "prompt": Prompt("test", "<image>{question}", "Be brief.")}
+    asked = request(7, plan={"n": n, "n_noisy": noisy, **plan}, **about)
+    return draw_requests(asked, asked.plan.draws("document"), picture)
 
 
 def adapter(url: str, **arguments: Any) -> HedgeOpenAI:
     return HedgeOpenAI(
         **{"model": "tiny", "base_url": url, "retry_backoff_s": 0, "max_retries": 2, "wait_for_server": 0, **arguments}
     )
-
-
-def sample(model: HedgeOpenAI, requests: list[DrawRequest]) -> list[Any]:
-    outcomes = dict(pair for batch in model.generate_draws(requests) for pair in batch)
-    return [outcomes[i] for i in range(len(requests))]
-
-
-def drain(batches: Iterable[list[tuple[int, Any]]], into: list[Any]) -> None:
-    for batch in batches:
-        into += [result for _, result in batch]
 
 
 def ask(script: Script, n: int = 1, *, plan: dict[str, Any] | None = None, **arguments: Any) -> list[Any]:
@@ -92,18 +69,6 @@ def test_a_draw_is_one_request_with_its_own_temperature_and_seed() -> None:
         assert body["messages"][0] == {"role": "system", "content": "Be brief."}
         assert [part["type"] for part in body["messages"][1]["content"]] == ["image_url", "text"]
         assert texts_of(body) == ["Be brief.", "which side?"]
-
-
-def test_images_arrive_pixel_by_pixel_perturbed_where_the_draw_is_noisy() -> None:
-    script = Script(LEFT)
-    requests = draws(1, noisy=1)
-    with serve(script) as url:
-        sample(adapter(url, num_concurrent=1), requests)
-    baseline, clean, noisy = ([image.convert("RGB") for image in images_of(body)] for body in script.bodies)
-    assert baseline[0].tobytes() == clean[0].tobytes() == PICTURE.tobytes()
-    assert noisy[0].tobytes() == perturb_image(PICTURE, seed=requests[2].draw.seed).tobytes()
-    urls = [part["image_url"]["url"] for part in script.bodies[0]["messages"][1]["content"] if "image_url" in part]
-    assert urls[0].startswith("data:image/png;base64,")
 
 
 def test_requests_run_side_by_side_and_never_more_than_allowed() -> None:
@@ -160,22 +125,6 @@ def test_the_baseline_tells_its_tokens(said: list[str]) -> None:
 # --- failures that may pass -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("failure", "why"),
-    [
-        (RuntimeError("on fire"), "status 500: on fire"),
-        (completion(None), "the answer has no content (finish_reason 'stop')"),
-    ],
-)
-def test_a_passing_failure_is_asked_again_and_a_lasting_one_is_no_answer(failure: Any, why: str) -> None:
-    passing, lasting = Script(failure, LEFT), Script(failure)
-    assert ask(passing) == [LEFT_ANSWER]
-    first, second = passing.bodies
-    assert first["seed"] == second["seed"]
-    assert ask(lasting, max_retries=0) == [why]
-    assert len(lasting.bodies) == 1
-
-
 def test_as_many_draws_as_the_server_has_slots_are_one_request() -> None:
     """llama.cpp's seeds are in a row, and it takes no more answers at once than it has slots."""
 
@@ -207,16 +156,6 @@ def test_a_neutral_value_that_makes_a_server_greedy_is_named() -> None:
 def _by_key(model: HedgeOpenAI, requests: dict[str, DrawRequest]) -> Iterable[list[tuple[str, Any]]]:
     keys = list(requests)
     return ([(keys[i], answer) for i, answer in batch] for batch in model.generate_draws(list(requests.values())))
-
-
-def test_a_server_that_is_gone_is_not_asked_for_every_draw() -> None:
-    with serve(Script(LEFT)) as url:
-        pass
-    model = adapter(url, num_concurrent=2, max_retries=0)
-    outcomes: list[Any] = []
-    with pytest.raises(DrawsFailed, match=r"is gone: 6 requests in a row failed, the last one with no connection"):
-        drain(model.generate_draws(draws(200)), outcomes)
-    assert 6 <= len(outcomes) < 20
 
 
 # --- failures that last ---------------------------------------------------------------------------------------------

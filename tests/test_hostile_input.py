@@ -12,6 +12,7 @@ import pytest
 from hostile import attempt
 from hypothesis import given
 from hypothesis import strategies as st
+from printed import json_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import cluster_by_exact
@@ -230,8 +231,7 @@ def test_tables_that_are_none(tmp_path: Path, text: str, message: str) -> None:
 
 def test_score_reads_the_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(LINE).encode())))
-    assert main(["score", "-", "--clustering", "exact", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["n_labelled"] in (1, 2)
+    assert json_of(capsys, ["score", "-", "--clustering", "exact", "--json"])["n_labelled"] in (1, 2)
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------

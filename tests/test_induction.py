@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import random
 from random import Random
 from typing import Any
@@ -19,7 +18,6 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PREFIXES, PRESETS
 from hedge_tasks.perturb.induction_image import corrupt
-from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.suites.shale.items import NOISY_SCENARIOS, options_of
 
 TINY = "package://hedge_tasks.models.tiny/vlm"
@@ -60,14 +58,6 @@ def _fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_every_scenario_of_the_paper_is_a_preset() -> None:
     assert set(PRESETS) == {f"shale_{name}" for name in NOISY_SCENARIOS}
-
-
-@pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_a_preset_is_built_again_from_its_settings(preset: str) -> None:
-    noise = build_noise(preset)
-    assert build_noise(json.loads(json.dumps(noise.settings()))) == noise
-    assert SamplingPlan(perturbation=preset).noise == noise
-    assert noise.name == preset
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))

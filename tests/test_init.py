@@ -23,8 +23,6 @@ from hedge_tasks.data.roles import ColumnSettings, find_roles
 from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError
 
-Init = Callable[..., tuple[int, str]]
-
 
 @pytest.fixture(scope="module")
 def _stock_tasks() -> None:

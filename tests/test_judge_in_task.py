@@ -42,23 +42,6 @@ def test_labels_come_from_the_judge_that_the_environment_names(tmp_path: Path, m
     assert len(asked) >= 6
 
 
-def test_a_second_evaluation_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def reply(body: dict[str, Any]) -> str:
-        asked.append(texts_of(body)[-1])
-        return json.dumps({"reason": "because", "verdict": "supported"})
-
-    with serve(reply) as url:
-        monkeypatch.setenv("HEDGE_JUDGE", json.dumps({"name": "llm", "model": "judge", "url": url}))
-        evaluate(tmp_path, *ARGUMENTS)
-        n_asked = len(asked)
-        for results in tmp_path.rglob("*_results.json"):
-            results.unlink()
-        evaluate(tmp_path, *ARGUMENTS)
-    assert 0 < n_asked == len(asked)
-
-
 def test_a_judge_that_cannot_work_is_told_before_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_JUDGE", "labels:path=nowhere.jsonl")
     with pytest.raises(Exception, match=r"nowhere\.jsonl"):

@@ -29,12 +29,6 @@ from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
 WORDS = ("liver", "spleen", "kidney", "heart")
 
 
-@pytest.fixture(autouse=True)
-def _no_judge_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HEDGE_JUDGE", "OPENAI_API_KEY", "OPENAI_API_URL", "API_TYPE"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def answer_set(number: int, label: int | None = None) -> AnswerSet:
     draw = random.Random(number)
     reference, baseline = draw.choice(WORDS), draw.choice(WORDS)

@@ -21,12 +21,6 @@ GOOD = '{"reason": "left is not right", "verdict": "hallucinated"}'
 CASE = Case("1", "which side?", "left", "right")
 
 
-@pytest.fixture(autouse=True)
-def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_API_URL", "API_TYPE", "LLM_JUDGE_URL", "AZURE_API_KEY", "AZURE_ENDPOINT"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def judged(script: Callable[..., Any], cases: list[Case] | None = None, **options: Any) -> list[Verdict]:
     with serve(script) as url:
         judge = judge_from({"name": "llm", "model": "tiny", "url": url, "max_retries": 2, "concurrency": 1, **options})

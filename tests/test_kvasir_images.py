@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import ssl
 import threading
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 from datasets import Dataset, Image
-from PIL import Image as PILImage
+from requested import png
 
 from hedge_tasks.cli import main
 from hedge_tasks.data import splits
@@ -22,12 +21,6 @@ from hedge_tasks.io.downloads import certificates
 
 ID = "SimulaMet/Kvasir-VQA-x1"
 HUB = f"https://huggingface.co/datasets/{ID}/resolve/main/images"
-
-
-def png(shade: int) -> bytes:
-    buffer = io.BytesIO()
-    PILImage.new("RGB", (4, 4), (shade, 0, 0)).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 def named(*names: str | None) -> Dataset:
@@ -75,12 +68,6 @@ def test_file_names_and_addresses_mean_the_local_copy(local: Path, hub: list) ->
     keys = splits.contents_of(dataset, [], ["image"]).image_keys
     assert keys[0] == keys[1] == keys[3] != keys[2], "one image has one group"
     assert hub == []
-
-
-def test_one_image_has_one_group_however_it_is_named(local: Path) -> None:
-    dataset = splits.fetch_images(named("images/one.png", f"{HUB}/one.png", "images/two b.png"), ["image"], ID)
-    groups = splits.contents_of(dataset, [], ["image"]).image_keys
-    assert groups[0] == groups[1] != groups[2]
 
 
 def test_what_is_not_local_is_asked_of_the_hub_once_and_at_the_revision(local: Path, hub: list) -> None:

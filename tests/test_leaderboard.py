@@ -16,6 +16,7 @@ import pytest
 from board_tasks import SAMPLING, QuestionsOfRun, entry, own_run, rules_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from printed import json_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, Refused
@@ -288,8 +289,7 @@ def test_submit_writes_into_a_folder_and_into_a_repository(tmp_path: Path, capsy
     path = save_run(RUN, tmp_path / "results")
     make_repository(tmp_path / "repository")
     for out, inside in (("board", "."), ("repository", "entries")):
-        assert main(["leaderboard", "submit", str(path), "--out", str(tmp_path / out), "--json"]) == 0
-        facts = json.loads(capsys.readouterr().out)
+        facts = json_of(capsys, ["leaderboard", "submit", str(path), "--out", str(tmp_path / out), "--json"])
         assert Path(facts["entry"]).parent == tmp_path / out / inside
         assert read_entry(Path(facts["entry"])) == entry_of(RUN)
         assert facts["commands"][-1].startswith("gh pr create")

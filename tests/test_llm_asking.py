@@ -48,9 +48,7 @@ RED, GREEN = '{"colour": "red"}', '{"colour": "green"}'
 
 
 @pytest.fixture(autouse=True)
-def _no_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_API_URL", "API_TYPE", "LLM_JUDGE_URL", "AZURE_API_KEY", "AZURE_ENDPOINT"):
-        monkeypatch.delenv(name, raising=False)
+def _no_file_of_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 

@@ -11,7 +11,7 @@ from openai_server import completion
 from thinking_replies import REPLIES, ThinkingReply
 
 from hedge_tasks.data.answers import Answer, Served, Thought
-from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, OTHER_TOKENS, without_thoughts
+from hedge_tasks.data.thoughts import NO_BOUNDARY, OTHER_TOKENS
 from hedge_tasks.llm.completion import Completion, is_control, read_choices
 from hedge_tasks.llm.failures import RequestFailed
 
@@ -55,15 +55,6 @@ def test_log_probabilities_in_another_form_are_none(entry: Any) -> None:
     body = completion("x", [])
     body["choices"][0]["logprobs"]["content"] = [entry]
     assert read_completion(body).answer == Answer("x", finish="stop")
-
-
-def test_reasoning_is_no_part_of_the_answer_nor_of_its_log_probability() -> None:
-    tokens = [("left", -9.0), ("?", -9.0), ("</think>", -9.0), ("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)]
-    answer = read_completion(completion("\nleft", tokens, reasoning_content="left?")).answer
-    assert (answer.text, answer.mean_logprob, answer.n_tokens) == ("left", pytest.approx(-0.3), 2)
-    assert read_completion(completion("elsewhere", tokens, reasoning_content="left?")).answer == Answer(
-        "elsewhere", finish="stop", no_logprob=OTHER_TOKENS
-    )
 
 
 def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> None:
@@ -110,35 +101,11 @@ def _reads_as(reply: ThinkingReply, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("name", REPLIES)
-def test_a_thought_in_the_text_is_no_part_of_the_answer_nor_of_its_log_probability(name: str) -> None:
-    reply = REPLIES[name]
-    found = read_completion(completion(reply.inline, reply.tokens))
-    _reads_as(reply, found.answer)
-    assert found.answer.tokens == tuple((text, -0.25) for text in reply.answer)
-    assert found.text == reply.inline.strip()  # judges and writers read it as it was written
-
-
-@pytest.mark.parametrize("name", REPLIES)
 @pytest.mark.parametrize("parsed", [True, False])
 def test_a_thought_that_the_server_takes_out_has_left_its_tokens(name: str, parsed: bool) -> None:
     reply = REPLIES[name]
     fields = {"reasoning_content": reply.reasoning} if parsed else {}
     _reads_as(reply, read_completion(completion(reply.said, reply.tokens, **fields)).answer)
-
-
-@pytest.mark.parametrize("name", REPLIES)
-def test_a_thought_that_never_ended_is_no_answer(name: str) -> None:
-    reply = REPLIES[name]
-    n = 2 + max(i for i, text in enumerate(reply.thought) if "right" in text)
-    cut = ThinkingReply(reply.thought[:n], (), reply.end, reply.control)
-    found = read_completion(completion(cut.inline, cut.tokens[:-1], finish_reason="length")).answer
-    if name == "DeepSeek-R1":  # nothing in the reply says that this is a thought, but that it was cut
-        assert (found.text, found.finish) == (cut.inline.strip(), "length")
-        return
-    assert (found.mean_logprob, found.no_logprob) == (None, NO_END)
-    assert without_thoughts(found.text) == ("", True)
-    assert found.thought is not None
-    assert found.thought.n_tokens == n
 
 
 def test_tokens_without_marks_are_told_apart_by_the_reasoning() -> None:

@@ -11,6 +11,7 @@ import pytest
 from making import asked_of
 from medhallmark_making import play, rows, vqa_rows, write_images
 from openai_server import serve, texts_of
+from printed import json_of
 from scripted_making import counted, models_by
 
 from hedge_tasks.cli import main
@@ -277,15 +278,12 @@ def test_the_command_writes_a_set_that_the_tasks_read(
     write_sources(tmp_path, 13)
     out, part = tmp_path / "out", "ydk122024__Med-HallMark/irg/test.parquet"
     with serve(play) as url:
-        assert main([*command(url, tmp_path, images, out), "--json"]) == 0
-        facts = json.loads(capsys.readouterr().out)
+        facts = json_of(capsys, [*command(url, tmp_path, images, out), "--json"])
         before = (out / part).read_bytes()
-        assert main([*command(url, tmp_path, images, out), "--json"]) == 0
-        again = json.loads(capsys.readouterr().out)
+        again = json_of(capsys, [*command(url, tmp_path, images, out), "--json"])
         labels = tmp_path / "labels.csv"  # somebody finds a premise of question 0 right
         labels.write_text("id,label\ncounterfactual-vqa-1-1,0\ncounterfactual-vqa-1-2,1\n")
-        assert main([*command(url, tmp_path, images, out), "--labels", str(labels), "--json"]) == 0
-        looked_at = json.loads(capsys.readouterr().out)
+        looked_at = json_of(capsys, [*command(url, tmp_path, images, out), "--labels", str(labels), "--json"])
     assert again["asked"]["requests"] == 0
     assert facts["rejected"] == {
         "about none of the dimensions": 1,
@@ -339,7 +337,6 @@ def test_without_a_model_questions_prefixes_and_reports_are_made(
 ) -> None:
     write_sources(tmp_path, 4)
     arguments = ["make", "medhallmark", str(tmp_path / "vqa.jsonl"), "--reports", str(tmp_path / "reports.jsonl")]
-    assert main([*arguments, "--images", str(images), "--out", str(tmp_path / "out"), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json_of(capsys, [*arguments, "--images", str(images), "--out", str(tmp_path / "out"), "--json"])
     assert len(facts["files"]) == 3
     assert facts["asked"]["requests"] == 0

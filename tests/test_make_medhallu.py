@@ -11,6 +11,7 @@ import pytest
 from datasets import Dataset
 from making import asked_of, attempt_of, play, question
 from openai_server import serve
+from printed import json_of
 from scripted_making import Script, Scripted, counted, killed_at, models_by
 
 from hedge_tasks.cli import main
@@ -338,8 +339,9 @@ def test_a_dry_run_asks_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], requests: dict[str, tuple[int, int]]
 ) -> None:
     source = write_source(tmp_path / "source.jsonl", 10)
-    assert main([*command("http://localhost:1/v1", source, tmp_path / "out"), *more, "--dry-run", "--json"]) == 0
-    stages = json.loads(capsys.readouterr().out)["stages"]
+    stages = json_of(
+        capsys, [*command("http://localhost:1/v1", source, tmp_path / "out"), *more, "--dry-run", "--json"]
+    )["stages"]
     assert {stage["stage"]: (stage["requests from"], stage["to"]) for stage in stages} == requests
     assert not (tmp_path / "out").exists()
 

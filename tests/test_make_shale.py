@@ -7,7 +7,6 @@ scene is known by its number.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from printed import json_of
 from scripted_making import Killed
 
 from hedge_tasks.cli import main
@@ -142,8 +142,7 @@ def test_the_command_makes_a_set_that_hedge_shale_reads(tmp_path: Path, capsys: 
     assert main([*command, "--dry-run"]) == 0
     assert not out.exists()
     capsys.readouterr()
-    assert main(command) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json_of(capsys, command)
     assert facts["accepted"] == 6
     assert facts["warnings"] == [
         "culture: 0 scenes, fewer than wanted; what can be drawn or filled in there is exhausted"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from requested import png
 from rows import rows_of
 
 from hedge_tasks.data.splits import load_split
@@ -26,7 +25,7 @@ from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL
 from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
 from hedge_tasks.suites.medhallmark.task import process_docs
 
-METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
+METRICS = rows_of(MEASURES)
 medihall = METRICS["medihall"]
 
 
@@ -70,12 +69,6 @@ IRG = [
 ]
 
 
-def picture(shade: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (24, 20), (shade, 5, 5)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 # --- the released files -----------------------------------------------------------------------------------------------
 
 
@@ -95,7 +88,7 @@ def released(root: Path) -> tuple[Path, Path]:
     for name, rows in {**parts, "confidence_weakening": CONFIDENCE}.items():
         (files / f"{name}.json").write_text(json.dumps(rows), "utf-8")
     for i, name in enumerate(("synpic1", "synpic2", "synpic3", "m0", "x1/source")):
-        (pictures / f"{name}.png").write_bytes(picture(i))
+        (pictures / f"{name}.png").write_bytes(png(i, (24, 20)))
     return files, pictures
 
 

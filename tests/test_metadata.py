@@ -71,6 +71,8 @@ def test_what_the_package_imports_is_declared() -> None:
     assert {"cv2", "pyarrow", "huggingface_hub", "markupsafe", "diffusers"} <= modules.keys()
     assert undeclared(modules, required(*PROJECT["optional-dependencies"])) == []
     assert undeclared({"yaml": "b.py", "nowhere": "c.py"}, {"numpy"}) == ["nowhere in c.py", "yaml in b.py"]
+    used = {distribution(name) for module in modules for name in packages_distributions().get(module, [])}
+    assert required() - used == {"filelock"}, "nothing is required that nobody imports"
 
 
 @pytest.mark.slow
@@ -92,7 +94,7 @@ def test_what_is_imported_as_a_module_begins_is_no_extra() -> None:
 @pytest.mark.slow
 def test_what_the_tests_import_is_declared() -> None:
     tests = sorted((REPOSITORY / "tests").glob("*.py"))
-    own = {"engines", "golden", "environments", "hedge_bench", "hedge_colours", "replies", "sizes", "training"}
+    own = {"engines", "environments", "golden", "hedge_bench", "hedge_colours", "replies", "sizes", "training"}
     own |= {path.stem for path in tests}
     modules = {name: file for name, file in imported(tests).items() if name not in own}
     assert undeclared(modules, required(*PROJECT["optional-dependencies"])) == []

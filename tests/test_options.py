@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from printed import json_of
 from scipy.stats import chisquare
 
 from hedge_tasks.cli import main
@@ -156,8 +157,7 @@ def test_the_commands_read_an_imported_run(
     assert (run.task, run.model, len(run.answer_sets), len(run.answer_sets[0].clean)) == ("t", "m", 80, 4)
     assert all(run.verdicts[a.id]["label"] == a.label == int(a.baseline.text != a.reference) for a in run.answer_sets)
     capsys.readouterr()
-    assert main(["detectors", str(tmp_path / "m"), "--json"]) == 0
-    [facts] = json.loads(capsys.readouterr().out)
+    [facts] = json_of(capsys, ["detectors", str(tmp_path / "m"), "--json"])
     rows = {row["detector"]: row for row in facts["detectors"]}
     assert rows["msp"]["draws"] == 0
     assert rows["msp"]["estimate"]["value"] == rows["baseline_nll"]["estimate"]["value"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from finished_runs import suite_run
+from printed import json_of
 from sklearn.metrics import f1_score, roc_auc_score
 
 from hedge_tasks.cli import main
@@ -109,8 +109,7 @@ def test_the_command_prints_a_suites_numbers_and_writes_each(
     assert (cells["f1"]["paper"], cells["f1"]["paper_model"]) == ("0.533", "Qwen2.5-7B")
     assert f"{value:.3f} ±" in text
     assert "paper: GPT-4o" in text
-    assert main(["paper", "medhallu", str(tmp_path), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json_of(capsys, ["paper", "medhallu", str(tmp_path), "--json"])
     assert [n["value"] for n in facts["numbers"] if n["measure"] == "f1"] == [pytest.approx(value)]
     for name in ("shale", "vope", "medhallmark", "hedge"):
         assert main(["paper", name, str(tmp_path)]) == 2

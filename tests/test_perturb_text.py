@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.perturb import Wording, build_noise
+from hedge_tasks.perturb import Wording, build_noise, induction
 from hedge_tasks.perturb.text import PRESETS, TextPerturbation, load_templates
 from hedge_tasks.sampling.plan import SamplingPlan
 
@@ -29,11 +29,12 @@ def test_the_ten_prefixes_are_those_of_the_papers_figure() -> None:
     assert len(printed) == 10
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", sorted(PRESETS | induction.PRESETS))
 def test_a_preset_is_built_again_from_its_settings(preset: str) -> None:
     noise = build_noise(preset)
     assert build_noise(json.loads(json.dumps(noise.settings()))) == noise
     assert SamplingPlan(perturbation=preset).noise == noise
+    assert noise.name == preset
 
 
 @given(st.integers(min_value=0, max_value=2**63), st.sampled_from(sorted(PRESETS)))

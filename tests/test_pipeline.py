@@ -6,17 +6,13 @@ import math
 from dataclasses import replace
 
 import pytest
-from rows import rows_of
 
 from hedge_tasks import AnswerSet, detectors
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import prices_of, score_answers, summarise
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.sampling import Answer
-
-METRICS = rows_of(known_measures().values())
 
 
 def answer_set(

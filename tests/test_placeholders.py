@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from evaluation import evaluate
 from openai_server import Response, completion, serve, texts_of
+from printed import json_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -86,8 +87,8 @@ def test_a_file_of_answers_says_what_it_loses(tmp_path: Path, capsys: pytest.Cap
     ]
     file = tmp_path / "a.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    assert main(["score", str(file), "--clustering", "exact", "--json"]) == 0
-    assert f"lost: 6 log-probabilities, such as of 'a 0': {PLACEHOLDER}" in json.loads(capsys.readouterr().out)["notes"]
+    scored = json_of(capsys, ["score", str(file), "--clustering", "exact", "--json"])
+    assert f"lost: 6 log-probabilities, such as of 'a 0': {PLACEHOLDER}" in scored["notes"]
 
 
 @pytest.mark.framework

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from printed import json_of
 
-from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import SCORE_NAMES
 from hedge_tasks.detectors.scorer import Scorer
@@ -133,8 +132,7 @@ def test_no_cell_is_a_formula(text: str) -> None:
 def test_a_report_draws_the_figures_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = save_run(RUN, tmp_path)
     out = ["--out", str(tmp_path / "report.html"), "--figures", str(tmp_path / "figures")]
-    assert main(["report", str(run), *out, "--json"]) == 0
-    files = [Path(file) for file in json.loads(capsys.readouterr().out)["figures"]]
+    files = [Path(file) for file in json_of(capsys, ["report", str(run), *out, "--json"])["figures"]]
     assert {file.suffix for file in files} == {".pdf", ".csv"}
     kinds = ("roc", "risk-coverage", "question-types", "detectors")
     assert all(any(file.stem.endswith(f"-{kind}") for file in files) for kind in kinds)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from printed import json_of
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import HEADS, PLACES
@@ -173,18 +174,15 @@ def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None
 def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path, capsys: Any) -> None:
     from evaluation import evaluate
 
-    from hedge_tasks.cli import main
-
     more = ["--gen_kwargs", "inside=all,n=4,n_noisy=1", "--limit", "64"]
     # A run is shown under another name than the one that the model has among keys where it has arguments.
     model = ("--model", "hedge_tiny", "--model_args", "dtype=float32")
     run = evaluate(tmp_path / "a", *model, "--tasks", "hedge_demo", *more)
     capsys.readouterr()
-    assert main(["detectors", str(run.output), "--probes", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)[0]
+    told = json_of(capsys, ["detectors", str(run.output), "--probes", "--json"])[0]
     assert {row["detector"] for row in told["detectors"]} >= {"question_probe (fitted)", "se", "blind_text (blind)"}
-    assert main(["detectors", str(run.output), "--json", "--detectors", "se,rauq,inside,lookback_lens"]) == 0
-    rows = {row["detector"]: row for row in json.loads(capsys.readouterr().out)[0]["detectors"]}
+    told = json_of(capsys, ["detectors", str(run.output), "--json", "--detectors", "se,rauq,inside,lookback_lens"])[0]
+    rows = {row["detector"]: row for row in told["detectors"]}
     assert rows["lookback_lens (fitted)"]["labels"] == round(64 * 0.8)
     assert {name: row["passes"] for name, row in rows.items()} == {
         **{"se": None, "rauq": 1, "inside": 4, "lookback_lens (fitted)": 1}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import finished_run
+from printed import json_of
 
-from hedge_tasks.cli import main
 from hedge_tasks.clustering.base import Behind
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.nli import NliClustering
@@ -26,7 +25,6 @@ from hedge_tasks.runs.trust import Untrusted
 from hedge_tasks.sampling.plan import SamplingPlan
 
 TINY = "package://hedge_tasks.models.tiny/nli"
-COLUMNS = ("nli", "embed", "nli_qa", "embed_qa")
 
 
 # --- what a protocol sets ---------------------------------------------------------------------------------------------
@@ -179,6 +177,6 @@ def test_rescore_with_another_clustering_needs_no_model_that_the_run_did_not_use
     monkeypatch.delenv("HEDGE_MODELS", raising=False)
     own = Scorer.build("nli", "nli", {"model": TINY}).settings()
     save_run(finished_run(6, task="hedge_demo", filters={"nli": own}), tmp_path)
-    assert main(["rescore", str(tmp_path), "--clustering", "nli:rule=strict", "--json"]) == 0
-    clustering = json.loads(capsys.readouterr().out)["filters"]["nli"]["clustering"]
+    rescored = json_of(capsys, ["rescore", str(tmp_path), "--clustering", "nli:rule=strict", "--json"])
+    clustering = rescored["filters"]["nli"]["clustering"]
     assert (clustering["model"], clustering["rule"]) == (TINY, "strict")

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from printed import json_of
 from reply_corpus import corpus, reading
 
-from hedge_tasks.cli import main
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.reading import SOFT
 from hedge_tasks.runs.run_files import read_run
@@ -139,8 +139,7 @@ def test_firm_replies_alone_get_labels_through_the_command(tmp_path: Path, capsy
     file = tmp_path / "answers.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     command = ["import", "answers", str(file), "--judge", "rule", "--model-name", "m", "--json"]
-    assert main([*command, "--out", str(tmp_path / "runs")]) == 0
-    run = read_run(Path(json.loads(capsys.readouterr().out)["file"]))
+    run = read_run(Path(json_of(capsys, [*command, "--out", str(tmp_path / "runs")])["file"]))
     assert {answers.id: answers.label for answers in run.answer_sets} == labels
 
 

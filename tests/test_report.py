@@ -20,6 +20,7 @@ import pytest
 from finished_runs import EXACT, HOSTILE, finished_run, hostile_run, suite_run
 from hypothesis import given
 from hypothesis import strategies as st
+from printed import json_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
@@ -346,8 +347,7 @@ def test_other_benchmarks_of_the_same_evaluation_stand_beside_ours(tmp_path: Pat
 def test_hedge_report_writes_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [str(save_run(finished_run(20, seed=i, model=f"m{i}"), tmp_path / f"in{i}")) for i in range(2)]
     out = tmp_path / "report.html"
-    assert main(["report", *runs, "--no-curves", "--out", str(out), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json_of(capsys, ["report", *runs, "--no-curves", "--out", str(out), "--json"])
     assert facts["bytes"] == out.stat().st_size
     assert len(facts["runs"]) == 2
     assert main(["report", str(tmp_path / "nowhere"), "--out", str(out)]) == 2

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from finished_runs import finished_run
+from printed import json_of
 from sampling_process import SeededModel, requests
 
 from hedge_tasks.cli import main
@@ -60,42 +61,31 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def hedge(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """A command with --json: what it printed."""
-
-    def call(*arguments: object) -> Any:
-        assert main([*map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return call
-
-
 def reference(sets: tuple[AnswerSet, ...], name: str, alpha: float = 1.0) -> float:
     clustered = cluster_answer_sets(sets, build_backend("exact"))
     scores = [score_clustered(answers, alpha=alpha) for answers in clustered]
     return auroc([s[name] for s in scores], [s.label for s in scores])
 
 
-def test_rescore_gives_the_numbers_of_the_runs_own_filters(run: Path, hedge: Callable[..., Any]) -> None:
-    filters = hedge("rescore", run)["filters"]
+def test_rescore_gives_the_numbers_of_the_runs_own_filters(run: Path, printed: Callable[..., Any]) -> None:
+    filters = printed("rescore", run)["filters"]
     assert list(filters) == ["exact"]
     for name in SCORE_NAMES:
         assert filters["exact"]["auroc"][name]["value"] == pytest.approx(reference(answer_sets(), name))
 
 
-def test_rescore_with_another_alpha_changes_vase_alone(run: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
-    changed = hedge("rescore", run, "--alpha", "3", "--out", tmp_path / "out")["filters"]["exact"]
+def test_rescore_with_another_alpha_changes_vase_alone(run: Path, printed: Callable[..., Any], tmp_path: Path) -> None:
+    changed = printed("rescore", run, "--alpha", "3", "--out", tmp_path / "out")["filters"]["exact"]
     assert changed["auroc"]["vase"]["value"] == pytest.approx(reference(answer_sets(), "vase", 3.0))
     assert reference(answer_sets(), "vase", 3.0) != reference(answer_sets(), "vase")
     assert changed["auroc"]["se"]["value"] == pytest.approx(reference(answer_sets(), "se"))
     # Written as a run, which has these numbers by itself.
-    assert hedge("rescore", tmp_path / "out")["filters"]["exact"] == changed
+    assert printed("rescore", tmp_path / "out")["filters"]["exact"] == changed
 
 
-def test_rescore_of_a_store_labels_the_answers(tmp_path: Path, hedge: Callable[..., Any]) -> None:
+def test_rescore_of_a_store_labels_the_answers(tmp_path: Path, printed: Callable[..., Any]) -> None:
     generate_samples(SeededModel(0), requests(tmp_path / "hedge_answers", 2))  # type: ignore[arg-type]
-    facts = hedge("rescore", tmp_path, "--clustering", "exact")
+    facts = printed("rescore", tmp_path, "--clustering", "exact")
     assert (facts["task"], facts["filters"]["exact"]["n"]) == ("task", 12)
 
 
@@ -146,8 +136,8 @@ def test_show_says_how_it_was_decoded(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "length  a long sto\n" in printed
 
 
-def test_show_as_json_has_clusters_and_scores(run: Path, hedge: Callable[..., Any]) -> None:
-    facts = hedge("show", run, "--id", "q3", "--clustering", "exact")
+def test_show_as_json_has_clusters_and_scores(run: Path, printed: Callable[..., Any]) -> None:
+    facts = printed("show", run, "--id", "q3", "--clustering", "exact")
     [clustered] = cluster_answer_sets([answer_sets()[3]], build_backend("exact"))
     assert facts["cluster_ids"] == list(clustered.cluster_ids or ())
     assert facts["scores"] == json.loads(json.dumps(dict(score_clustered(clustered))))
@@ -160,5 +150,4 @@ def test_what_a_terminal_would_obey_is_escaped(tmp_path: Path, capsys: pytest.Ca
     save_run(replace(finished, answer_sets=(first, *finished.answer_sets[1:])), tmp_path)
     assert main(["show", str(tmp_path), "--id", first.id]) == 0
     assert "a\\u001b[31m\\u202eb\\nc\\u0085é\n" in capsys.readouterr().out
-    assert main(["show", str(tmp_path), "--id", first.id, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["baseline"] == text
+    assert json_of(capsys, ["show", str(tmp_path), "--id", first.id, "--json"])["baseline"] == text

@@ -68,39 +68,6 @@ def test_what_the_plan_sets_itself_is_not_left_out() -> None:
     assert "top_k is not supported" in outcome
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        lambda name: Response({"code": "invalid", "error": f"Argument not supported: {name}Penalty"}, 400),
-        lambda name: error(400, "Penalty is not enabled for models/gemini-2.5-flash"),
-    ],
-    ids=["xAI", "Gemini"],
-)
-def test_penalties_that_a_server_refuses_even_at_0_are_left_out_and_said(refusal: Any, said: list[str]) -> None:
-    def reply(body: dict[str, Any]) -> Any:
-        refused = [name for name in ("presence", "frequency") if f"{name}_penalty" in body]
-        return refusal(refused[0]) if refused else LEFT
-
-    script = Script(reply)
-    with serve(script) as url:
-        model = adapter(url, num_concurrent=1)
-        assert sample(model, draws(1)) == [STOPPED] * 2
-    assert len(script.bodies) == 2 + 2
-    assert model.sent_decoding(SamplingPlan().limits())["refused"] == ["frequency_penalty", "presence_penalty"]
-    assert sum("its own presence_penalty applies" in line for line in said) == 1
-
-
-def test_no_top_k_is_0_for_a_server_to_which_it_must_not_be_negative(said: list[str]) -> None:
-    script = Script(lambda body: error(400, "top_k must be non-negative, got -1") if body.get("top_k", 0) < 0 else LEFT)
-    with serve(script) as url:
-        model = adapter(url, num_concurrent=1)
-        assert sample(model, draws(1)) == [STOPPED] * 2
-        assert isinstance(sample(model, draws(1, top_k=5))[0], Answer)
-    assert [body["top_k"] for body in script.bodies] == [-1, 0, 0, 5, 5]
-    assert "refused" not in model.sent_decoding(SamplingPlan().limits())
-    assert not any("its own top_k applies" in line for line in said)
-
-
 # --- servers that are away, or answer nothing -------------------------------------------------------------------------
 
 SSE = Response(b'data: {"choices": []}\n\ndata: [DONE]\n\n', headers={"Content-Type": "text/event-stream"})

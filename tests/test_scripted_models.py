@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -63,22 +62,6 @@ def medhallu(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
     ]
 
 
-def test_medhallu_constant_and_noisy_models_get_what_arithmetic_says() -> None:
-    ones, zeros = [("1", False)] * N, [("0", False)] * N
-    assert medhallu(ones, "f1", "recall", "accuracy") == [pytest.approx(2 / 3), 1.0, 0.5]
-    assert medhallu(zeros, "f1", "recall", "accuracy") == [0, 0, 0.5]
-    assert medhallu(ones, "hallucinated_share_auroc") == ["undefined: every document has the same score"]
-    dice = random.Random(4)
-    wrong = set(dice.sample(range(N), 6))
-    mute = set(dice.sample(sorted(set(range(N)) - wrong), 5))
-    said = [
-        ("I can't say.", False) if i in mute else (str(int(d["truth"]) ^ (i in wrong)), False)
-        for i, d in enumerate(DOCUMENTS)
-    ]
-    assert medhallu(said, "accuracy") == [pytest.approx((N - 6 - 5) / (N - 5))]
-    assert medhallu(said, "accuracy_unread_wrong", "unreadable_rate") == [pytest.approx((N - 11) / N), 5 / N]
-
-
 # --- SHALE ------------------------------------------------------------------------------------------------------------
 
 CHOICE = "What is it? (A) a pear (B) a plum (C) a fig (D) a kiwi"
@@ -95,13 +78,6 @@ def shale(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
     document = {"scenario": "clean", "group": "g", "pair": "p", "aspect": "type"}
     scores = SimpleNamespace(label=None, group=None)
     return [SHALE[name]([SHALE[name].record(scores, v, document) for v in verdicts]) for name in names]
-
-
-def test_shale_constant_models_get_what_arithmetic_says() -> None:
-    always = [("Yes" if question != CHOICE else "A", False) for question, _ in ITEMS]
-    assert shale(always, "accuracy_clean") == [(N / 4 + N / 8) / N]
-    half = [(truth, False) if i % 2 else ("I don't know.", False) for i, (_, truth) in enumerate(ITEMS)]
-    assert shale(half, "accuracy_clean", "accuracy_clean_read", "unreadable_rate") == [0.5, 1.0, 0.5]
 
 
 # --- VOPE -------------------------------------------------------------------------------------------------------------
@@ -126,12 +102,6 @@ def vope(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
         for name in names
         for rows in [list(enumerate(stories))]
     ]
-
-
-def test_vope_constant_models_get_what_arithmetic_says() -> None:
-    assert vope([("Yes.", False)] * N, "hal_d", "exp") == [0.25, 0]
-    assert vope([("No.", False)] * N, "hal_i", "exp") == [0.75, 1]
-    assert vope([("There is a cat.", False)] * N, "unread_rate") == [1], "another object says nothing about this one"
 
 
 # --- all --------------------------------------------------------------------------------------------------------------

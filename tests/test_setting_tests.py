@@ -29,12 +29,6 @@ pytestmark = pytest.mark.framework
 DOCUMENTS = 60
 
 
-@pytest.fixture(autouse=True)
-def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def questions(n_documents: int, **plan: Any) -> Iterator[SimpleNamespace]:
     for i, row in enumerate(requests(n_documents, model=None, n=10, n_noisy=0, probe=True, **plan)):
         request = replace(row.args[2], question=f"where, in picture {i}?")

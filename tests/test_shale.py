@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from requested import png
 from rows import rows_of
 from shale_set import small_set
 
@@ -78,12 +77,6 @@ def test_options_are_found_and_a_lone_letter_is_none() -> None:
 # --- a folder of query files ------------------------------------------------------------------------------------------
 
 
-def png(shade: int = 0) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (8, 6), (shade, 9, 9)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def folder_with(root: Path, **files: Any) -> Path:
     (root / "query_json").mkdir()
     for name, rows in files.items():
@@ -116,10 +109,10 @@ def test_perturbed_items_belong_to_their_clean_ones_by_id(tmp_path: Path) -> Non
 
 def test_names_that_lead_out_of_the_folder_are_no_images(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    (tmp_path / "out.png").write_bytes(png())
-    (tmp_path / "in" / "a.png").write_bytes(png())
+    (tmp_path / "out.png").write_bytes(png(0))
+    (tmp_path / "in" / "a.png").write_bytes(png(0))
     read = image_folder(tmp_path / "in")
-    assert read("a.png") == png()
+    assert read("a.png") == png(0)
     assert (
         read("../out.png")
         is read(str(tmp_path / "out.png"))

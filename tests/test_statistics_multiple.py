@@ -25,10 +25,6 @@ def made(n=240, many=5, seed=0, gain=0.4):
     return labels, reference, [*scores[:-1], scores[-1] + gain * labels]
 
 
-def compared(scores, reference, labels, **options):
-    return [compare_scores(one, reference, labels, **options).of(range(len(labels))) for one in scores]
-
-
 def test_uncorrelated_deviations_are_sidaks_and_copies_are_one():
     p = np.array([0.012, 0.3, 0.05])
     found = step_down(p, np.eye(3))

@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
+from test_statistics_intervals import kernel
 
 from hedge_tasks.statistics import auroc, compare_runs, compare_scores
-
-NAN = math.nan
-
-
-def kernel(scores, labels):
-    positive, negative = scores[labels == 1], scores[labels == 0]
-    return (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
 
 
 def delong_test(a, b, labels):

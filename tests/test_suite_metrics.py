@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from finished_runs import suite_run
 from sklearn.metrics import accuracy_score, f1_score
 
-from hedge_tasks.cli import main
 from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.run_measures import documents_of, numbers_of_run
@@ -51,19 +49,10 @@ def test_the_number_of_the_table_is_the_number_of_the_run_file() -> None:
 # --- comparisons ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def hedge_compare(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    def call(*arguments: object) -> Any:
-        assert main(["compare", *map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return call
-
-
-def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
+def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, printed: Callable[..., Any]) -> None:
     one, other = suite_run(80, seed=1, wrong=0.1), suite_run(60, seed=2, wrong=0.4, mute=0.1)
     files = [save_run(run, tmp_path / name) for run, name in ((one, "a"), (other, "b"))]
-    facts = hedge_compare(*files)
+    facts = printed("compare", *files)
     rows = {row["what"]: row for row in facts["comparisons"]}
     common = replace(one, answer_sets=one.answer_sets[:60])
     for name, score in (("F1", f1_score), ("accuracy", accuracy_score)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pandas as pd
 import pytest
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
-from PIL import Image
+from requested import png
 
 from hedge_tasks.data.manifests import Data
 from hedge_tasks.errors import ConfigError, DataError
@@ -22,12 +21,6 @@ from hedge_tasks.runs.trust import read_task
 
 COLOURS = ((250, 0, 0), (0, 250, 0), (250, 0, 0))
 """Of three documents; the first and the last show the same."""
-
-
-def png(colour: tuple[int, int, int]) -> bytes:
-    made = io.BytesIO()
-    Image.new("RGB", (8, 6), colour).save(made, "PNG")
-    return made.getvalue()
 
 
 def write(folder: Path, kind: str) -> tuple[str, str]:

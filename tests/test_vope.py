@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from reply_corpus import vope_rechecked
@@ -241,11 +240,3 @@ def test_absent_objects_are_rated_and_counted_as_in_tables_4_to_6() -> None:
     assert value("relevance_unrated", rated) == 0.25
     kappa = cohen_kappa_score([3, 1, 3], [2, 1, 3], labels=[1, 2, 3], weights="linear")
     assert value("relevance_kappa_linear", rated) == pytest.approx(kappa)
-
-
-# --- documents --------------------------------------------------------------------------------------------------------
-
-
-def rows(truths: list[Any]) -> Dataset:
-    table = [{"question_id": i, "image": str(i), "gt_object": truth} for i, truth in enumerate(truths)]
-    return Dataset.from_list(table)
