@@ -87,7 +87,7 @@ def test_an_interruption_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_lists_are_whole_in_csv_and_cut_in_text(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"id": i, "votes": {"rule": {"label": 1, "reason": "x" * 99}}} for i in range(30)]
+    rows = [{"id": i, "votes": {"rule": {"label": 1, "reason": "x" * 99}}, "why": "y" * 99} for i in range(30)]
     for form, n_lines, is_whole in (("csv", 31, True), ("text", 23, False)):
         print_as({"rows": rows}, form)
         printed = capsys.readouterr().out
