@@ -94,6 +94,11 @@ def test_lists_are_whole_in_csv_and_cut_in_text(capsys: pytest.CaptureFixture[st
         assert (len(printed.splitlines()), "x" * 99 in printed) == (n_lines, is_whole)
 
 
+def test_csv_is_the_table_alone_with_what_is_undefined_last(capsys: pytest.CaptureFixture[str]) -> None:
+    print_as({"fact": 1, "auroc": {"a": Number.undefined("none"), "b": Number(0.5)}}, "csv")
+    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == ["auroc", "b", "a"]
+
+
 def test_json_of_values() -> None:
     table = Table([Column("a"), Column("b")], [{"a": "x", "b": Number(0.5, n=4)}])
     value: Any = {"table": table, "path": Path("x"), "none": None, "far": float("inf"), "pair": (1, {2.5: "y"})}
