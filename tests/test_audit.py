@@ -266,7 +266,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert numbers["se_auroc"]["experts"]["n_labels"] == 60
     assert main(["audit", "apply", str(path), *files, "--detectors", "se,radflag"]) == 0
     out = capsys.readouterr().out
-    assert "60 labels by 2 people" in out
+    assert "60 labels by people (2)" in out
     assert "experts agree" in out
     # Kept beside the run, without names.
     kept = load_run(path)

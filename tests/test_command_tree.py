@@ -87,11 +87,16 @@ def test_an_interruption_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_lists_are_whole_in_csv_and_cut_in_text(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"id": i, "votes": {"rule": {"label": 1, "reason": "x" * 99}}} for i in range(30)]
+    rows = [{"id": i, "votes": {"rule": {"label": 1, "reason": "x" * 99}}, "why": "y" * 99} for i in range(30)]
     for form, n_lines, is_whole in (("csv", 31, True), ("text", 23, False)):
         print_as({"rows": rows}, form)
         printed = capsys.readouterr().out
         assert (len(printed.splitlines()), "x" * 99 in printed) == (n_lines, is_whole)
+
+
+def test_csv_is_the_table_alone_with_what_is_undefined_last(capsys: pytest.CaptureFixture[str]) -> None:
+    print_as({"fact": 1, "auroc": {"a": Number.undefined("none"), "b": Number(0.5)}}, "csv")
+    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == ["auroc", "b", "a"]
 
 
 def test_json_of_values() -> None:

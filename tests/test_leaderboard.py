@@ -292,7 +292,7 @@ def test_submit_writes_into_a_folder_and_into_a_repository(tmp_path: Path, capsy
         facts = json_of(capsys, ["leaderboard", "submit", str(path), "--out", str(tmp_path / out), "--json"])
         assert Path(facts["entry"]).parent == tmp_path / out / inside
         assert read_entry(Path(facts["entry"])) == entry_of(RUN)
-        assert facts["commands"][-1].startswith("gh pr create")
+        assert facts["notes"][-1].startswith("gh pr create")
     (tmp_path / "file").write_text("", "utf-8")
     assert main(["leaderboard", "submit", str(path), "--out", str(tmp_path / "file")]) == 2
     assert main(["leaderboard", "init", str(tmp_path / "repository")]) == 2

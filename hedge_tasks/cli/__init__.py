@@ -67,7 +67,9 @@ def _run(words: list[str]) -> int:
             _complain(traceback.format_exc().rstrip())
         of_ours = isinstance(error, HedgeError | ValueError | OSError)
         kind = "" if of_ours else f"unexpected {type(error).__name__} (--traceback shows where): "
-        _complain(f"hedge: {kind}{' '.join(str(error).split())}")
+        text = " ".join(str(error).split())
+        where = "--reply" if "reply" in arguments else "hedge import answers FILE --reply"
+        _complain(f"hedge: {kind}{text.replace('Say --reply', f'Say {where}')}")
     return USAGE_ERROR
 
 

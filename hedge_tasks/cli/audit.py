@@ -67,8 +67,10 @@ def apply(
     planned = _plan(finished, labels, plan, random=random)
     read = [label for file in labels for label in read_experts(file)]
     audit = put_together(planned, read, by)
+    kept = {}
     if finished.path is not None and is_run_file(finished.path):
-        keep_audit(finished, planned, read, by)
+        file = keep_audit(finished, planned, read, by)
+        kept = {"written": file, "notes": ["Numbers of the run go by these labels until this file is deleted."]}
     scorer = clustering.scorer(finished)
     names, scores = scorer.detectors, scorer.score(finished.answer_sets)
     return {
@@ -76,6 +78,7 @@ def apply(
         "numbers": audited.numbers_table(audited.audited_numbers(finished, scores, names, audit), audit),
         "differences": audited.differences_table(audited.audited_differences(scores, names, names[0], audit)),
         "judge": audited.judge_table(finished, audit),
+        **kept,
     }
 
 

@@ -68,9 +68,8 @@ def _search(
     from hedge_tasks.guard import calibrate as guard
     from hedge_tasks.guard.by_experts import labelled_by_experts
     from hedge_tasks.guard.policy import save_policy
-    from hedge_tasks.measures.headline import headline
 
-    finding = headline(finished)
+    finding = clustering.headline(finished)
     tested = labelled_by_experts(finished, experts, terms["seed"]) if experts else finished
     calibration = guard.calibrate(tested, clustering.scorer(finished), clustering.names or ("radflag",), **terms)
     policy = calibration.policy

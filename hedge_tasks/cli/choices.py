@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.guard import Guard
     from hedge_tasks.judging import Judge
+    from hedge_tasks.measures.headline import Headline
     from hedge_tasks.runs.run_files import Run
 
 
@@ -63,7 +64,8 @@ class ClusteringChoice:
             nli:model=...,rule=strict; a name that ends in _qa puts the question in front of each
             answer.
         alpha: Weight of the clean-noisy gap in VASE, 1 where the run has no other.
-        detectors: Which ones, such as se,kle,msp, in place of the usual ones; all are those that are not experimental.
+        detectors: Which ones, such as se,kle,msp, in place of the usual ones; all are those that are not experimental
+            (`hedge detectors RUN --all` lists them).
     """
 
     clustering: str | None = None
@@ -108,6 +110,14 @@ class ClusteringChoice:
     def scorers(self, run: Run) -> dict[str, Scorer]:
         """Return the scorer of `scorer`, or all of the run's where none is chosen, by name."""
         return {scorer.name: scorer for scorer in (choice.scorer(run) for choice in self.each(run))}
+
+    def headline(self, run: Run) -> Headline:
+        """Return a run's headline by the chosen clustering, or by all of the run's where none is chosen."""
+        from hedge_tasks.measures.headline import headline
+
+        scorers = {} if self.clustering is None else replace(self, detectors=None).scorers(run)
+        scores = {name: scorer.score(run.answer_sets) for name, scorer in scorers.items()}
+        return headline(run, scores or None, scorers=scorers)
 
     def _completed(self, scorer: Scorer) -> Scorer:
         changes: dict[str, Any] = {"alpha": self.alpha, "detectors": self.names}

@@ -22,7 +22,6 @@ def compare(run: RunChoice, clustering: ClusteringChoice, other: Path | None = N
         other: The run to compare with; none: the detectors and clusterings of RUN.
     """
     from hedge_tasks.measures.comparisons import check_same_documents
-    from hedge_tasks.measures.headline import headline
     from hedge_tasks.numbers import reason_lines
     from hedge_tasks.report.analysis import analyse, compare_within, table_of
     from hedge_tasks.report.run_names import differences
@@ -36,7 +35,7 @@ def compare(run: RunChoice, clustering: ClusteringChoice, other: Path | None = N
     left_out = reason_lines("left out", (item for analysis in analyses for item in analysis.left_out.items()))
     if not pairs and any(answers.label is not None for answers in runs[0].answer_sets):
         raise ConfigError("; ".join(["there is nothing to compare", *left_out]))
-    findings = [headline(r) for r in runs]
+    findings = [*map(clustering.headline, runs)]
     named = zip("ab", findings, strict=False)
     lines = [f"{name}: {line}" for name, finding in named for line in (*finding.lines(), finding.labels)]
     facts = {"a": runs[0].title, "comparisons": table_of(pairs), "notes": [*lines, *left_out]}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice
+from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice, chosen_detectors
 from hedge_tasks.cli.claim_text import claim_block
 from hedge_tasks.cli.printing import Details
 
@@ -107,9 +107,8 @@ def _compare(
 ) -> dict[str, Any]:
     """Return facts of all detectors on a run, or of those that are chosen, which may be fitted ones."""
     from hedge_tasks.detectors.probes.registry import fitted_detectors
-    from hedge_tasks.detectors.registry import get, named
+    from hedge_tasks.detectors.registry import get
     from hedge_tasks.measures.detector_table import detector_table
-    from hedge_tasks.measures.headline import headline
     from hedge_tasks.measures.unit_table import kept_numbers
     from hedge_tasks.runs.run_files import file_of, keep_evidence
 
@@ -122,8 +121,8 @@ def _compare(
     only: dict[str, Any] = {"only_kept": names is None and not keep, "blind": names is None}
     scorer = replace(clustering, detectors=None).scorer(run)
     only["fitted"] = [fitted[name] for name in chosen if name in fitted]
-    table = detector_table(run, scorer, named(others) if others else (), against=against, budget=budget, **only)
-    finding = headline(run)
+    table = detector_table(run, scorer, chosen_detectors(others or None), against=against, budget=budget, **only)
+    finding = clustering.headline(run)
     return {
         **{"task": run.task, "model": run.model, "against": against, "budget": budget},
         **({"written": keep_evidence(run)} if keep else {}),
@@ -155,7 +154,7 @@ def _table(table: DetectorTable, *, everything: bool) -> Table:
     from hedge_tasks.measures.detector_table import numbers_table
     from hedge_tasks.numbers import reason_lines
 
-    rows = [row for i, row in enumerate(table.rows) if everything or i < _SHOWN or not row.draws]
+    rows = [r for i, r in enumerate(table.rows) if everything or i < _SHOWN or not r.draws]
     notes = ["p: of this table, exploratory; the run's family of comparisons stands below"]
     if everything:
         notes += reason_lines("left out", table.left_out.items())

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hedge_tasks.cli.choices import RunChoice
-from hedge_tasks.cli.printing import Details, typed
+from hedge_tasks.cli.printing import typed
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 
@@ -42,10 +42,10 @@ def submit(
     entry = entry_of(run.load(), model_name, revision)
     file = place_of(out, entry)
     write_entry(file, entry)
-    commands = commands_for(file, f"Entry: {entry.title} on {entry.task}")
     facts = {"entry": file, "model": entry.model, "revision": entry.revision, "edition": entry.edition}
-    notes = ["Has it a place?", typed("leaderboard", "check", file), "The pull request:", *commands]
-    return {**facts, "documents": len(entry.documents), "commands": Details(commands), "notes": notes}
+    notes = ["Has it a place?", typed("leaderboard", "check", file), "The pull request:"]
+    notes += commands_for(file, f"Entry: {entry.title} on {entry.task}")
+    return {**facts, "documents": len(entry.documents), "notes": notes}
 
 
 def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str, Any], int]:
@@ -55,7 +55,7 @@ def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str,
         entries: Files of `hedge leaderboard submit`.
         beside: Board whose entries they must not repeat.
     """
-    from hedge_tasks.errors import HedgeError
+    from hedge_tasks.errors import ConfigError, HedgeError
     from hedge_tasks.leaderboard.board import Rules, entries_folder, faults, repeats
     from hedge_tasks.leaderboard.entry import Entry, read_entry
     from hedge_tasks.numbers import Table
@@ -65,6 +65,8 @@ def check(entries: list[Path], *, beside: Path | None = None) -> tuple[dict[str,
     others: dict[str, Entry] = {file.name: read_entry(file) for file in files if file.resolve() not in own}
     rows = []
     for path in entries:
+        if path.is_dir():
+            raise ConfigError(f"{path}: a folder; give files of `hedge leaderboard submit`, as in {path}/*.json")
         try:
             entry = read_entry(path)
             refused = "; ".join(filter(None, [*faults(entry, Rules()), repeats(entry, others)]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -25,7 +26,7 @@ def print_as(value: Any, form: str) -> None:
 
     Args:
         value: A text, a table, facts by name, or a list of tables and facts.
-        form: "text", "json", "csv" or "latex"; the last two have the tables alone.
+        form: "text", "json", "csv" or "latex"; the last two have the tables alone, or the facts where there is none.
     """
     if form == "json":
         say(json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False))
@@ -33,7 +34,8 @@ def print_as(value: Any, form: str) -> None:
     # Of a list of facts text has the beginning, and the other forms all.
     blocks = list((_Shown(20, 60, 8) if form == "text" else _Shown()).blocks(value))
     tables = [block for block in blocks if isinstance(block, Table)]
-    texts = {"text": map(str, blocks), "csv": (table.to_csv() for table in tables), "latex": map(as_latex, tables)}
+    tables = [table for table in tables if table.rows and _FACT not in table.columns] or tables
+    texts = {"text": map(str, blocks), "csv": map(Table.to_csv, tables), "latex": map(as_latex, tables)}
     if text := ("\n\n" if form == "text" else "\n").join(texts[form]).strip("\n"):
         say(text)
 
@@ -63,11 +65,11 @@ def typed(*words: object) -> str:
 
 @dataclass(frozen=True)
 class _Shown:
-    """How much of a value is shown: rows of a list, characters of a cell, names on a line; None for all of them."""
+    """How much of a value is shown: rows of a list, characters of a cell, names on a line."""
 
-    rows: int | None = None
-    characters: int | None = None
-    names: int | None = None
+    rows: int = sys.maxsize
+    characters: int = sys.maxsize
+    names: int = sys.maxsize
 
     def blocks(self, value: Any, name: str = "") -> Iterator[Table | str]:
         """Yield the tables of a value, the facts of each mapping as one, and its notes."""
@@ -89,12 +91,16 @@ class _Shown:
             columns = [Column(name or "fact", name or " "), _FACT]
             yield Table(columns, [{columns[0].key: _words(key), "value": text} for key, text in short.items()])
         for key in (key for key in items if key not in short):
-            yield from self.blocks(items[key], str(key))
+            yield from self.blocks(items[key], f"{name.rpartition(' ')[2]} {key}".strip())
 
     def _table(self, rows: list[Mapping[str, Any]], title: str) -> Table:
         cells = [{key: cell for key, item in row.items() if (cell := self._cell(item))} for row in rows[: self.rows]]
         keys = [key for key in dict.fromkeys(chain(*rows)) if any(key in row for row in cells)]
-        notes = [f"and {len(rows) - len(cells)} more: --json"] if len(rows) > len(cells) else []
+        notes = [f"and {len(rows) - len(cells)} more: --json, --csv"] if len(rows) > len(cells) else []
+        long = [key for key in keys[1:] if any(self._cut(cell := row.get(key)) != cell for row in cells)]
+        keys.sort(key=lambda key: [key] == long)  # a single long text is whole, at the end of the line
+        if len(long) > 1:
+            cells = [{key: self._cut(cell) for key, cell in row.items()} for row in cells]
         return Table([Column(key, interval=True) for key in keys], cells, title, notes)
 
     def _cell(self, value: Any) -> Number | str | None:
@@ -102,8 +108,11 @@ class _Shown:
             return value
         if isinstance(value, Mapping):
             value = ", ".join(f"{_words(key)} {self._cell(item)}" for key, item in value.items())
-        text = self._short(value) or ""
-        return f"{text[: self.characters]}..." if self.characters and len(text) > self.characters else text or None
+        return self._short(value) or None
+
+    def _cut(self, cell: Any) -> Any:
+        is_long = isinstance(cell, str) and len(cell) > self.characters
+        return f"{str(cell)[: self.characters]}..." if is_long else cell
 
     def _short(self, value: Any) -> str | None:
         """Return a fact on a line; None for what is no short fact."""
@@ -126,7 +135,8 @@ def _rows(value: Any, name: str) -> list[Mapping[str, Any]]:
     """
     rows: list[Mapping[str, Any]] = []
     if isinstance(value, Mapping) and all(isinstance(item, Number | Mapping) for item in value.values()):
-        rows = [{name: key, **(_parts(item) if isinstance(item, Number) else item)} for key, item in value.items()]
+        undefined_last = sorted(value.items(), key=lambda item: isinstance(item[1], Number) and not item[1].defined)
+        rows = [{name: key, **(_parts(item) if isinstance(item, Number) else item)} for key, item in undefined_last]
     elif isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value):
         rows = [*value]
     more = Table | Mapping if isinstance(value, Mapping) else Table

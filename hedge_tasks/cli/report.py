@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,17 +54,12 @@ def report(
         return _serve(choice.runs, lambda: build_report(choice.load(), result_files(choice.runs), options), port)
     finished = choice.load()
     with progress(name="Report") as bar:
-        page = build_report(finished, result_files(choice.runs), options, partial(_step, bar))
+        page = build_report(finished, result_files(choice.runs), options, bar.set_postfix_str)
     write_whole(out, page)
     facts: dict[str, Any] = {"report": out, "bytes": len(page.encode()), "runs": [run.title for run in finished]}
     if figures:
         facts["figures"] = [file for run in finished for file in _figures(run, figures, curves=options.curves)]
     return facts
-
-
-def _step(bar: Any, text: str) -> None:
-    bar.set_postfix_str(text, refresh=False)
-    bar.update()
 
 
 def _figures(run: Run, folder: Path, *, curves: bool) -> Iterator[Path]:

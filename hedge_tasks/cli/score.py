@@ -20,7 +20,7 @@ _AT_ONCE = 10_000
 
 _UNLABELLED = (
     "No answer has a label, and without labels there is no ROC-AUC: give a column label (1: hallucinated, 0: not), "
-    "or name yours with --label COLUMN."
+    "name yours with --label COLUMN, or have answers with right ones beside them judged: hedge import answers FILE."
 )
 
 

@@ -183,10 +183,9 @@ def _listed(names: Sequence[str]) -> str:
 
 def audit_notes(audit: ExpertAudit) -> list[str]:
     """Return whose labels these are, and what is to be known of them."""
-    people = "1 person" if audit.raters == 1 else f"{audit.raters} people"
+    by = audit.by or f"people ({audit.raters})"
     notes = [
-        f"Experts: {audit.n_labels} labels by {audit.by or people}, of {len(audit.of)} documents in "
-        f"{len(audit.strata)} strata.",
+        f"Experts: {audit.n_labels} labels by {by}, of {len(audit.of)} documents in {len(audit.strata)} strata.",
         "Intervals are for documents like these. `worth labels`: as many of a simple random sample, without a judge, "
         "would be as sure.",
     ]
@@ -196,8 +195,8 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
         notes.append(f"Two people labelled {kappa.n} of them both: Cohen's kappa {value}.")
     if audit.lost or audit.undecided:
         notes.append(
-            f"{audit.lost} drawn documents have no label, and of {audit.undecided} people cannot tell or say one thing "
-            "as often as another: left out, which is right where it is chance."
+            f"Left out, which is right where it is chance: drawn documents without a label, {audit.lost}, "
+            f"and {audit.undecided} of which people cannot tell, or say one thing as often as another."
         )
     return notes
 

@@ -136,8 +136,9 @@ def detector_table(
     left_out = {**unpaid, **not_kept, **undefined}
     counted = next((column.scores for column in priced.values()), [])
     for more, why in (_blind_columns(run, counted) if blind else ({}, {}), _fitted_columns(run, priced, fitted)):
-        columns |= {name: column for name, column in more.items() if name not in detectors}
-        left_out |= {name: reason for name, reason in why.items() if name not in detectors}
+        # A blind baseline stands for the detector of its name that has no ROC-AUC, such as a length in words.
+        columns |= {name: column for name, column in more.items() if name not in columns}
+        left_out = {name: reason for name, reason in (why | left_out).items() if name not in columns}
     n = min(len(a.clean) for a in run.answer_sets)
     paid = {name: {"draws": column.draws} for name, column in priced.items()}
     facts = {name: facts_of(name, "answer", c, n, n) | paid.get(name, {}) for name, c in columns.items()}

@@ -166,7 +166,7 @@ def forced_measures(**declared: Any) -> list[Measure]:
     Args:
         declared: another `reply_is_right`.
     """
-    one_order = "its options are not asked for in two orders, or the model does not tell how likely they are"
+    lower = {**declared, "higher_is_better": False}
     return [
         OptionsMeasure(
             name="forced_accuracy",
@@ -185,40 +185,38 @@ def forced_measures(**declared: Any) -> list[Measure]:
             name="forced_differs_rate",
             about="Of the replies that take an option, the share that takes another one than the likeliest.",
             value_of=_differs,
-            higher_is_better=False,
-            **declared,
+            **lower,
         ),
         OptionsMeasure(
             name="option_brier",
             about="Brier score of the distribution over the options: sum over them of (p - [right])^2.",
             value_of=_brier,
-            higher_is_better=False,
             bounds=(0.0, 2.0),
-            **declared,
+            **lower,
         ),
         OptionsMeasure(
             name="option_overconfidence",
             about="Mean probability of the likeliest option less how often it is right.",
             value_of=_overconfidence,
-            higher_is_better=False,
             bounds=_SIGNED,
-            **declared,
+            **lower,
         ),
         OptionsMeasure(
             name="option_entropy_mean",
             title="entropy over the options",
             about="Mean entropy (nats) of the distribution over the options.",
             value_of=_entropy,
-            higher_is_better=False,
             bounds=(0.0, math.inf),
-            **declared,
+            **lower,
         ),
         OptionsMeasure(
             name="option_order_gap",
             about="How far the distribution moves (total variation) where lettered options stand in the other order.",
             value_of=_order_gap,
-            higher_is_better=False,
-            **{**declared, "nothing": one_order},
+            **{
+                **lower,
+                "nothing": "its options are not asked for in two orders, or how likely they are is not told",
+            },
         ),
     ]
 

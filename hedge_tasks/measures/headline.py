@@ -310,7 +310,9 @@ def _candidates(
 
 def _chosen(leads: Sequence[Lead], audit: ExpertAudit | None) -> dict[str, Any]:
     """Return the lead, its rival and the tests between them, as `Headline` has them."""
-    ranked = sorted((lead for lead in leads if lead.number.defined), key=lambda lead: (-_value(lead), lead.draws))
+    ranked = sorted(
+        (lead for lead in leads if lead.number.defined), key=lambda lead: (-(lead.number.value or 0.0), lead.draws)
+    )
     distinct: dict[tuple[Any, ...], Lead] = {}
     for lead in ranked:
         distinct.setdefault((lead.column.ids, lead.column.values.tobytes()), lead)
@@ -328,10 +330,6 @@ def _chosen(leads: Sequence[Lead], audit: ExpertAudit | None) -> dict[str, Any]:
         "gain": (gains[0], adjusted[0]) if gains and gains[0] is not None else None,
         "n_family": len(gains),
     }
-
-
-def _value(lead: Lead) -> float:
-    return lead.number.value or 0.0
 
 
 def _bounds(column: Sequence[Scores], name: str, missing: Collection[str]) -> tuple[float, float] | None:

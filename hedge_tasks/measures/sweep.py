@@ -77,8 +77,6 @@ def sweep_draws(
     Raises:
         ConfigError: a budget is negative.
     """
-    if not answer_sets:
-        raise DataError("there are no answers")
     check_samples(answer_sets)
     by_name = {name: get(name) for name in dict.fromkeys(detectors)}
     for budget in budgets:
@@ -91,19 +89,18 @@ def check_samples(answer_sets: Sequence[AnswerSet]) -> None:
     """Raise where there is nothing to cluster.
 
     Raises:
-        DataError: a document has no clean answer, as in a run with `n: 0`.
+        DataError: there are no answers, or a document has no clean one, as in a run with `n: 0`.
     """
+    if not answer_sets:
+        raise DataError("there are no answers")
     if any(not answer_set.clean for answer_set in answer_sets):
         raise DataError("the run has baseline answers alone (n: 0), and no samples to cluster")
 
 
 def _check_sizes(answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:
-    if not answer_sets:
-        raise DataError("there are no answers")
     check_samples(answer_sets)
     most = min(len(answer_set.clean) for answer_set in answer_sets)
-    wrong = [n for n in sizes if not 1 <= n <= most]
-    if wrong:
+    if wrong := [n for n in sizes if not 1 <= n <= most]:
         raise ConfigError(f"n = {wrong[0]}: there are 1 to {most} clean answers for every question")
 
 

@@ -182,7 +182,7 @@ def _about_classes(run: Run) -> Iterator[TrustReason]:
         yield TrustReason("No answer has a label, so there is no ROC-AUC. Label the run with hedge judge.")
     elif rarer < FEW:
         yield TrustReason(
-            f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} supported. Below "
+            f"Few labels of a class: {sum(labels)} hallucinated and {len(labels) - sum(labels)} supported. Below "
             f"{FEW} of a class intervals are wide and rankings uncertain, below {FEWEST_OF_A_CLASS} is no ROC-AUC."
         )
 
