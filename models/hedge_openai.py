@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from string import ascii_uppercase
 from typing import Any, TypeVar
 
@@ -256,22 +257,23 @@ class HedgeOpenAI(ChatAdapter):
         }
         n_likeliest = self._n_told(firsts)
         questions = [
-            _draw_question(draw, group, messages[draw.prompt_key], n_likeliest if _tells_first(draw) else 0)
+            _draw_question(draw, group, messages[draw.prompt_key], n_likeliest if _tells_first(draw) else None)
             for draw, group in zip(firsts, groups, strict=True)
         ]
         yield from self._answers(questions)
 
-    def _n_told(self, draws: Sequence[DrawRequest]) -> int:
+    def _n_told(self, draws: Sequence[DrawRequest]) -> int | None:
         """Number of likeliest first tokens that draws bring; 0 where none has to, or the server reads prompts.
 
         It is found once. A failure here says nothing of later passes: the server may refuse just this question.
         """
-        if self._n_first is None and (conversations := [d.messages() for d in [*filter(_tells_first, draws)][:1]]):
+        if self._n_first is None and (
+            conversations := [draw.messages() for draw in islice(filter(_tells_first, draws), 1)]
+        ):
             reads = not self._untold(self._read_first, conversations)
-            tells = not reads and not self._untold(self._first_token, conversations)
-            self._n_first = self._n_likeliest[0] if tells else 0
-            self._reasons = {name: why for name, why in self._reasons.items() if not why}
-        return self._n_first or 0
+            self._n_first = 0 if reads or self._untold(self._first_token, conversations) else self._n_likeliest[0]
+            self._reasons.clear()
+        return self._n_first
 
     def _answer_draws(
         self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
@@ -311,8 +313,7 @@ class HedgeOpenAI(ChatAdapter):
         conversation: options of one token each. Where one of them is not there, letters stand for all, in two orders
         (`first_token.by_letters`): three requests. Such answers have the `finish` "length": their end is not counted.
         """
-        if why := self._untold(self._read_first, conversations):
-            self._client.say_once("first tokens", f"{why}: the likeliest first tokens are read instead", "INFO")
+        if self._untold(self._read_first, conversations):
             if why := self._untold(self._first_token, conversations):
                 return [why for _ in texts]
             return self._first_tokens(conversations, texts)
@@ -386,7 +387,7 @@ class HedgeOpenAI(ChatAdapter):
         Of a draw that brought those of just the `offered` options nothing is asked.
         """
         turns = await asyncio.to_thread(_turns, conversation)
-        if (known := self._first_options.pop(hash((turns, frozenset(offered))), None)) is not None:
+        if known := self._first_options.pop(hash((turns, frozenset(offered))), None):
             return known
         for n in self._n_likeliest:  # what is refused here must not be left out of draws
             outcome = await self._ask_once(turns, {**_FIRST, "top_logprobs": n}, stop, NEUTRAL)
@@ -454,8 +455,8 @@ class HedgeOpenAI(ChatAdapter):
         async def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
             return await self._answer_all(questions[i], await questions[i].messages(), stop)
 
-        n, at_once = len(questions), self.num_concurrent
-        with closing(ask_each(call, n, at_once, who=self.base_url, unreachable=_unreachable)) as batches:
+        settings: dict[str, Any] = {"who": self.base_url, "unreachable": _unreachable}
+        with closing(ask_each(call, len(questions), self.num_concurrent, **settings)) as batches:
             for batch in batches:
                 pairs = [pair for i, outcomes in batch for pair in zip(questions[i].positions, outcomes, strict=True)]
                 yield [(position, _outcome(outcome)) for position, outcome in pairs]
@@ -515,8 +516,7 @@ class HedgeOpenAI(ChatAdapter):
         if completion.spelled is not None:
             with self._noting:
                 self._spelled[completion.spelled] += 1
-        named = completion.model
-        if named is not None:
+        if (named := completion.model) is not None:
             self._names.add(named)
             if not self._is_asked(named):
                 other = f"{self.base_url}: model {self.model!r} was asked for, and {named!r} answered"
@@ -595,7 +595,9 @@ def _likeliest(completion: Completion) -> Written:
     return (*tokens[:1], *alternatives[0]) if tokens and alternatives and alternatives[0] else ()
 
 
-def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encoded, n_likeliest: int = 0) -> _Question:
+def _draw_question(
+    draw: DrawRequest, positions: Sequence[int], messages: _Encoded, n_likeliest: int | None = None
+) -> _Question:
     """Return the request for a draw, and for those that go with it.
 
     Args:

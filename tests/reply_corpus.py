@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.judging.prompt import load_judge_prompt
-from hedge_tasks.replies import read_free, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.labels import read_judgement
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.text import normalise
@@ -31,6 +31,10 @@ CORPUS = Path(__file__).parent / "replies" / "corpus.jsonl"
 
 def corpus() -> list[Row]:
     return [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
+
+
+def ours(row: Row) -> str | None:
+    return reading(row).value
 
 
 def reading(row: Row) -> Reading:
@@ -52,6 +56,14 @@ def reading(row: Row) -> Reading:
         outcome, reason = load_judge_prompt(row["prompt"]).outcome_in(reply)
         return Reading(None if outcome is None else outcome.key, reason)
     return read_free(reply, cut=cut)
+
+
+OFFICIAL: Mapping[str, Mapping[str, Callable[[str], str | None]]] = {
+    "yes_no": {"SHALE's evaluate.py": official.shale_yes_no, "VOPE's evaluation.py": official.vope},
+    "verdict": {"MedHallu's Detection": official.medhallu},
+    "options": {"SHALE's evaluate.py": official.shale_choice},
+}
+"""The papers' readers by the kind of reply that they are for."""
 
 
 def vope_rechecked(reply: str) -> str | None:

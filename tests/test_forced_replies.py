@@ -393,8 +393,8 @@ def test_first_tokens_come_with_draws_that_tell_them_and_are_what_a_sweep_finds(
     server, late = ChatServer(reply=reply), ChatServer()
     answers = run_of(server, **plan)
     n_draws = 3 * len(answers[0].answers)
-    # Whether it reads prompts, of what is drawn and of what was answered, and whether it tells first tokens.
-    n_asked = 2 if plan else 3
+    # Whether it reads prompts and tells first tokens, of what is drawn and of what was answered.
+    n_asked = 2 if plan else 4
     assert len(server.bodies) == n_asked + n_draws + swept
     assert [body["max_tokens"] for body in server.bodies].count(1) == n_asked + swept
     run_of(ChatServer(), tmp_path, forced=())

@@ -153,7 +153,7 @@ def test_the_table_of_experts_tells_what_they_correct_and_why_not_the_others() -
 def test_who_labelled_is_said() -> None:
     whose = [audit_notes(audit_of(["supported"], raters=n, by=by))[0] for n, by in ((1, ""), (2, ""), (2, "2 nurses"))]
     assert [text.split(" of 40")[0] for text in whose] == [
-        f"Experts: 1 labels by {who}," for who in ("1 person", "2 people", "2 nurses")
+        f"Experts: 1 labels by {who}," for who in ("people (1)", "people (2)", "2 nurses")
     ]
     notes = [len(audit_notes(audit_of([], lost=lost, undecided=un))) for lost, un in ((0, 0), (1, 0), (0, 1))]
     assert notes == [2, 3, 3]

@@ -55,7 +55,7 @@ def test_vope_has_the_objects_of_its_images(tmp_path: Path, monkeypatch: pytest.
     items = [{"id": i, "images": [f"COCO_val2014_{i}.jpg"], "truth": ["puppy", "dog", "car"][i:]} for i in range(2)]
     (tmp_path / "coco.json").write_text(json.dumps(items), "utf-8")
     for name in ("0.jpg", "COCO_val2014_1.jpg"):
-        (tmp_path / name).write_bytes(png())
+        (tmp_path / name).write_bytes(png(1))
     facts, code = vope.vope(tmp_path / "coco.json", ImportChoice(out=tmp_path / "hub"))
     assert (code, facts["test"]["items"]) == (0, 2)
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "hub"))

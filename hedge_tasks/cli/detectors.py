@@ -93,8 +93,8 @@ def _seeds(runs: Sequence[Run], clustering: ClusteringChoice) -> dict[str, Any]:
     from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.measures.seed_spread import by_seed, draws_shares, shares_table, spread_table, spreads
 
-    first, detectors = runs[0], clustering.names or SCORE_NAMES
-    seeds = by_seed(first, runs[1:]) or {0: first}
+    first, detectors = max(runs, key=lambda run: run.created), clustering.names or SCORE_NAMES
+    seeds = by_seed(first, runs) or {0: first}
     scorers = {seed: clustering.scorer(run).with_detectors(detectors) for seed, run in seeds.items()}
     scores = {seed: {scorers[seed].name: scorers[seed].score(run.answer_sets)} for seed, run in seeds.items()}
     table = spread_table(spreads(scores, detectors), list(seeds), first.title, whose_labels(first, None))

@@ -24,7 +24,7 @@ def doctor() -> tuple[dict[str, Any], int]:
     from hedge_tasks.numbers import Table
 
     say("torch and lmms-eval are loaded, which takes some seconds", sys.stderr)
-    sections = {"Versions": _versions, "Models": _models, "Data": _data, "Self-check": _checks}
+    sections = {"Versions": _versions, "Models and data": _models, "Self-check": _checks}
     marks = {True: "ok", False: "PROBLEM", None: ""}
     rows = [(about, name, marks[ok], value) for about, facts in sections.items() for name, value, ok in facts()]
     problems = [name for _, name, state, _ in rows if state == marks[False]]
@@ -46,9 +46,10 @@ def _versions() -> _Facts:
 
 
 def _models() -> _Facts:
-    """Yield the models that answers are clustered with, and whether a run would have to download them."""
+    """Yield the models that answers are clustered with, and whether they are here; then the folder of local data."""
     from huggingface_hub import try_to_load_from_cache
 
+    from hedge_tasks.data.splits import DATA_DIR
     from hedge_tasks.io.sources import chosen_models
     from hedge_tasks.llm.encoders import encoder_settings
     from hedge_tasks.runs.trust import default_models
@@ -64,21 +65,8 @@ def _models() -> _Facts:
             is_here = isinstance(try_to_load_from_cache(model, "config.json", revision=revision), str)
             where = "downloaded" if is_here else "not here: a run downloads it"
         yield model, where, None
-
-
-def _data() -> _Facts:
-    """Yield which data sets of our tasks the folder of local data lacks."""
-    from hedge_tasks.data.splits import DATA_DIR, local_files
-    from hedge_tasks.errors import DataError
-    from hedge_tasks.runs.trust import DocumentSource, installed_tasks
-
     root = os.environ.get(DATA_DIR)
-    yield DATA_DIR, root or "not set", None if root is None else Path(root).is_dir()
-    for source in dict.fromkeys(filter(None, map(DocumentSource.of, installed_tasks()))) if root else ():
-        try:
-            local_files(source.path, source.name, source.split)
-        except DataError as error:
-            yield source.path, str(error), False
+    yield DATA_DIR, root or "not set", Path(root).is_dir() if root else None
 
 
 def _checks() -> _Facts:

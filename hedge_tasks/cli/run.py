@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +84,13 @@ def _check_names(options: Mapping[str, str]) -> None:
     from hedge_tasks.lmms.catalogue import list_tasks
     from hedge_tasks.lmms.own_task.names import task_names
     from hedge_tasks.lmms.stock.names import PREFIX
+    from hedge_tasks.models import MODELS
 
     if not options.get("tasks"):
         raise ConfigError("--tasks: say which, such as --tasks hedge_demo (`hedge list` has ours)")
-    if "model" in options and (models := _model_names()):
-        check_names("model", [options["model"]], models)
+    if "model" in options and len(entry_points(group="lmms_eval.models")) == 1:  # what others bring only loading tells
+        keys = chain.from_iterable(table.keys for table in _constants("models/__init__.py", ast.Dict))
+        check_names("model", [options["model"]], {*MODELS, *(k.value for k in keys if isinstance(k, ast.Constant))})
     names = [task.removeprefix(PREFIX) for task in options["tasks"].split(",") if not Path(task).exists()]
     if names:
         included = map(Path, filter(None, [options.get("include_path")]))
@@ -100,16 +102,6 @@ def _constants(path: str, kind: type[ast.AST]) -> Iterator[Any]:
     spec: Any = importlib.util.find_spec("lmms_eval")
     text = Path(spec.submodule_search_locations[0], path).read_text("utf-8")
     return (node for node in ast.walk(ast.parse(text)) if isinstance(node, kind))
-
-
-def _model_names() -> set[str]:
-    """Return the models of lmms-eval and ours; none where another package brings some, which only loading tells."""
-    from hedge_tasks.models import MODELS
-
-    if len(entry_points(group="lmms_eval.models")) > 1:
-        return set()
-    tables = _constants("models/__init__.py", ast.Dict)
-    return {str(key.value) for table in tables for key in table.keys if isinstance(key, ast.Constant)} | {*MODELS}
 
 
 def _costs(options: Mapping[str, str], price: float | None) -> Iterator[str]:

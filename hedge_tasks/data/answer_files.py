@@ -148,9 +148,9 @@ def use_answers(
 
 
 def _check_copies(files: Sequence[Path]) -> None:
-    for one, other in combinations(files, 2):
-        if one == other or (one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)):
-            raise DataError(f"{other}: a copy of {one}, whose answers would count twice; leave it out")
+    for file, copy in combinations(files, 2):
+        if file == copy or (file.is_file() and copy.is_file() and filecmp.cmp(file, copy, shallow=False)):
+            raise DataError(f"{copy}: a copy of {file}, whose answers would count twice; leave it out")
 
 
 def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Iterator[AnswerSet]:

@@ -33,6 +33,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Role -> obvious names of its columns, in lower case with underscores (`hedge_tasks.data.cells.plain_name`)."""
 
+MOST_TYPES = 50
+"""More kinds than this are no kinds: too few questions of each could be compared."""
+
+_LOOKED_AT = 20
+"""Pictures of a column that are tried, until one can be had."""
+
 _WHAT = {"answer": "right answers", "reply": "model's replies"}
 _OPTIONS = {"answers": "answer", "images": "image", "question_type": "question-type"}
 """Roles whose option has another name."""
@@ -180,7 +186,8 @@ def _asked(table: StoredTable, chosen: ColumnSettings, images: Sequence[str]) ->
 
 def _declared(table: StoredTable, chosen: ColumnSettings, role: str, taken: Sequence[str]) -> str | None:
     """The column of groups, ids or kinds: the user's, else the first obvious one whose values can be that."""
-    usable = [table.n_rows] if role == "id" else range(2, table.n_rows)
+    kinds = range(2, min(MOST_TYPES, max(2, table.n_rows // 2)) + 1)
+    usable = {"group": range(2, table.n_rows), "id": [table.n_rows], "question_type": kinds}[role]
     column: str | None = getattr(chosen, role)
     if column is None:
         return next((c for c in obvious(table, role, taken) if _n_different(table, c) in usable), None)
@@ -199,7 +206,7 @@ def _n_different(table: StoredTable, column: str) -> int:
 
 
 def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
-    """The columns with pictures: the user's, else the first of an obvious name whose first picture can be had.
+    """The columns with pictures: the user's, else the first of an obvious name of which a picture can be had.
 
     Raises:
         ConfigError: other columns hold pictures, there are pictures beside the table that no column names, or those
@@ -208,7 +215,7 @@ def _images(table: StoredTable, chosen: ColumnSettings, files: PictureFiles) -> 
     if chosen.images:
         return () if NONE in chosen.images else tuple(dict.fromkeys(chosen.images))
     reasons = list[str]()
-    for column, value in [(c, value) for c in obvious(table, "image") for value in table.filled(c, 1)]:
+    for column, value in [(c, value) for c in obvious(table, "image") for value in table.filled(c, _LOOKED_AT)]:
         try:
             content_of(value[0] if isinstance(value, list) else value, files)
         except DataError as error:

@@ -22,7 +22,7 @@ _MARKDOWN = re.compile(r"\A(?:#{1,6}\s+|>\s+)")
 _END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]*_]*(?=\s)")
 # Reports whose stops have become commas: "..., No effusion is seen, Surgical clips are noted".
 _OPENED = re.compile(r",(?=\s+(?:A|An|The|No|There|This|These|Those|It|Its)\s)")
-_CAPITAL = re.compile(r",(?=\s+(?:[A-Z][a-z]+|[A-Z]+\s[a-z]+|A)\b)")
+_CAPITAL = re.compile(r",(?=\s+(?:[A-Z][a-z]+|[A-Z]+\s+[a-z]+|A)\b)")
 _STOP_INSIDE = re.compile(r"[a-z0-9)][.!?]\s+[A-Z]")
 _FEWEST_WORDS = 3
 """Words that a piece behind a comma has, all but one in lower case; else it is a name: "London, The Hague and Rome"."""

@@ -278,8 +278,11 @@ def _why_none(scores: Sequence[Scores], name: str) -> str:
 
 
 def _digest(run: Run) -> str:
-    """Of the documents, whatever was answered: other draws of the same ones prove nothing either."""
-    rows = sorted((a.id, a.question or "", a.reference or "") for a in run.answer_sets)
+    """Of the documents, whatever was answered: other draws of the same ones prove nothing either.
+
+    Numbers of rows name no document, and go with the answer.
+    """
+    rows = sorted([a.id, a.question, a.reference, a.id.isdigit() and a.baseline.text] for a in run.answer_sets)
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 

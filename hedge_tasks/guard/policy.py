@@ -82,7 +82,7 @@ class CalibratedOn(Record):
         coverage: how many of its documents have a label. Declined ones are never accepted; where more than 5 % are
             missing, these were tested as hallucinated.
         judge: who gave the labels.
-        digest: of ids, labels and scores.
+        digest: of the documents.
         weighting: where the score depends on log-probabilities.
         answered_as: names that the server gave the model, where it gave any.
         question_type: of all questions, where the promise is about one type alone.

@@ -78,7 +78,7 @@ class GuardVerdict:
 
 def clusters_of(clustered: AnswerSet) -> tuple[Cluster, ...]:
     """The meanings of the clean draws, the baseline answer's first."""
-    baseline, *ids = list(clustered.cluster_ids or ())[: 1 + len(clustered.clean)]
+    baseline, *ids = (clustered.cluster_ids or ())[: 1 + len(clustered.clean)]
     texts = {i: answer.text for i, answer in reversed(list(zip(ids, clustered.clean, strict=True)))}
     counts = Counter(ids)
     own = Cluster(clustered.baseline.text, counts.pop(baseline, 0) / max(len(ids), 1), True)

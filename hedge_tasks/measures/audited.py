@@ -59,8 +59,8 @@ class AuditedDifference:
 def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
     """Return a line about the source of the labels of a run's numbers."""
     judges = [name for name, _ in Counter(str(v.get("judge")) for v in run.verdicts.values()).most_common(2)]
-    given = not judges or judges[0].startswith("given ")
-    whose = "those that came with the answers" if given else f"the judge's ({', '.join(judges)})"
+    came_along = not judges or judges[0].startswith("given ")
+    whose = "those that came with the answers" if came_along else f"the judge's ({', '.join(judges)})"
     if audit is not None:
         return f"Labels: {whose}; `against experts`: {audit.n_labels} labels of experts."
     return f"Labels: {whose}; errors in them are in every number. `hedge audit plan` chooses documents for experts."
