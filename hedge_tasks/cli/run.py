@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,9 @@ def _check_names(options: Mapping[str, str]) -> None:
     if not options.get("tasks"):
         raise ConfigError("--tasks: say which, such as --tasks hedge_demo (`hedge list` has ours)")
     if "model" in options and len(entry_points(group="lmms_eval.models")) == 1:  # what others bring only loading tells
-        keys = chain.from_iterable(table.keys for table in _constants("models/__init__.py", ast.Dict))
-        check_names("model", [options["model"]], {*MODELS, *(k.value for k in keys if isinstance(k, ast.Constant))})
+        tables = _constants("models/__init__.py", ast.Dict)
+        own: list[Any] = [key.value for table in tables for key in table.keys if isinstance(key, ast.Constant)]
+        check_names("model", [options["model"]], {*MODELS, *own})
     names = [task.removeprefix(PREFIX) for task in options["tasks"].split(",") if not Path(task).exists()]
     if names:
         included = map(Path, filter(None, [options.get("include_path")]))
