@@ -221,3 +221,8 @@ def test_a_digit_is_a_label_where_it_is_nothing_else(reply: str, read: str) -> N
 def test_a_text_of_many_letters_that_are_not_latin_is_foreign_whatever_its_words() -> None:
     """At 3 of 10 the English words around them decide, above it the letters."""
     assert [is_foreign(text) for text in ("the ééé is no", "the ééééé is not it a")] == [False, True]
+
+
+@pytest.mark.parametrize(("reply", "value"), [("It is not enlarged.", "no"), ("It is not green.", None)])
+def test_a_pronoun_stands_for_what_was_asked_about(reply: str, value: str | None) -> None:
+    assert read_yes_no(reply, "Is the liver enlarged?").value == value
