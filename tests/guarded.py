@@ -31,7 +31,7 @@ SERVED = "local"
 def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sampling: Any) -> Policy:
     """A policy for a model `m`."""
     plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
-    circumstances = Circumstances(model="m", sampling=plan.settings(), prompt=PROMPT)
+    circumstances = Circumstances(model="m", pictured=True, sampling=plan.settings(), prompt=PROMPT)
     return POLICY.replaced(detector=detector, threshold=threshold, circumstances=circumstances)
 
 

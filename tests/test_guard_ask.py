@@ -83,9 +83,14 @@ def test_nothing_unjudged_is_let_through() -> None:
     with pytest.raises(DrawsFailed):
         Guard(policy(), Model(refuse=True)).ask(PICTURE, "0.5")
     with pytest.raises(ConfigError, match="no sampling settings"):
-        Guard(policy().replaced(circumstances=Circumstances(model="m", prompt=PROMPT)), Model())
+        Guard(policy().replaced(circumstances=Circumstances(model="m", pictured=True, prompt=PROMPT)), Model())
     with pytest.raises(ConfigError, match="no prompt"):
-        Guard(policy().replaced(circumstances=Circumstances(model="m", sampling=SamplingPlan().settings())), Model())
+        Guard(
+            policy().replaced(
+                circumstances=Circumstances(model="m", pictured=True, sampling=SamplingPlan().settings())
+            ),
+            Model(),
+        )
 
 
 def test_the_command_refuses_another_model_and_a_broken_picture(
@@ -95,9 +100,13 @@ def test_the_command_refuses_another_model_and_a_broken_picture(
     save_policy(policy(), file)
     arguments = ["ask", "is it?", "--policy", str(file), "--model_args", "model=x,base_url=http://127.0.0.1:9/v1"]
     assert main(arguments) == 2
-    assert "--image: the policy is about questions on a picture" in capsys.readouterr().err
+    assert "the policy is about questions on a picture" in capsys.readouterr().err
     PICTURE.save(picture)
     arguments += ["--image", str(picture)]
+    save_policy(policy().replaced(circumstances=policy().circumstances.replaced(pictured=False)), file)
+    assert main(arguments) == 2
+    assert "the policy is about questions without a picture" in capsys.readouterr().err
+    save_policy(policy(), file)
     assert main(arguments) == 2
     assert "the policy is about 'm', and this is 'x (hedge_openai)'" in capsys.readouterr().err
     picture.write_bytes(b"\x89PNG no picture")

@@ -137,5 +137,5 @@ def test_a_request_that_is_none_is_refused(body: object, words: str) -> None:
         parts = [{"type": "image_url", "image_url": {"url": body}}, {"type": "text", "text": "q"}]
         body = {"model": SERVED, "messages": [{"role": "user", "content": parts}]}
     with pytest.raises(RefusedRequest) as caught:
-        read_request(json.dumps(body).encode(), SERVED, prompt_of(policy()), plan_of(policy()), ProxySettings())
+        read_request(json.dumps(body).encode(), SERVED, True, prompt_of(policy()), plan_of(policy()), ProxySettings())
     assert words in caught.value.message
