@@ -79,11 +79,12 @@ def _scored(scorer: Scorer, answer_sets: Iterator[AnswerSet]) -> tuple[list[Scor
     """Return the scores, and how many answer sets came with clusters. Only a chosen threshold takes all at once."""
     from hedge_tasks.detectors.pipeline import cluster_open
     from hedge_tasks.detectors.scorer import score_all
+    from hedge_tasks.runs.declined import without_false_label
 
     scores: list[Scores] = []
     n_given = 0
     while block := [*islice(answer_sets, None if scorer.choice else _AT_ONCE)]:
         n_given += sum(answers.cluster_ids is not None for answers in block)
-        clustered = cluster_open(block, scorer.cluster)
+        clustered = cluster_open([*map(without_false_label, block)], scorer.cluster)
         scores += score_all(clustered, scorer.backend, scorer.detectors, alpha=scorer.alpha)
     return scores, n_given
