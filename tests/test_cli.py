@@ -107,7 +107,7 @@ def test_without_labels_there_are_scores_and_no_table_of_what_is_undefined(
     ("rows", "message"),
     [
         (["{"], ":1: not valid JSON"),
-        ([{"id": "q"}], "which column holds the model's replies? Say --reply COLUMN"),
+        ([{"id": "q"}], "the model's replies, for `hedge score` or `hedge import answers`? Say --reply COLUMN"),
         ([line(0, "a"), "", {**line(1, "a"), "clean": []}], "'q1' has one answer, and other documents have several"),
         ([{**line(0, "a"), "clean": "a text"}], ":1: clean: expected a list, got 'a text'"),
         ([line(0, "a"), line(0, "b")], ":2: another row has the id 'q0' and differs"),
