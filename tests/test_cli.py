@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
 from printed import json_of
 
 from hedge_tasks.cli import main
+from hedge_tasks.clustering import nli_model
 from hedge_tasks.detectors.pipeline import USUAL
 from hedge_tasks.runs.run_files import Run, save_run
+
+TINY = "package://hedge_tasks.models.tiny/nli"
 
 
 def line(i: int, clean: str, label: int | None = None, **fields: object) -> dict:
@@ -145,6 +149,21 @@ def test_the_environment_names_the_model_and_an_option_goes_before_it(
     for name, model in (("nli", "nowhere/named"), ("nli:model=nowhere/given", "nowhere/given")):
         assert main(["score", str(answers), "--clustering", name]) == 2
         assert f"cannot load the NLI model '{model}'" in capsys.readouterr().err
+
+
+def test_long_work_is_said_once_and_not_on_the_standard_output(
+    answers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load = nli_model._load
+    monkeypatch.setattr(nli_model, "_load", lambda *source: [time.sleep(0.3), load(*source)][1])
+    nli_model.load_nli_model.cache_clear()
+    words = ["score", str(answers), "--clustering", f"nli:model={TINY}", "--json"]
+    for patience, n_lines in ((0.1, 1), (60, 0)):
+        monkeypatch.setattr("hedge_tasks.cli.PATIENCE_S", patience)
+        assert main(words) == 0
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["n"] == 10
+        assert printed.err.count(f"hedge: loading the NLI model {TINY} ...\n") == n_lines
 
 
 def test_no_result_is_written_over_the_file_of_a_run(

@@ -325,7 +325,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
     torch.save({"stats": {"greedy_texts": Hostile()}}, tmp_path / "m.man")
     with pytest.raises(DataError, match="not readable without running code in it"):
         read_answers([tmp_path / "m.man"])
-    with pytest.raises(ConfigError, match=r"replies, for .*import answers`\? Say --reply COLUMN; there are said \('a'\)"):
+    with pytest.raises(
+        ConfigError, match=r"replies, for .*import answers`\? Say --reply COLUMN; there are said \('a'\)"
+    ):
         read_answers([lines(tmp_path / "a.jsonl", [{"said": "a"}])])
     with pytest.raises(ConfigError, match="of several tools: uqlm, lmms-eval"):
         read_answers([*uqlm(tmp_path), *lmms_eval(tmp_path)])

@@ -36,8 +36,6 @@ _WRITTEN = ("out", "html")
 """Options that name a file to write."""
 PATIENCE_S = 4.0
 """A command that takes longer says what it is doing: the last of the log's traces."""
-INTERRUPTED = 130
-"""Exit code of what Ctrl-C ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt as stop:  # a command may say what is kept, and how to go on
         _complain("; ".join(["hedge: interrupted", *map(str, stop.args)]))
-    return INTERRUPTED
+    return 130  # as shells have it
 
 
 def _run(words: list[str]) -> int:
