@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.runs.from_store import StoredBlock
+    from hedge_tasks.runs.parts import Part
     from hedge_tasks.runs.run_files import Run
 
 
@@ -51,7 +52,7 @@ def rescore(
 
         logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
-    parts = blocks or ([finished.answer_sets] if ray is None else parts_of(finished))
+    parts: Sequence[Part] = blocks or ([finished.answer_sets] if ray is None else parts_of(finished))
     filters: dict[str, Any] = {}
     for choice, scorer in zip(choices, scorers, strict=True):
         if ray is None:
