@@ -218,7 +218,7 @@ def test_plain_answers_have_their_baseline_first_or_named(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,txt\n1,a\n", r"the model's replies\? Say --reply COLUMN; there are id \('1'\), txt"),
+        ("id,txt\n1,a\n", r"import answers`\? Say --reply COLUMN; there are id \('1'\), txt"),
         ("id,response\n,a\n", "x.csv:2: id: expected a text"),
         ("id,response,label\n1,a,0.5\n", "label is '0.5'; expected 1"),
         ("id,id\n1,a\n", "names a column twice"),
