@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hostile import attempt
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from printed import json_of
 
@@ -47,7 +47,7 @@ def is_sound(value: Any) -> bool:
 # --- the door ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@settings(max_examples=40)
 @given(json_values, st.booleans())
 def test_what_passes_the_door_is_sound_and_otherwise_what_was_sent(value: Any, ensure_ascii: bool) -> None:
     text = json.dumps(value, ensure_ascii=ensure_ascii)
@@ -120,7 +120,7 @@ def test_a_number_is_a_finite_number(value: object) -> None:
         number(value, "x")
 
 
-@pytest.mark.slow
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(min_size=1), json_values, min_size=1, max_size=3), st.data())
 def test_a_sealed_line_is_json_and_no_bit_of_it_changes_unseen(record: dict[str, Any], data: st.DataObject) -> None:
     line = seal(record)

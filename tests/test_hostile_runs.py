@@ -109,46 +109,10 @@ def made_up(folder: Path, settings: Any, verdict: Any = None, **header: Any) -> 
     return path
 
 
-SETTINGS = [
-    ({"filters": [1]}, r":1: settings.filters: expected an object, got list"),
-    ({"filters": {"a": {"backend": "exact", "with_question": False, "alpha": "x"}}}, "filters.a.alpha: expected a nu"),
-    ({"filters": {"a": {"backend": ["exact"]}}}, "filters.a.backend: expected a text"),
-    ({"documents": {"images": [1]}}, "documents.images[0]: expected a text"),
-    ({"documents": {"judge": "rule"}}, "documents.judge: expected an object"),
-    ({"sampling": 1}, "settings.sampling: expected an object"),
-    ({"outcome": ["x"]}, "settings.outcome: expected an object"),
-    (5, "settings: expected an object, got 5"),
-]
-COMMANDS = ("rescore", "report", "detectors --sweep n", "paper hedge")
-
-
-@pytest.mark.parametrize(("settings", "message"), SETTINGS)
-def test_made_up_settings_are_one_line_with_their_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Any, message: str
-) -> None:
-    path = made_up(tmp_path, settings)
-    assert main(["rescore", str(path)]) == 2
-    error = capsys.readouterr().err
-    assert (error.count("\n"), f"{path}:1" in error, message.removeprefix(r":1: ") in error) == (1, True, True)
-
-
 @pytest.mark.parametrize("verdict", [5, ["x"], {"reason": 5}, {"judge": {}}, {"objects": 1}])
 def test_made_up_verdicts_are_refused(tmp_path: Path, verdict: Any) -> None:
     with pytest.raises(DataError, match=r":2: verdict"):
         read_run(made_up(tmp_path, {}, verdict))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_ends_in_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code = main([*command.split(), str(made_up(tmp_path, {"filters": [1]}))])
-    error = capsys.readouterr().err
-    assert code in (0, 1, 2)
-    assert "unexpected" not in error
-    assert "Traceback" not in error
 
 
 # --- what is left -----------------------------------------------------------------------------------------------------
