@@ -76,25 +76,6 @@ def test_bad_input_is_named(backend, arguments, message):
         backend.cluster(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("embedd", {}, "unknown clustering backend 'embedd', did you mean 'embed'"),
-        (
-            "embed",
-            {"treshold": 0.9},
-            "unknown option of clustering backend 'embed' 'treshold', did you mean 'threshold'",
-        ),
-        ("embed", {"threshold": 1.1}, r"threshold must be a number in \[-1, 1\].* got 1.1"),
-        ("embed", {"batch_size": 0}, "batch_size: expected .* got 0"),
-        ("nli", {"veto": "yes"}, "veto: expected true or false, got 'yes'"),
-    ],
-)
-def test_a_wrong_setting_is_named_before_any_work(name, options, message):
-    with pytest.raises(ValueError, match=message):
-        build_backend(name, **options)
-
-
 # --- exact -----------------------------------------------------------------------------------------------------------
 
 

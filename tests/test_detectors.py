@@ -407,19 +407,3 @@ def test_the_price_is_what_a_detector_looks_at():
 
 
 # --- evidence --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"texts": "ab", "n_clean": 1}, "2 texts"),
-        ({"texts": ("a",), "n_clean": 1}, "1 texts cannot be a baseline answer and 1 clean"),
-        ({"texts": ("a", "b"), "n_clean": 1, "cluster_ids": (0,)}, "cluster_ids must have shape"),
-        ({"texts": ("a", "b"), "n_clean": 1, "mean_logprobs": np.zeros(3)}, r"mean_logprobs must have shape \(2,\)"),
-        ({"texts": ("a", "b"), "n_clean": 1, "relations": np.zeros((2, 2))}, r"relations must have shape \(2, 2, 3\)"),
-        ({"texts": ("a", "b"), "n_clean": 1, "cosines": np.zeros((3, 3))}, r"cosines must have shape \(2, 2\)"),
-    ],
-)
-def test_evidence_of_another_shape_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Evidence(**arguments)

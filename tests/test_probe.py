@@ -18,7 +18,7 @@ from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling import Answer, archive
 from hedge_tasks.sampling.behaviour import MOST_REQUESTS
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport
+from hedge_tasks.sampling.probe import DRAWS
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.store import AnswerStore
 
@@ -67,23 +67,6 @@ def test_a_prompt_is_asked_at_the_plans_temperature_and_at_half_of_it_with_seeds
     seeds = Counter(draw.draw.seed for draw in probing)
     assert sorted(seeds.values()) == [1] * (DRAWS + DRAWS // 2 - 1) + [2]
     assert seeds[probing[0].draw.seed] == 2, "the first again"
-
-
-def test_a_greedy_server_is_told_after_a_second_document() -> None:
-    found = report_of(Scripted(lambda draw, times: Answer("left", -0.5, 1)))["probe"]
-    assert found["varied"] is False
-    assert found["documents"] == DOCUMENTS == 2
-    assert "decode greedily" in ProbeReport(**found).lines()[0]
-
-
-def test_logprobs_after_the_temperature_are_told() -> None:
-    def answer(draw: DrawRequest, times: int) -> Answer:
-        said = sound(draw, times)
-        # log softmax of (logits / T) over the two answers, as a server that scales first returns it
-        scaled = {text: value / draw.draw.temperature for text, value in RAW.items()}
-        return replace(said, mean_logprob=min(scaled[said.text], 0.0))
-
-    assert report_of(Scripted(answer))["probe"]["raw_logprobs"] is False
 
 
 def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: Path) -> None:

@@ -133,6 +133,8 @@ def test_two_answers_are_a_tie_where_they_are_about_as_likely_and_begin_alike() 
         return repeated(*pair, plain=pair).all_same
 
     at_border(apart, 0.05, "100")
+    assert repeated(Answer("left"), Answer("right")).all_same is None, "perhaps a tie"
+    assert repeated(*(Answer(word, -0.7, 1) for word in ("left", "right", "none"))).all_same is False
 
     def of_words(n: float) -> bool | None:
         begin = ["left"] + ["is"] * (int(n) - 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,9 +19,8 @@ from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.runs.health import Health, decoding_line
 from hedge_tasks.runs.health_tests import HealthTest
 from hedge_tasks.runs.setting_tests import SETTINGS
-from hedge_tasks.sampling.behaviour import MOST_REQUESTS, SettingTried, behaviour_of
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.requests import DrawRequest
 
 pytestmark = pytest.mark.framework
 
@@ -85,30 +83,6 @@ def test_a_model_that_this_package_samples_needs_no_belief() -> None:
     decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True, "sent": {"top_k": 0}}
     found = states(measure_health([AnswerSet("1", Answer("a"), (Answer("a"), Answer("b")))], {"decoding": decoding}))
     assert {name for name, state in found.items() if state != "verified"} == {"seed", "batch"}
-
-
-def spread(*texts: str, logp: float | None = None) -> dict[str, SettingTried]:
-    """What is found where draws that must repeat are these texts in turn."""
-    said = cycle(texts)
-    plain = [Answer(f"{word} is what the picture shows to me") for word in ("left", "right", "none")]
-    plain = plain if len(texts[0].split()) > 1 else [Answer(a.text.split()[0]) for a in plain]
-
-    def ask(draws: Mapping[str, DrawRequest]) -> dict[str, Answer | str]:
-        return {key: Answer(next(said), logp, None if logp is None else 1, "stop") for key in draws}
-
-    [row] = questions(1)
-    draw = row.args[2].plan.draws("key0")[1]
-    return behaviour_of(DrawRequest(row.args[2], draw, dict, ("task", "test", 0)), plain, ask)
-
-
-def test_a_tie_between_tokens_contradicts_nothing() -> None:
-    long = "left is what the picture shows to {}"
-    # Far behind the first words, rounding may decide.
-    assert spread(long.format("me"), long.format("us"), long.format("them"))["top_k"].all_same is True
-    # Two short answers without log-probabilities may be a tie; with them it is known whether they are.
-    assert spread("left", "right")["top_k"].all_same is None
-    assert spread("left", "right", logp=-0.7)["top_k"].all_same is True
-    assert spread("left", "right", "none")["top_k"].all_same is False
 
 
 TWO = [AnswerSet("1", Answer("a"), (Answer("a"), Answer("b")))]

@@ -23,14 +23,6 @@ def test_key_depends_on_values_not_on_their_order() -> None:
     assert draw_key({"a": 1, "b": 2}) == draw_key({"b": 2, "a": 1}) != draw_key({"a": 2, "b": 1})
 
 
-def test_answers_survive_the_process(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path) as store:
-        store.put([record(1, "ja\n\u2028é\x1b"), record(2)])
-    again = AnswerStore(tmp_path)
-    assert again.get(record(1).key) == Answer("ja\n\u2028é\x1b", -0.25, 2)
-    assert (len(again), len(again.dropped)) == (2, 0)
-
-
 def test_a_changed_byte_never_becomes_an_answer(tmp_path: Path) -> None:
     with AnswerStore(tmp_path) as store:
         store.put([record(1), record(2)])

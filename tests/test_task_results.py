@@ -15,7 +15,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.data.answers import Answer, Refused
-from hedge_tasks.errors import ConfigError, DrawsFailed
+from hedge_tasks.errors import DrawsFailed, HedgeError
 from hedge_tasks.lmms.findings import FINDINGS, KEY
 from hedge_tasks.lmms.results import TaskResults
 from hedge_tasks.lmms.task import HedgeTask
@@ -147,6 +147,17 @@ def test_what_is_kept_nowhere_is_said_and_one_answer_has_no_rows_about_samples(
     _, records = evaluated(config, None, n=0)
     assert any("nothing will be kept" in line for line in said)
     assert {name for name in records[0] if "auroc" in name} == {"msp_auroc", "auroc_documents"}
-    for wrong in ({"hedge": ["x"]}, {"hedge_overrides": 3}):
-        with pytest.raises(ConfigError, match="hedge_demo: expected a mapping under"):
+
+
+def test_a_wrong_yaml_is_explained(config: Mapping[str, Any]) -> None:
+    step = {"function": "hedge_score", "backend": "embed", "treshold": 1}
+    for wrong, words in (
+        ({"hedge": ["x"]}, "hedge_demo: expected a mapping under 'hedge'"),
+        ({"hedge_overrides": 3}, "hedge_demo: expected a mapping under 'hedge_overrides'"),
+        ({"hedge": {"prompt": "plain/question", "imags": ["image"]}}, "'imags', did you mean 'images'"),
+        ({"hedge": {"prompt": "plain/question", "answer": "reply"}}, "no column reply; there are"),
+        ({"metric_list": [{"metric": "se_aurok"}]}, "'se_aurok', did you mean 'se_auroc'"),
+        ({"filter_list": [{"name": "x", "filter": [step]}]}, "'treshold', did you mean 'threshold'"),
+    ):
+        with pytest.raises(HedgeError, match=words):
             HedgeTask({**config, **wrong})
