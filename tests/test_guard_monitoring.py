@@ -13,9 +13,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from at_border import at_border
-from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
+from guarded import PICTURE, SERVED, Model, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import serve
-from test_guard_ask import Model
 
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.monitoring import LEVEL, Monitor

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 from at_border import at_border
-from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
+from guarded import PICTURE, SERVED, Model, chat_body, get, of_server, policy, post, proxied, reply
 from loguru import logger
 from openai_server import Response, error, images_of, serve, texts_of
-from test_guard_ask import Model
 
 from hedge_tasks.cli.serve import QUOTING
 from hedge_tasks.errors import ConfigError

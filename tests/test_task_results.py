@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from requested import FakeModel
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.data.answers import Answer, Refused
@@ -20,6 +22,7 @@ from hedge_tasks.lmms.findings import FINDINGS, KEY
 from hedge_tasks.lmms.results import TaskResults
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.runs.run_files import load_run
+from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.requests import DrawRequest
 
 pytestmark = pytest.mark.framework
@@ -27,25 +30,15 @@ EXACT = [{"name": "exact", "filter": [{"function": "hedge_score", "backend": "ex
 N, LIMIT = 4, 30
 
 
-class Model:
-    """Answers with the reference, or with the chance of the document something else; refuses some documents."""
-
-    rank, is_simple, answer_identity = 0, False, "m"
-
-    def __init__(self, task: HedgeTask, refuses: Sequence[str]) -> None:
-        self.task_dict, self.refuses = {"hedge_demo": task.dataset}, refuses
-
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
-        for i, draw in enumerate(draws):
-            asked, dice = draw.request, random.Random(draw.draw.seed)
-            text = f"Answer: {asked.reference}"
-            if dice.random() < random.Random(asked.id).choice((0.0, 0.3, 0.9)):
-                text = f"other {dice.randrange(2)}"
-            yield [(i, Refused("400: no") if asked.id in self.refuses else Answer(text, -0.5, 2))]
+def answer(draw: DrawRequest) -> Answer:
+    """The reference, or with the chance of the document something else."""
+    dice, chance = random.Random(draw.draw.seed), random.Random(draw.request.id).choice((0.0, 0.3, 0.9))
+    text = f"other {dice.randrange(2)}" if dice.random() < chance else f"Answer: {draw.request.reference}"
+    return Answer(text, -0.5, 2)
 
 
-@pytest.fixture(scope="module")
-def config() -> Mapping[str, Any]:
+@cache
+def demo_config() -> dict[str, Any]:
     from lmms_eval.utils import load_yaml_config
 
     from hedge_tasks.lmms.catalogue import task_folder
@@ -62,25 +55,24 @@ def rows() -> pd.DataFrame:
     return pd.read_parquet(task_folder() / "hedge_demo" / "data" / "demo-test.parquet").head(LIMIT)
 
 
-def evaluated(
-    config: Mapping[str, Any], folder: Path | None, refuses: Sequence[str] = (), **plan: Any
-) -> tuple[HedgeTask, list[dict[str, Any]]]:
+def evaluated(folder: Path | None, refuses: Sequence[str] = (), **plan: Any) -> tuple[HedgeTask, list[dict[str, Any]]]:
     """The task, and the records of its documents that its aggregations get."""
     settings = {"n": N, "probe": False, "perturbation": "none", **plan}
-    task = HedgeTask({**config, "filter_list": EXACT, "generation_kwargs": settings})
+    task = HedgeTask({**demo_config(), "filter_list": EXACT, "generation_kwargs": settings})
     task.args = SimpleNamespace(model="hedge_x", model_args="api_key=k,model=m", output_path=folder)
     task.build_all_requests(limit=LIMIT, rank=0, world_size=1)
     for instance in task.instances:
         assert (instance.request_type, instance.metadata["split"]) == ("generate_samples", task.config.test_split)
         assert instance.args[1] == {"do_sample": True, "n": 1 + settings["n"] * 2}
-    model: Any = Model(task, refuses)
-    from hedge_tasks.sampling.hook import generate_samples
-
+    refused = Refused("400: no")
+    model = FakeModel(
+        lambda draw: refused if draw.request.id in refuses else answer(draw), {"hedge_demo": task.dataset}
+    )
     for instance, line in zip(task.instances, generate_samples(model, task.instances), strict=True):
         instance.resps = [line]
     task.apply_filters()
-    rows = [task.dataset_no_image[task.config.test_split][instance.doc_id] for instance in task.instances]
-    scored = zip(rows, (instance.filtered_resps["exact"] for instance in task.instances), strict=True)
+    documents = [task.dataset_no_image[task.config.test_split][instance.doc_id] for instance in task.instances]
+    scored = zip(documents, (instance.filtered_resps["exact"] for instance in task.instances), strict=True)
     return task, [task.process_results(row, [result]) for row, result in scored]
 
 
@@ -88,10 +80,8 @@ def cell(task: HedgeTask, records: list[dict[str, Any]], name: str) -> Any:
     return task.aggregation()[name]([record[name] for record in records if name in record])
 
 
-def test_the_rows_of_the_table_are_counted_by_hand(
-    config: Mapping[str, Any], rows: pd.DataFrame, tmp_path: Path
-) -> None:
-    task, records = evaluated(config, tmp_path)
+def test_the_rows_of_the_table_are_counted_by_hand(rows: pd.DataFrame, tmp_path: Path) -> None:
+    task, records = evaluated(tmp_path)
     asked = [instance.args[2] for instance in task.instances]
     for field, column in {"id": "question_id", "group": "image_id", "question_type": "question_type"}.items():
         assert [getattr(one, field) for one in asked] == rows[column].tolist()
@@ -127,10 +117,10 @@ def test_the_rows_of_the_table_are_counted_by_hand(
 
 
 def test_documents_that_fail_are_counted_and_end_the_run_where_they_are_too_many(
-    config: Mapping[str, Any], rows: pd.DataFrame, tmp_path: Path
+    rows: pd.DataFrame, tmp_path: Path
 ) -> None:
     lost = rows["question_id"].tolist()[3:5]
-    task, records = evaluated(config, tmp_path, lost, max_failed=2)
+    task, records = evaluated(tmp_path, lost, max_failed=2)
     assert [record["failed_rate"]["value"] for record in records] == [int(i in (3, 4)) for i in range(LIMIT)]
     assert [*records[3]] == ["failed_rate"]
     assert cell(task, records, "failed_rate") == pytest.approx(2 / LIMIT)
@@ -141,15 +131,13 @@ def test_documents_that_fail_are_counted_and_end_the_run_where_they_are_too_many
         TaskResults._note_sampling(other, [i.filtered_resps["exact"] for i in task.instances[3:5]])
 
 
-def test_what_is_kept_nowhere_is_said_and_one_answer_has_no_rows_about_samples(
-    config: Mapping[str, Any], said: list[str]
-) -> None:
-    _, records = evaluated(config, None, n=0)
+def test_what_is_kept_nowhere_is_said_and_one_answer_has_no_rows_about_samples(said: list[str]) -> None:
+    _, records = evaluated(None, n=0)
     assert any("nothing will be kept" in line for line in said)
     assert {name for name in records[0] if "auroc" in name} == {"msp_auroc", "auroc_documents"}
 
 
-def test_a_wrong_yaml_is_explained(config: Mapping[str, Any]) -> None:
+def test_a_wrong_yaml_is_explained() -> None:
     step = {"function": "hedge_score", "backend": "embed", "treshold": 1}
     for wrong, words in (
         ({"hedge": ["x"]}, "hedge_demo: expected a mapping under 'hedge'"),
@@ -160,4 +148,4 @@ def test_a_wrong_yaml_is_explained(config: Mapping[str, Any]) -> None:
         ({"filter_list": [{"name": "x", "filter": [step]}]}, "'treshold', did you mean 'threshold'"),
     ):
         with pytest.raises(HedgeError, match=words):
-            HedgeTask({**config, **wrong})
+            HedgeTask({**demo_config(), **wrong})
