@@ -16,7 +16,7 @@ from PIL import Image
 from requested import instances, request
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import Evidence, evidence_of, get
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError
@@ -98,6 +98,7 @@ def test_what_is_asked_for_is_made_once_and_kept(tmp_path: Path) -> None:
         "false": Answer("False", -0.5, 2),
     }
     assert second.forced["blank"].text == "at q1"
+    assert stored(tmp_path) == [first.forced, second.forced]
     again = ForcingModel()
     assert sampled(again, tmp_path, ALL) == [first, second]
     assert again.forced == []
@@ -135,21 +136,6 @@ def stored(folder: Path) -> list[Mapping[str, Answer]]:
     """The forced passes of the complete documents in a store."""
     store = open_store(folder)
     return [a.forced for a in complete_sets(store, matching_definition(folder, store.definitions)).answer_sets]
-
-
-def test_the_distribution_over_offered_answers_is_forced_once_an_option_and_kept(tmp_path: Path) -> None:
-    model = ForcingModel()
-    first, _ = sampled(model, tmp_path, ("options",), options=("no", "yes", "not sure"))
-    assert [text for _, text in model.forced] == ["no", "yes", "not sure"] * 2
-    assert model.forced[0][0] is model.forced[2][0]  # one conversation, which an adapter reads once
-    assert option_logprobs(first.forced) == {"no": -2.0, "yes": -3.0, "not sure": -8.0}
-    shares = [math.exp(value) for value in (-2.0, -3.0, -8.0)]
-    expected = -sum(p / sum(shares) * math.log(p / sum(shares)) for p in shares)
-    assert get("option_entropy").score(evidence_of(first)) == pytest.approx(expected)
-    again = ForcingModel()
-    assert sampled(again, tmp_path, ("options",), options=("no", "yes", "not sure"))[0] == first
-    assert again.forced == []
-    assert stored(tmp_path)[0] == first.forced
 
 
 # --- detectors --------------------------------------------------------------------------------------------------------

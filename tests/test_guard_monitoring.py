@@ -17,7 +17,7 @@ from guarded import PICTURE, SERVED, Model, chat_body, get, of_server, policy, p
 from openai_server import serve
 
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.monitoring import LEVEL, Monitor
+from hedge_tasks.guard.monitoring import Monitor
 from hedge_tasks.statistics.betting import _PARTS, MeanTest
 
 
@@ -151,4 +151,3 @@ def test_audits_come_in_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
                 break
         assert found["status"] == "stopped"
         assert post(url, chat_body("0.0"))[1]["hedge"]["accepted"] is False
-    assert LEVEL == 0.01

@@ -137,8 +137,6 @@ def test_no_error_shows_a_secret_of_the_environment(
 
 # --- what a file may make us load -------------------------------------------------------------------------------------
 
-STRANGE = {"strange": {"with_question": False, "backend": "nli", "model": "stranger/model", "alpha": 1.0}}
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -162,26 +160,6 @@ def test_a_strangers_model_is_not_loaded(
         assert main([command, str(path)]) == 2
         assert "unexpected" not in capsys.readouterr().err
     assert "strange" in scorers_of(load_run(path, trust=True))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"backend": "nli", "model": "microsoft/deberta-v2-xlarge-mnli", "revision": None},
-        {"backend": "nli", "model": "package://hedge_tasks.models.tiny/nli"},
-        {"backend": "embed", "model": "sentence-transformers/all-MiniLM-L6-v2", "threshold": 0.9},
-        {"backend": "exact"},
-    ],
-)
-def test_models_of_installed_tasks_and_packages_are_loaded(tmp_path: Path, settings: dict[str, Any]) -> None:
-    run = replace(RUN, settings={"filters": {"own": {"with_question": False, "alpha": 1.0, **settings}}})
-    assert "own" in scorers_of(load_run(saved(tmp_path, run)))
-
-
-def test_a_model_of_the_environment_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = saved(tmp_path, replace(RUN, settings={"filters": STRANGE}))
-    monkeypatch.setenv("HEDGE_MODELS", "nli=stranger/model")
-    assert "strange" in scorers_of(load_run(path))
 
 
 @pytest.mark.parametrize("option", [{"device": "cuda:9"}, {"cache": False}, {"batch_size": 1}])

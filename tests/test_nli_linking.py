@@ -162,14 +162,6 @@ def test_nothing_is_asked_that_asking_about_all_pairs_one_direction_first_would_
         assert asked <= of_all_pairs
 
 
-@pytest.mark.parametrize(("veto", "pairs", "rounds"), [(False, 248, 15), (True, 306, 34)])
-def test_so_many_pairs_are_asked_in_so_many_rounds(veto, pairs, rounds):
-    """Asking early fills batches, asking late saves passes: the balance between them is no accident."""
-    texts = [f"{side} w{i}{' and more' * (i % 3)}" for side in ("left", "right", "both") for i in range(12)]
-    oracle = asked_about(noisy_meanings(3), [texts], veto=veto)
-    assert (len(oracle.asked), oracle.calls) == (pairs, rounds)
-
-
 def test_lexical_similarity_is_the_dice_coefficient_of_words_and_trigrams():
     same = lexical_similarity(["a lung", "A lung!", "a", "", " ", "lung"])
     assert [same(0, 1), same(3, 4), same(0, 3)] == [1, 1, 0]

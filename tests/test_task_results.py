@@ -55,10 +55,12 @@ def rows() -> pd.DataFrame:
     return pd.read_parquet(task_folder() / "hedge_demo" / "data" / "demo-test.parquet").head(LIMIT)
 
 
-def evaluated(folder: Path | None, refuses: Sequence[str] = (), **plan: Any) -> tuple[HedgeTask, list[dict[str, Any]]]:
+def evaluated(
+    folder: Path | None, refuses: Sequence[str] = (), filters: Any = EXACT, **plan: Any
+) -> tuple[HedgeTask, list[dict[str, Any]]]:
     """The task, and the records of its documents that its aggregations get."""
     settings = {"n": N, "probe": False, "perturbation": "none", **plan}
-    task = HedgeTask({**demo_config(), "filter_list": EXACT, "generation_kwargs": settings})
+    task = HedgeTask({**demo_config(), "filter_list": filters, "generation_kwargs": settings})
     task.args = SimpleNamespace(model="hedge_x", model_args="api_key=k,model=m", output_path=folder)
     task.build_all_requests(limit=LIMIT, rank=0, world_size=1)
     for instance in task.instances:
@@ -132,7 +134,8 @@ def test_documents_that_fail_are_counted_and_end_the_run_where_they_are_too_many
 
 
 def test_what_is_kept_nowhere_is_said_and_one_answer_has_no_rows_about_samples(said: list[str]) -> None:
-    _, records = evaluated(None, n=0)
+    missing = {"function": "hedge_score", "backend": "nli", "model": "nobody/has-it"}
+    _, records = evaluated(None, filters=[{"name": "exact", "filter": [missing]}], n=0)  # nobody misses it
     assert any("nothing will be kept" in line for line in said)
     assert {name for name in records[0] if "auroc" in name} == {"msp_auroc", "auroc_documents"}
 
