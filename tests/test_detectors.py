@@ -286,6 +286,7 @@ def test_detectors_that_no_library_has_are_their_formulas(seed):
         "clean_noisy_divergence": jensenshannon(clean, noisy) ** 2,
         "radflag_dse": np.mean(np.array(ids[1:7]) != ids[0]) + entropy(clean) / 4,
         "discrete_se_pooled": entropy(np.unique(ids[1:], return_counts=True)[1]),
+        "image_ratio": forced["blank"] - evidence.mean_logprobs[0] * evidence.n_tokens[0],
         "p_true": expit(forced["false"] - forced["true"]),
         "option_entropy": entropy(options),
         "option_vase": entropy(softmax(2 * options - np.mean(on_noise, axis=0))),

@@ -17,14 +17,12 @@ from requested import instances, request
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors import Evidence, evidence_of, get
-from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
+from hedge_tasks.detectors import evidence_of, get
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling.archive import complete_sets, matching_definition, open_store
 from hedge_tasks.sampling.conversations import Conversation
-from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.image_check import GREY
 
@@ -139,36 +137,6 @@ def stored(folder: Path) -> list[Mapping[str, Answer]]:
 
 
 # --- detectors --------------------------------------------------------------------------------------------------------
-
-
-def test_the_detectors_are_their_formulas() -> None:
-    answers = AnswerSet("q", Answer("a small cyst", -0.5, 3), (Answer("a", -1.0, 1),))
-    forced = {
-        "blank": Answer("a small cyst", -2.0, 3),
-        "true": Answer("True", -0.2, 1),
-        "false": Answer("False", -1, 2),
-    }
-    evidence = evidence_of(answers.with_forced(forced))
-    assert get("image_ratio").score(evidence) == pytest.approx(-6.0 - -1.5)
-    p = {word: math.exp(value) for word, value in (("true", -0.2), ("false", -2.0))}
-    assert get("p_true").score(evidence) == pytest.approx(p["false"] / (p["true"] + p["false"]))
-    assert get("p_true").score(Evidence(("a",), 0, forced={"true": -math.inf, "false": -math.inf})) is None
-    assert get("p_true").score(Evidence(("a",), 0, forced={"true": -1e6, "false": -math.inf})) == 0.0
-    for name in ("p_true", "image_ratio"):
-        assert get(name).experimental
-        [clustered] = cluster_answer_sets([answers], _exact())
-        scores = score_clustered(clustered, detectors=(name,))
-        assert scores[name] is None
-        assert "forced pass" in scores.left_out[name]
-    assert passes_needed(get("p_true").needs) == ("true", "false")  # type: ignore[arg-type]
-    assert passes_needed(get("image_ratio").needs) == ("blank",)  # type: ignore[arg-type]
-    assert passes_needed(get("se").needs) == ()  # type: ignore[arg-type]
-
-
-def _exact() -> Any:
-    from hedge_tasks.clustering import build_backend
-
-    return build_backend("exact")
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------------

@@ -107,17 +107,6 @@ def test_the_baseline_tells_its_tokens_and_the_likeliest_in_their_place(
     assert bare.alternatives is None
 
 
-def test_an_answer_does_not_depend_on_its_batch(model: Any, picture: Image.Image) -> None:
-    other = picture.rotate(90)
-    requests = [draw_request(picture, clean(i)) for i in range(6)]
-    requests += [draw_request(other, clean(i), key="other") for i in range(6)]
-    together = sample(model, requests)
-    assert [sample(model, [request])[0].text for request in requests] == [answer.text for answer in together]
-    reordered = sample(model, requests[::-1])[::-1]
-    assert [(a.text, a.n_tokens) for a in reordered] == [(a.text, a.n_tokens) for a in together]
-    assert [a.mean_logprob for a in reordered] == pytest.approx([a.mean_logprob for a in together], abs=2e-5)
-
-
 def test_a_run_probes_samples_looks_at_blank_pictures_and_asks_for_nothing_twice(
     model: Any, picture: Image.Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,15 +15,12 @@ from hypothesis import strategies as st
 from printed import json_of
 
 from hedge_tasks.cli import main
-from hedge_tasks.clustering import cluster_by_exact
 from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.json_lines import seal, unseal
 from hedge_tasks.io.outside import DEEPEST, MOST_DIGITS, clean, number, parse_json
 from hedge_tasks.judging.label_files import by_id, label_rows
-from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
-from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates included
 json_values = st.recursive(
@@ -129,23 +126,6 @@ def test_an_answer_never_holds_what_no_file_can(text: str, question: str) -> Non
     line = answer_set.to_json()
     line.encode()
     assert AnswerSet.from_json(line) == answer_set
-
-
-def test_a_lone_surrogate_does_not_block_a_run(tmp_path: Path) -> None:
-    """`"left \\ud83d"` was stored, and every repetition failed on it."""
-    reply = json.loads('"left \\ud83d"')
-    with AnswerStore(tmp_path / "store") as store:
-        store.put([FinishedDraw("k", Answer(reply), "q", "clean", 0)])
-        assert store["k"].text == "left \ufffd"
-    # A store of another writer, which did not clean it.
-    [file] = (tmp_path / "store").iterdir()
-    file.write_bytes(seal({"key": "k", "answer": {"text": reply}}))
-    assert b"\\ud83d" in file.read_bytes()
-    stored = AnswerStore(tmp_path / "store")["k"]
-    assert stored == Answer("left \ufffd")
-    assert cluster_by_exact([stored.text, "left \ufffd", "right"]) == [0, 0, 1]
-    run = Run("t", "m", (AnswerSet("q", stored, (stored,)),))
-    assert load_run(save_run(run, tmp_path)).answer_sets == run.answer_sets
 
 
 LINE = {"id": "q1", "baseline": {"text": "a"}, "clean": [{"text": "a"}, {"text": "b"}], "label": 1}

@@ -39,12 +39,6 @@ def report_of(model: Any, n_documents: int = 3, **settings: Any) -> dict[str, An
     return dict(report)
 
 
-def test_a_sound_model_is_found_sound() -> None:
-    found = report_of(FakeModel(sound))["probe"]
-    assert found["varied"] is found["logprobs"] is found["raw_logprobs"] is found["seeds_repeat"] is True
-    assert (found["documents"], found["cut"], found["failed"]) == (1, 0, 0)
-
-
 def test_a_prompt_is_asked_at_the_plans_temperature_and_at_half_of_it_with_seeds_of_their_own() -> None:
     model = FakeModel(lambda draw: replace(sound(draw), mean_logprob=None))
     report_of(model, 1, temperature=0.8)
@@ -66,6 +60,13 @@ def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: 
     # A second call has everything: no draw, no probe, but the report of the first.
     again = generate_samples(model, requests(2, tmp_path, probe=True))
     assert again == lines
+
+
+def test_a_probe_that_failed_wholly_stops_the_run() -> None:
+    model = FakeModel(lambda draw: "on fire")
+    with pytest.raises(DrawsFailed, match=r"all 16 draws of the probe failed, so nothing is sampled.* on fire"):
+        generate_samples(model, requests(3, probe=True))
+    assert len(model.asked) == 16
 
 
 def refusing(*ids: str) -> FakeModel:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from openai_server import Response, Script, completion, error, serve
-from test_hedge_openai import LEFT, LEFT_ANSWER, PICTURE, adapter, ask, draws, sample
+from test_hedge_openai import LEFT, LEFT_ANSWER, adapter, ask, draws, sample
 
 from hedge_tasks.data.answers import Answer, Refused
-from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.models.hedge_openai import NEUTRAL
-from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.plan import SamplingPlan
 
 pytestmark = pytest.mark.framework
@@ -60,23 +57,6 @@ def test_what_the_plan_sets_itself_is_not_left_out() -> None:
 
 
 # --- servers that are away, or answer nothing -------------------------------------------------------------------------
-
-SSE = Response(b'data: {"choices": []}\n\ndata: [DONE]\n\n', headers={"Content-Type": "text/event-stream"})
-
-
-@pytest.mark.parametrize("reply", [SSE, RuntimeError("on fire")], ids=["SSE", "500"])
-def test_a_probe_that_failed_wholly_stops_the_run(reply: Any) -> None:
-    script = Script(reply)
-    requests = [replace(draws(3, probe=True)[0].request, key=f"document {i}") for i in range(40)]
-    rows = [SimpleNamespace(args=("text", {}, request, 0, "task", "test")) for request in requests]
-    with serve(script) as url:
-        model = adapter(url, max_retries=0)
-        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
-        with pytest.raises(
-            DrawsFailed, match=r"all 16 draws of the probe failed, so nothing is sampled\. First reason: "
-        ):
-            generate_samples(model, rows)
-    assert len(script.bodies) == 16
 
 
 # --- one model? -------------------------------------------------------------------------------------------------------

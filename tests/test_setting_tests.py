@@ -73,12 +73,6 @@ def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
     assert server.asked <= DOCUMENTS * 2 + 13 + MOST_REQUESTS
 
 
-def test_an_ignored_seed() -> None:
-    found = health_of_server(DeviatingServer(ignores=("seed",)))
-    assert of(found)["seed"].state == "contradicted"
-    assert found.unreliable is None  # the numbers are as good, but cannot be made again
-
-
 def test_a_model_that_this_package_samples_needs_no_belief() -> None:
     decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True, "sent": {"top_k": 0}}
     found = states(measure_health([AnswerSet("1", Answer("a"), (Answer("a"), Answer("b")))], {"decoding": decoding}))

@@ -48,6 +48,11 @@ def demo_config() -> dict[str, Any]:
     return dict(load_yaml_config(str(task_folder() / "hedge_demo" / "hedge_demo.yaml"), mode="full"))
 
 
+def demo_task(**plan: Any) -> HedgeTask:
+    """The demo, with settings on top of its plan."""
+    return HedgeTask({**demo_config(), "generation_kwargs": {**demo_config()["generation_kwargs"], **plan}})
+
+
 @pytest.fixture(scope="module")
 def rows() -> pd.DataFrame:
     from hedge_tasks.lmms.catalogue import task_folder
