@@ -67,6 +67,9 @@ def test_the_environment_takes_the_place_of_the_yamls_protocol(monkeypatch: pyte
     assert DocumentSettings.of_task(config).protocol == "paper"
     monkeypatch.setenv("HEDGE_PROTOCOL", "reference")
     assert DocumentSettings.of_task(config).protocol == "reference"
+    for key, wrong in (("hedge", None), ("hedge_overrides", ["x"])):
+        with pytest.raises(ConfigError, match=f"t: expected a mapping under '{key}'"):
+            DocumentSettings.of_task({**config, key: wrong})
     with pytest.raises(ConfigError, match=r"HEDGE_PROTOCOL.*did you mean 'reference'"):
         protocol_of("referense")
 

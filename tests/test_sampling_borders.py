@@ -10,44 +10,17 @@ from typing import Any
 
 import pytest
 from at_border import at_border
-from hostile import attempt
-from hypothesis import given
-from hypothesis import strategies as st
 from requested import draw_requests, request
 from test_hook import OwnModel, requests
 
 from hedge_tasks.data.answers import Answer, Refused, log_probability, read_report
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.perturb import Wording
-from hedge_tasks.sampling import SamplingPlan, store
+from hedge_tasks.sampling import store
 from hedge_tasks.sampling.behaviour import SettingTried, behaviour_of
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport, probe
-from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.reread import Reread, reread
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
-
-# --- plans ------------------------------------------------------------------------------------------------------------
-
-BORDERS: list[tuple[str, float, str]] = [
-    *((name, 0, "100") for name in ("n", "n_noisy", "seed", "image_check", "alternatives")),
-    *((name, 1, "100") for name in ("max_new_tokens", "top_k", "max_image_side", "perturb_at")),
-    *((name, 0.0, "100") for name in ("temperature", "baseline_temperature", "strength", "max_failed", "min_p")),
-    *(("top_p", 0.0, "110"), ("top_p", 1.0, "001"), ("min_p", 1.0, "011"), ("alternatives", 20, "001")),
-]
-
-
-@pytest.mark.parametrize(("name", "border", "refused"), BORDERS)
-def test_settings_are_refused_beyond_their_borders(name: str, border: float, refused: str) -> None:
-    at_border(lambda value: attempt(lambda: SamplingPlan(**{name: value}))[1] != "", border, refused)
-
-
-def test_as_many_documents_may_fail_as_a_number_or_a_share_says() -> None:
-    allowed = [SamplingPlan(max_failed=most).allowed_failures(7) for most in (0, 0.5, 0.99, 1, 3)]
-    assert allowed == [0, 3, 6, 1, 3]
-    with pytest.raises(ConfigError, match="max_failed: expected an integer, or a share"):
-        SamplingPlan(max_failed=1.5)
 
 
 @pytest.mark.parametrize("plan", [{}, {"top_p": 0.9}, {"top_k": 5}, {"min_p": 0.1}, {"top_p": 1.0}])
@@ -185,33 +158,3 @@ def test_a_given_answer_is_as_likely_as_its_likelier_spelling() -> None:
     assert ["no tokens" in str(found[1]), found[3]] == [True, "refused"]
     assert reread(SimpleNamespace(reread=lambda *of: [of]), draws, []) == [(draws, [])]
     assert all(isinstance(one, str) for one in reread(object(), draws, [Answer("a")] * 4))
-
-
-# --- prompts ----------------------------------------------------------------------------------------------------------
-
-words = st.lists(st.sampled_from(["Look:", "{question}", "{context}", "\n", "now"]), max_size=4).map(" ".join)
-
-
-@given(words, words, st.booleans(), st.none() | st.just("Be brief."))
-def test_a_prompt_is_read_alike_by_adapters_of_both_kinds(
-    before: str, after: str, mark: bool, system: str | None
-) -> None:
-    prompt = Prompt("p", f"{before}{'<image>' * mark} {after}", system)
-    wording = Wording("is {context} it?", "so")  # a mark in a question is a text
-    turns = prompt.messages(wording, ["first", "second"])
-    assert [turn["role"] for turn in turns] == ["system", "user"][system is None :]
-    parts = [part for turn in turns for part in turn["content"]]
-    assert " ".join(part["text"] for part in parts if part["type"] == "text").split() == prompt.text(wording).split()
-    places = [i for i, part in enumerate(turns[-1]["content"]) if part["type"] == "image"]
-    assert places == [begin := int(mark and bool(before.strip())), begin + 1]
-    assert [turns[-1]["content"][i]["url"] for i in places] == ["first", "second"]
-
-
-def test_a_prompt_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) -> None:
-    for reference, nearest in (
-        ("plane/question", "plain"),
-        (f"{tmp_path}/x.json/a", ""),
-        ("plain/questin", "question"),
-    ):
-        with pytest.raises(ConfigError, match=f"unknown prompt.*{nearest}"):
-            load_prompt(reference)

@@ -148,8 +148,6 @@ def test_what_is_kept_nowhere_is_said_and_one_answer_has_no_rows_about_samples(s
 def test_a_wrong_yaml_is_explained() -> None:
     step = {"function": "hedge_score", "backend": "embed", "treshold": 1}
     for wrong, words in (
-        ({"hedge": ["x"]}, "hedge_demo: expected a mapping under 'hedge'"),
-        ({"hedge_overrides": 3}, "hedge_demo: expected a mapping under 'hedge_overrides'"),
         ({"hedge": {"prompt": "plain/question", "imags": ["image"]}}, "'imags', did you mean 'images'"),
         ({"hedge": {"prompt": "plain/question", "answer": "reply"}}, "no column reply; there are"),
         ({"metric_list": [{"metric": "se_aurok"}]}, "'se_aurok', did you mean 'se_auroc'"),
