@@ -13,7 +13,7 @@ import pytest
 from evaluation import evaluate
 from openai_server import Response, Script, completion, serve
 from PIL import Image
-from requested import instances, request
+from requested import FakeModel, instances, request
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -31,17 +31,14 @@ TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
 ALL = ("blank", "true", "false")
 
 
-class ForcingModel:
+class ForcingModel(FakeModel):
     """Answers by the number of the document; a text is as likely as it is short."""
 
-    rank, is_simple, answer_identity = 0, False, "forcing"
-    task_dict: dict[str, Any] = {"task": {"test": [{"image": PICTURE}] * 3}}  # noqa: RUF012
-
     def __init__(self) -> None:
+        super().__init__(
+            lambda draw: Answer(f"at {draw.request.id}", -0.5, 2), {"task": {"test": [{"image": PICTURE}] * 3}}
+        )
         self.forced: list[tuple[list[dict[str, Any]], str]] = []
-
-    def generate_draws(self, draws: Sequence[Any]) -> Any:
-        yield [(i, Answer(f"at {draw.request.id}", -0.5, 2)) for i, draw in enumerate(draws)]
 
     def forced_logprobs(self, conversations: Sequence[Any], texts: Sequence[str]) -> list[Answer | str]:
         self.forced += zip(conversations, texts, strict=True)

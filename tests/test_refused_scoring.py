@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from at_border import at_border
-from test_hook import OwnModel, requests
+from requested import FakeModel
+from test_hook import requests
 
 from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.detectors import Evidence, get, names, radflag, semantic_entropy, vase
 from hedge_tasks.detectors.distribution import as_ids, as_logprobs, semantic_distribution
 from hedge_tasks.detectors.probes.base import FittedDetector
@@ -54,7 +56,7 @@ def adapter(name: str, **options: Any) -> object:
 
 
 def without_tokens() -> object:
-    return generate_samples(OwnModel(is_simple=False), requests(alternatives=2))
+    return generate_samples(FakeModel(lambda draw: Answer("a")), requests(alternatives=2))
 
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
@@ -133,7 +135,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: Contrast.parse("plain/question: plain/question:1"), "cannot be contrasted with itself"),
     (lambda: Definition.read({**DEFINED, "prompt": {}}), "prompt.user: missing"),
     (lambda: Definition.read({**DEFINED, "sampling": {}}), r"sampling\.\w+: missing"),
-    (without_tokens, "alternatives: OwnModel does not tell its tokens"),
+    (without_tokens, "alternatives: FakeModel does not tell its tokens"),
 ]  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from at_border import at_border
-from requested import draw_requests, request
-from test_hook import OwnModel, requests
+from requested import FakeModel, draw_requests, request
+from test_hook import requests
 
 from hedge_tasks.data.answers import Answer, Refused, log_probability, read_report
 from hedge_tasks.sampling import store
@@ -25,7 +25,7 @@ from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 @pytest.mark.parametrize("plan", [{}, {"top_p": 0.9}, {"top_k": 5}, {"min_p": 0.1}, {"top_p": 1.0}])
 def test_draws_that_leave_tokens_out_are_said_to_be_restricted(plan: dict[str, float]) -> None:
-    report = read_report(generate_samples(OwnModel(is_simple=False), requests(**plan))[0])
+    report = read_report(generate_samples(FakeModel(lambda draw: Answer("a")), requests(**plan))[0])
     assert report is not None
     assert report["decoding"].get("restricted", False) is bool(plan)
 
