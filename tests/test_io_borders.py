@@ -23,6 +23,7 @@ from test_keyed_log import keep, log_at
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import downloads, keyed_log, options, outside
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.json_objects import objects_in, whole_object
 from hedge_tasks.io.places import Remote
 
@@ -46,8 +47,9 @@ def test_files_and_their_lines_are_read_up_to_their_sizes(tmp_path: Path, monkey
     at_border(lambda n: f"{file}:2: a line" in fault(9, n), 50, "001")
     at_border(lambda n: f"{file}: larger" in fault(50, n), 40, "001")
     at_border(lambda n: refused(lambda: outside.read_text(file, largest=int(n))), 91, "100")
-    file.write_bytes(b"\n a\n\n")
-    assert list(outside.read_raw_lines(file)) == [(2, b" a\n")]
+    file.write_bytes(b"\n {}\n\n")
+    assert list(outside.read_raw_lines(file)) == [(2, b" {}\n")]
+    assert list(read_objects(file)) == [(f"{file}:2", {})]
 
 
 def test_what_unpacks_to_more_than_a_real_file_of_its_size_is_not_unpacked(

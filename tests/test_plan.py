@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,11 @@ from PIL import Image
 from hedge_tasks.data.pictures import at_most
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, perturb_image
+from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
-from hedge_tasks.sampling.requests import DrawRequest, SampleRequest, clean_images
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest, clean_images, seen_urls
 
 
 def test_default_is_the_papers_protocol() -> None:
@@ -86,6 +89,10 @@ def test_pictures_perturbed_at_another_size_are_other_answers_and_clean_ones_sta
         request = SampleRequest("1", "k", "q", prompt, plan, lambda _: [picture])
         draws = [DrawRequest(request, draw, dict, ("t", "s", 0)) for draw in plan.draws("k")]
         seen[side] = [[image.tobytes() for image in draw.images()] for draw in draws]
+        with PictureWorkers() as workers:
+            urls = [url for draw in draws for url in seen_urls(draw, [picture], workers)]
+        told = [Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).tobytes() for url in urls]
+        assert told == [image for images in seen[side] for image in images]
         definition = Definition.read(Definition.of("m", "t", prompt, plan).model_dump())
         keys[side] = [definition.key("k", "q", draw.draw) for draw in draws]
         assert len({draw.prompt_key for draw in draws}) == 2
