@@ -79,6 +79,10 @@ def sealed(*rows: dict[str, object], **header: object) -> str:
         (sealed(hedge_run=3), "x.jsonl:1: hedge_run: expected 2, got 3"),
         (sealed(settings=1), "x.jsonl:1: settings: expected an object, got 1"),
         (sealed({}), r"x.jsonl:2: baseline: missing"),
+        *(
+            (sealed({**answer_set(0).to_dict(), "verdict": verdict}), "x.jsonl:2: verdict")
+            for verdict in (5, ["x"], {"reason": 5}, {"judge": {}}, {"objects": 1})
+        ),
         (
             answer_set(0).to_json() + '\n{"id": "q0", "answers": ["a"]}',
             "another row has the id 'q0' and differs: .*x.jsonl:1",

@@ -34,8 +34,8 @@ pytestmark = pytest.mark.framework
 NO, PERHAPS, YES, SURE = "contradicted", "not verifiable", "not contradicted", "verified"
 
 
-def questions(n_documents: int, **plan: Any) -> Iterator[SimpleNamespace]:
-    for i, row in enumerate(requests(n_documents, model=None, n=10, n_noisy=0, probe=True, **plan)):
+def questions(n_documents: int) -> Iterator[SimpleNamespace]:
+    for i, row in enumerate(requests(n_documents, model=None, n=10, n_noisy=0, probe=True)):
         request = replace(row.args[2], question=f"where, in picture {i}?")
         yield SimpleNamespace(args=(*row.args[:2], request, 0, *row.args[4:]))
 
