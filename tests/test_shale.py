@@ -1,17 +1,15 @@
-"""SHALE: items of the released files, how replies are read, the metrics, and the data set that is built."""
+"""SHALE: items of the released files, how replies are read, and the data set that is built."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from requested import png
-from rows import rows_of
 from shale_set import small_set
 
 from hedge_tasks.data.splits import load_split
@@ -21,10 +19,7 @@ from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.suites.shale.building import build, image_folder
 from hedge_tasks.suites.shale.items import DATASET, SCENARIOS, options_of, read_item
 from hedge_tasks.suites.shale.judge import read
-from hedge_tasks.suites.shale.measures import MEASURES
 from hedge_tasks.suites.shale.released import read_released
-
-METRICS = rows_of(MEASURES)
 
 FRUIT = "What is it? (A) a pear (B) a plum (C) a peach plum (D) a fig"
 
@@ -151,30 +146,6 @@ def test_the_judge_keeps_both_readings() -> None:
         build_judge("shale", parsing="offical")
     with pytest.raises(DataError, match="4: '\\(E\\) x' is no answer"):
         judge.judge([Case("4", FRUIT, "(E) x", "B")])
-
-
-# --- metrics ----------------------------------------------------------------------------------------------------------
-
-
-def record(name: str, right: int | None, scenario: str = "clean", pair: str = "1", **document: Any) -> dict[str, Any]:
-    """What a metric is given of one judged answer; None: not judged."""
-    label = None if right is None else 1 - right
-    fields = {"scenario": scenario, "pair": pair, "group": f"g{pair}", "aspect": "color", "task": "mcq", **document}
-    scores = SimpleNamespace(
-        label=label, reported_label=label, group=fields["group"], question_type=scenario, se=0, vase=0
-    )
-    return METRICS[name].record(scores, {"label": label, "category": None}, fields)  # type: ignore[arg-type]
-
-
-def test_the_gain_is_that_of_mmstar() -> None:
-    right, blind = (1, 1, 1, 0), (1, 1, 0, 1)
-
-    def value(name: str) -> Any:
-        pairs = enumerate(zip(right, blind, strict=True))
-        return METRICS[name]([record(name, r, pair=str(i), blind_right=b) for i, (r, b) in pairs])
-
-    assert value("multimodal_gain") == pytest.approx(3 / 4 - 3 / 4)
-    assert value("accuracy_blind") == 3 / 4
 
 
 # --- the data set -----------------------------------------------------------------------------------------------------
