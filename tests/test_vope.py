@@ -15,7 +15,7 @@ from reply_corpus import vope_rechecked
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging import Case, Verdict, build_judge
 from hedge_tasks.suites.vope.extraction import mentions
-from hedge_tasks.suites.vope.judge import VopeJudge
+from hedge_tasks.suites.vope.judge import SETS, VopeJudge
 from hedge_tasks.suites.vope.objects import ObjectRecord, recheck_records, story_verdict
 from hedge_tasks.suites.vope.relevance import rate
 from hedge_tasks.suites.vope.vocabulary import coco
