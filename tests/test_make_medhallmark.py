@@ -306,26 +306,6 @@ def test_the_command_writes_a_set_that_the_tasks_read(
     assert (out / "review.html").read_text().count("<article") == 14  # every premise
 
 
-def test_a_dry_run_says_what_it_costs_and_asks_nothing(
-    tmp_path: Path, images: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_sources(tmp_path, 13)
-    arguments = command("http://localhost:1/v1", tmp_path, images, tmp_path / "out", "--dry-run", "--json")
-    assert main(arguments) == 0
-    n = 14  # with the one of another dimension
-    stages = json.loads(capsys.readouterr().out)["stages"]
-    assert {stage["stage"]: (stage["requests from"], stage["to"]) for stage in stages} == {
-        "dimension": (0, n),
-        "rewrite": (0, 3 * n),
-        "same": (0, 3 * V * 3 * n),
-        "same_control": (0, 2 * V * 3 * n),
-        "counterfactual": (0, n),
-        "verify": (0, 4 * V * n),
-        "control": (0, 2 * 3 * V * n),
-    }
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_judge_needs_an_answerer(tmp_path: Path, images: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_sources(tmp_path, 1)
     assert main(command("http://localhost:1/v1", tmp_path, images, tmp_path / "out", "--judge", "model=a")) == 2

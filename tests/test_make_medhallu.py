@@ -12,10 +12,10 @@ from datasets import Dataset
 from making import asked_of, attempt_of, play, question
 from openai_server import serve
 from printed import json_of
-from scripted_making import Script, Scripted, counted, killed_at, models_by
+from scripted_making import Script, counted, killed_at, models_by
 
 from hedge_tasks.cli import main
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.making.gate.verify import check_controls
 from hedge_tasks.making.medhallu.construction import (
     OFF_TOPIC,
@@ -23,7 +23,6 @@ from hedge_tasks.making.medhallu.construction import (
     Vote,
     allowed_length,
     difficulty,
-    models_of,
     sampling_stages,
     stages_of,
     without_surplus,
@@ -197,19 +196,6 @@ def test_a_failed_request_leaves_its_row_for_the_next_time(tmp_path: Path) -> No
     assert whole.rows == made_by(play, tmp_path / "another", 3).rows
     with pytest.raises(HedgeError, match=r"the server is gone: .*continues from there"):
         made_by(lambda body: "<failed>", tmp_path / "gone", 40)
-
-
-def test_judges_must_be_three_different_models() -> None:
-    a, b = Scripted("a", play), Scripted("b", play)
-    with pytest.raises(ConfigError, match="at least 3"):
-        models_of(a, [a, b], None, [])  # type: ignore[list-item,arg-type]
-    with pytest.raises(ConfigError, match="same model"):
-        models_of(a, [a, b, a], None, [])  # type: ignore[list-item,arg-type]
-
-
-def test_two_rows_of_one_id_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="'q0' more than once"):
-        make([*questions(1), *questions(1)], MedHallu(Comparison()), STAGES, models_by(play, ROLES), tmp_path)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -27,13 +27,6 @@ def three() -> tuple[Analysis, ...]:
 
 def test_short_names_say_which_model_it_is_and_no_two_are_alike() -> None:
     assert list(short_names([FIRST, SECOND]).values()) == ["Qwen2.5-VL-7B-Instruct", "llava-1.5"]
-    names = ["x/one (hf)", "y/one (hf)", "y/two (vllm)", "three"]
-    assert list(short_names(names).values()) == ["x/one (hf)", "y/one (hf)", "two", "three"]
-    address = "hedge_openai|base_url=http://10.0.0.7:8000/v1|model=Qwen/Q"
-    assert list(short_names([address, "hedge_hf|pretrained=Qwen/Q"]).values()) == [
-        "Q [1]",
-        "hedge_hf|pretrained=Qwen/Q",
-    ]
     long = [f"{'a' * 80}-{i} (hf, {'b' * 50}{i})" for i in range(2)]
     named = list(short_names(long).values())
     assert len(set(named)) == 2

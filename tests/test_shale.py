@@ -17,7 +17,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.suites.shale.building import build, image_folder
-from hedge_tasks.suites.shale.items import DATASET, SCENARIOS, options_of, read_item
+from hedge_tasks.suites.shale.items import DATASET, SCENARIOS, options_of
 from hedge_tasks.suites.shale.judge import read
 from hedge_tasks.suites.shale.released import read_released
 
@@ -39,27 +39,7 @@ def row(number: int = 1, **changes: Any) -> dict[str, Any]:
     return {key: value for key, value in {**fields, **changes}.items() if value is not None}
 
 
-MCQ = {"task": "MCQ", "instruction": FRUIT, "ground_truth": None}
-
-
 # --- items ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"ground_truth": None}, "'ground_truth' is missing"),
-        ({"ground_truth": "maybe"}, "'maybe'"),
-        ({"images": ["a.jpg", "b.jpg"]}, "expected one image"),
-        ({**MCQ, "Ground Truth Option": "(E)"}, "the right option 'E' is none"),
-        ({**MCQ, "ground_truth": "a kiwi"}, "'a kiwi' is none"),
-    ],
-)
-def test_a_row_that_makes_no_sense_is_named(changes: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(DataError) as caught:
-        read_item(row(**changes), "clean", "Clean.json[7]")
-    assert str(caught.value).startswith("Clean.json[7]: ")
-    assert complaint in str(caught.value)
 
 
 def test_options_are_found_and_a_lone_letter_is_none() -> None:
