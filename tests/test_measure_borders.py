@@ -21,6 +21,7 @@ from test_claim_table import scored_run, scripted
 
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.data.inside import HEADS, PLACES
+from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.probes.registry import fitted_detectors
 from hedge_tasks.detectors.scorer import Scorer
@@ -48,12 +49,13 @@ from hedge_tasks.measures.fitted import ProbeData, best_split
 from hedge_tasks.measures.forced_options import forced_measures, option_shares
 from hedge_tasks.measures.headline import Lead, headline
 from hedge_tasks.measures.measure import Mean, Rate, by_name
-from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
+from hedge_tasks.measures.run_measures import compare_documents, documents_of
 from hedge_tasks.measures.seed_spread import draws_shares
 from hedge_tasks.measures.standard_measures import (
     BLIND,
     HALLUCINATION_RATE,
     DetectorAuroc,
+    UnitAuroc,
     detector_auroc,
     known_measures,
     looks_at_samples,
@@ -266,16 +268,6 @@ def test_rates_are_compared_also_without_images_and_none_is_no_pair() -> None:
         detector_auroc("se", within=True).compare(records, records, [None] * 40)
     with pytest.raises(ConfigError, match="two measures have the name 'm'"):
         by_name([Mean(name="m"), Mean(name="m")])
-
-
-def test_what_a_run_does_not_keep_is_undefined() -> None:
-    assert all(number.defined for _, number in numbers_of_run(SUITE))
-    for run in (replace(SUITE, columns={}), replace(SUITE, verdicts={})):
-        numbers = numbers_of_run(run)
-        assert numbers
-        assert not all(number.defined for _, number in numbers)
-    lacking = [str(number.reason) for _, number in numbers_of_run(replace(SUITE, columns={}))]
-    assert any("the run does not keep truth" in reason for reason in lacking)
 
 
 def test_a_measures_own_fault_is_the_runs() -> None:
@@ -546,6 +538,7 @@ def claim_records(of: Any, unlabelled: str = "", infinite: bool = False) -> list
 
 def test_rows_of_claims() -> None:
     measure, within = unit_auroc("claim_radflag"), unit_auroc("claim_radflag", within=True)
+    assert sum(isinstance(m, UnitAuroc) for m in MEASURES.values()) == 2 * (len(names("claim")) + 1)
     facts = claim_records(measure)
     units = [unit for record in facts for unit in measure.cases(record)]
     values = [unit.numbers["claim_radflag"] for unit in units]

@@ -44,6 +44,7 @@ from hedge_tasks.making.shale.pictures import PictureMaking
 from hedge_tasks.making.stages import Made, make
 from hedge_tasks.perturb import Perturbation, Wording, build_noise
 from hedge_tasks.perturb.image import _LIMITS
+from hedge_tasks.runs.task_claims import TaskClaims
 
 
 def file(at: Path, *rows: object, name: str = "x.jsonl") -> Path:
@@ -143,6 +144,11 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: JudgePrompt.parse(spoiled(schema={}), "x"), "no enum of verdict"),
     (lambda at: parse_spec('{"name"'), "judge"),
     (lambda at: judge_from(f"labels:path={at / 'x.csv'}").settings(), "cannot read .*x.csv"),
+    # claims
+    (lambda at: TaskClaims.from_config({"unti": "sentence"}, "my_task"), "my_task.*did you mean 'unit'"),
+    (lambda at: TaskClaims.from_config({"support": "word"}, "my_task"), "my_task.*did you mean 'words'"),
+    (lambda at: TaskClaims.from_config({"support": {"name": "judge"}}, "my_task"), "my_task.*argument: 'model'"),
+    (lambda at: TaskClaims.from_config({"support": "words", "silent": "wrong"}, "my_task"), "my_task.*silent"),
     # perturbations
     *((lambda at, noise=noise: build_noise(noise), words) for noise, words in NOISES),
     (lambda at: Perturbation(name=""), "name must be a non-empty string"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from finished_runs import EXACT, finished_run
 
 from hedge_tasks.cli import main, printing
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.measures.comparisons import compare_two_scores
@@ -25,20 +27,19 @@ from hedge_tasks.runs.scorers import scorer_of
 
 PRINT = printing.print_as
 EMBED = {"embed": {"with_question": False, "backend": "embed", "threshold": 0.9, "alpha": 1.0}}
+
+
+def changed(n: int, change: Callable[[AnswerSet], AnswerSet]) -> Run:
+    run = finished_run(n)
+    return replace(run, answer_sets=tuple(map(change, run.answer_sets)))
+
+
 RUNS = {
     "plain": finished_run(30),
-    "one class": replace(
-        finished_run(20), answer_sets=tuple(replace(a, label=0) for a in finished_run(20).answer_sets)
-    ),
-    "unlabelled": replace(
-        finished_run(8), answer_sets=tuple(replace(a, label=None) for a in finished_run(8).answer_sets)
-    ),
-    "no log-probabilities": replace(
-        finished_run(30),
-        answer_sets=tuple(
-            replace(a, clean=tuple(replace(x, mean_logprob=None) for x in a.clean))
-            for a in finished_run(30).answer_sets
-        ),
+    "one class": changed(20, lambda a: a.with_label(0)),
+    "unlabelled": changed(8, lambda a: a.with_label(None)),
+    "no log-probabilities": changed(
+        30, lambda a: replace(a, clean=tuple(replace(x, mean_logprob=None) for x in a.clean))
     ),
     "two clusterings": finished_run(30, filters={**EXACT, "again": EXACT["exact"]}),
 }
