@@ -25,7 +25,6 @@ from hedge_tasks.making.medhallmark.sources import (
     DIMENSIONS,
     WORDING,
     ReportRow,
-    VqaRow,
     clean_report,
     read_reports,
     read_vqa,
@@ -147,9 +146,6 @@ def test_one_text_for_all_questions_is_refused_over_the_set(tmp_path: Path, imag
     found = accepted(made)
     assert found.rejected == {"stock phrase": 24}
     assert Counter(entry.part for entry in found.rows) == {"conventional": 12, "confidence": 12}
-    same = [VqaRow(f"q-{n}", f"img{n}.png", "Is organ 1 on the left side?", "Yes, left.", "organ") for n in range(5)]
-    alike = made_by(play, tmp_path / "alike", images, same)
-    assert not accepted(alike).rejected  # the same question about another picture is rewritten alike
 
 
 @pytest.mark.parametrize(

@@ -36,18 +36,18 @@ def report_of_two(folder: Path) -> Path:
     return written(folder / "report.html", build_report(runs, options=ReportOptions(pictures=False)))
 
 
-def claims(folder: Path) -> Path:
+def claims(folder: Path, images: int = 6) -> Path:
+    """Of a run with a hostile name; every other answer is wrong."""
     from test_claim_table import scored_run, scripted
 
     from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.runs.run_files import Run
 
-    sets = scripted(0, images=6)
+    sets = tuple(a.with_label(i % 2) for i, a in enumerate(scripted(0, images=images)))
+    run = Run("</script><script>window.hacked = 1</script>", "script", sets)
     scored = scored_run(sets)
-    return written(
-        folder / "claims.html", build_claim_page(scored, unit_table(scored), Run("scripted", "script", sets))
-    )
+    return written(folder / "claims.html", build_claim_page(scored, unit_table(scored), run))
 
 
 def leaderboard(page: str) -> Callable[[Path], Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,9 +113,12 @@ def test_charts_of_detectors_are_their_curves_and_areas_the_best_first() -> None
     false, true, _ = roc_curve(labels, [s["se"] for s in SCORES], drop_intermediate=False)
     assert (roc_chart(SCORES, ["se"]).series[0].x, roc_chart(SCORES, ["se"]).series[0].y) == (tuple(false), tuple(true))
     assert (kept.x[-1], kept.y[-1]) == (80 / 100, pytest.approx(np.mean(labels)))
-    for empty in (detectors_chart({}), roc_chart([]), risk_coverage_chart([]), strata_chart([]), sweep_chart([])):
+    charts = (detectors_chart({}), roc_chart([]), risk_coverage_chart([]), strata_chart([]), sweep_chart([]))
+    for empty in charts:
         assert empty.empty
         assert empty.note
+        assert re.fullmatch(r"[a-z-]+", empty.name), "it is part of a file's name"
+    assert len({empty.name for empty in charts}) == 5
 
 
 def test_relevant_objects_are_counted_by_kind_and_score() -> None:

@@ -18,6 +18,7 @@ from scripted_making import Scripted
 from test_judge_training import case
 from test_judging_replies import spoiled
 
+from hedge_tasks.data.option_files import read_options
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.guard.ask import plan_of, prompt_of
 from hedge_tasks.guard.proxy.requests import RefusedRequest, read_request
@@ -33,6 +34,7 @@ from hedge_tasks.leaderboard.site import build_site
 from hedge_tasks.llm.loading import resolve_model
 from hedge_tasks.making.gate.accept import accept
 from hedge_tasks.making.judging.examples import TrainingExample, outcome_of, reply_of, write_examples
+from hedge_tasks.making.judging.training import kinds_of, read_recipe
 from hedge_tasks.making.medhallu.candidates import read_candidates
 from hedge_tasks.making.medhallu.construction import models_of
 from hedge_tasks.making.medhallu.questions import SourceQuestion, read_questions
@@ -70,6 +72,18 @@ def text(at: Path, content: str, name: str = "x.csv") -> Path:
 PAIR = {"question": "q?", "answer": "a"}
 CANDIDATE = {"id": "q", "question": "?", "truth": "the drug", "candidates": [{"answer": "x", "fooled": True}]}
 WRITER, OTHER = Scripted("a", str), Scripted("b", str)
+OPTIONS = {"id": "1", "answer": "A", "logits": [0, 1]}
+NO_OPTIONS: list[tuple[object, str]] = [
+    ({**OPTIONS, "answer": "C"}, "unknown answer 'C'"),
+    ({**OPTIONS, "logits": [0] * 27}, "a list of at most 26"),
+    ({**OPTIONS, "logits": [0, math.nan]}, "finite number"),
+    ({**OPTIONS, "logits": ["-inf", "-inf"]}, "no option can be chosen"),
+    ({"id": "1", "anwser": "A", "logits": [0, 1]}, "did you mean 'answer'"),
+    ({"answer": "A", "logits": [0, 1]}, "id: missing"),
+    ({**OPTIONS, "options": {"C": "x"}}, "'C'. Valid: A, B"),
+    ({**OPTIONS, "options": ["x"]}, "no text of B"),
+    ({**OPTIONS, "logits": [0], "options": ["x", "y"]}, "2 to 1000 options"),
+]
 NOISES: list[tuple[object, str]] = [
     ("hegde", "did you mean 'hedge'"),
     ({"preset": "nnoe"}, "did you mean 'none'"),
@@ -117,6 +131,13 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: write_examples(at, {"train": [replace(EXAMPLE, image=file(at))]}, HEDGE, {}, []), "cannot be read"),
     (lambda at: outcome_of(0, JudgePrompt.parse(spoiled(), "x").model_copy(update={"outcomes": ()})), "for nothing"),
     (lambda at: reply_of(HEDGE, "maybe"), "maybe"),
+    (lambda at: kinds_of("tasks"), "did you mean 'task'"),
+    (lambda at: read_recipe(None, {"num_train_epoch": 3}), "did you mean 'num_train_epochs'"),
+    (lambda at: read_recipe(None, {"trained": "conector"}), "part to train"),
+    (lambda at: read_recipe(None, {"learning_rate": "fast"}), "learning_rate"),
+    (lambda at: read_recipe(None, {"max_steps": 5}), "max_steps"),
+    # options
+    *((lambda at, row=row: read_options(file(at, OPTIONS, row)), f"x.jsonl:2.*{words}") for row, words in NO_OPTIONS),
     (lambda at: ShaleMaking(PictureMaking(DrawnGenerator(64), ()), aspects=["colr"]), "did you mean 'color'"),
     (lambda at: ShaleMaking(PictureMaking(SimpleNamespace(name="x"), ())), "need a checker"),  # type: ignore[arg-type]
     (lambda at: models_of(WRITER, [WRITER, OTHER], None, []), "at least 3"),  # type: ignore[list-item,arg-type]

@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
@@ -250,6 +249,9 @@ def test_the_suite_leads_and_a_perfect_model_is_told_that_there_is_nothing_to_fi
 def test_a_run_with_one_draw_a_document_has_its_numbers_all_the_same() -> None:
     run = suite_run(20)
     single = replace(run, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in run.answer_sets))
+    [greedy] = analyse([replace(RUN, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in RUN.answer_sets))])
+    assert "baseline_nll" in greedy.shown
+    assert all(map(greedy.has_number, greedy.shown))
     analysis = Analysis(single, {}, {}, {}, {}, suite=numbers_of_run(single))
     assert [tile["name"] for tile in tiles(analysis)] == ["F1 ↑", "accuracy ↑", "hallucination rate ↓"]
     assert detector_rows(analysis) == []
@@ -339,27 +341,6 @@ def test_pictures_stay_within_their_budget() -> None:
     assert sum(map(len, thumbnails(demo_run(), budget=9_000).addresses)) <= 9_000
 
 
-def results_file(folder: Path, name: str = "20260101_000000_results.json", **changes: Any) -> None:
-    content = {
-        "results": {
-            "hedge_x": {"alias": "x", "se_auroc,exact": 0.75, "se_auroc_stderr,exact": 0.05},
-            "pope": {"pope_f1_score,none": 0.875, "pope_f1_score_stderr,none": "N/A", "odd,none": "undefined"},
-        },
-        "n-samples": {"pope": {"original": 9000, "effective": 500}},
-        "configs": {"hedge_x": {}, "pope": {}},
-        "model_source": "hedge_hf",
-        "total_evaluation_time_seconds": "12.5",
-        **changes,
-    }
-    (folder / name).write_text(json.dumps(content), "utf-8")
-
-
-def cells(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    table = results_table(result_files([folder, folder]))
-    assert table is not None
-    return {f"{row['task']} {row['metric']}": row for row in table.rows}
-
-
 KEYS = ("f1,none", "f1_stderr,none", "f1", "acc,exact,1", "acc_stderr,exact,1", "em,")
 VALUES = st.sampled_from([0.5, 3, True, "0.25", "x", "", None, [], [1], "nan", "N/A"])
 
@@ -390,22 +371,23 @@ def test_a_row_of_a_result_file_is_a_cell_that_says_something(metrics: dict[str,
 
 
 def test_other_benchmarks_of_the_same_evaluation_stand_beside_ours(tmp_path: Path) -> None:
-    results_file(tmp_path)
-    rows = cells(tmp_path)
-    pope = rows["pope pope_f1_score"]
-    assert (pope["value"].value, pope["value"].stderr, pope["documents"]) == (0.875, None, 500)
-    assert rows["hedge_x se_auroc"]["value"].stderr == 0.05
-    assert rows["pope odd"]["value"] == "undefined"
-    text = Page(build_report([RUN], result_files([tmp_path]), QUICK)).text
-    assert "0.8750" in text
-    assert "12 s" in text
-    results_file(tmp_path, "20260102_000000_results.json", results={"pope": {"pope_f1_score,none": 0.5}})
-    (tmp_path / "20260103_000000_results.json").write_text("{broken", "utf-8")
-    assert {name: row["value"].value for name, row in cells(tmp_path).items()} == {
-        "hedge_x se_auroc": 0.75,
-        "pope pope_f1_score": 0.5,
+    first = {"hedge_x": {"alias": "x", "se_auroc,exact": 0.75}, "pope": {"f1,none": 0.875, "odd,none": "undefined"}}
+    about = {
+        "n-samples": {"pope": {"effective": 500}},
+        "configs": {"hedge_x": {}},
+        "total_evaluation_time_seconds": "12.5",
     }
-    assert read_results(tmp_path / "20260103_000000_results.json") is None
+    contents = [json.dumps({"results": of, **about}) for of in (first, {"pope": {"f1,none": 0.5}})]
+    for day, content in enumerate([contents[0], contents[1], "{broken"]):
+        (tmp_path / f"2026010{day}_results.json").write_text(content, "utf-8")
+    old, new = result_files([tmp_path, tmp_path])
+    table = results_table([old, new])
+    assert table is not None
+    rows = [(row["task"], row["metric"], row["value"].value, row["documents"]) for row in table.rows]  # type: ignore[union-attr]
+    assert rows == [("hedge_x", "se_auroc", 0.75, None), ("pope", "f1", 0.5, 500)]
+    text = Page(build_report([RUN], [old, new], QUICK)).text
+    assert "0.7500" in text
+    assert "12 s" in text
 
 
 def test_hedge_report_writes_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

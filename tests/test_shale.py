@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from requested import png
-from shale_set import small_set
 
-from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.replies.parsing import PARSINGS
-from hedge_tasks.suites.shale.building import build, image_folder
-from hedge_tasks.suites.shale.items import DATASET, SCENARIOS, options_of
+from hedge_tasks.suites.shale.building import image_folder
+from hedge_tasks.suites.shale.items import SCENARIOS, options_of
 from hedge_tasks.suites.shale.judge import read
 from hedge_tasks.suites.shale.released import read_released
 
@@ -126,28 +124,3 @@ def test_the_judge_keeps_both_readings() -> None:
         build_judge("shale", parsing="offical")
     with pytest.raises(DataError, match="4: '\\(E\\) x' is no answer"):
         judge.judge([Case("4", FRUIT, "(E) x", "B")])
-
-
-# --- the data set -----------------------------------------------------------------------------------------------------
-
-
-def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = small_set()
-    lost, broken = "Image/1-crp.png", "Image/2.png"
-    contents: dict[str, bytes] = {**made.images, broken: b"no image"}
-    del contents[lost]
-    built = build(made.items, contents.get, tmp_path)
-    assert (built.missing, built.unreadable) == ((lost,), (broken,))
-    usable = [item for item in made.items if item.image not in (lost, broken)]
-    assert built.rows == {task: sum(item.task == task for item in usable) for task in built.rows}
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    closed = load_split(DATASET, None, "discriminative")
-    assert len(closed) == built.rows["ynq"] + built.rows["mcq"]
-    first = load_split(DATASET, None, "discriminative-mcq").select(range(9))
-    assert len(set(first["pair"])) == len(set(first["group"])) == 1
-    assert first["scenario"] == [s for s in SCENARIOS if s not in ("crp", "crp_p")]
-    assert first[0]["image"].size == (48, 48)
-    flag = load_split(DATASET, None, "generative-ffq").filter(lambda r: r["aspect"] == "geography")[0]
-    assert flag["known"].startswith(flag["description"] + " The capital of the country with")

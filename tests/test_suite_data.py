@@ -37,13 +37,18 @@ from hedge_tasks.suites.vqarad import documents as vqarad
 def test_shale_keeps_the_scenarios_of_an_item_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = {"image_prompt": "A red  pan", "facts": ["Pans", "fry."]}
     noisy = [row(2, images=["4.jpg"]), row(1, images=["3.jpg"])]
-    folder = folder_with(tmp_path, Clean=[row(1, **about), row(2, image_prompt="a RED pan")], Corruption=noisy)
+    lost = [row(3, images=["gone.jpg"]), row(4, images=["no.jpg"])]
+    clean = [row(1, **about), row(2, image_prompt="a RED pan"), *lost]
+    folder = folder_with(tmp_path, Clean=clean, Corruption=noisy)
+    (folder / "no.jpg").write_bytes(b"no image")
     (folder / "Image").mkdir()
     for number in range(1, 4):
         (folder / "Image" / f"{number}.jpg").write_bytes(png(number))
     (folder / "4.jpg").write_bytes(png(4)), (folder / "3.jpg").write_bytes(png(3))
     facts, code = shale.shale(folder, ImportChoice(out=tmp_path / "hub"))
-    assert (code, facts["SHALE"]["items"], facts["SHALE"]["rows"]) == (1, 4, {"ynq": 4})
+    found = facts["SHALE"]
+    assert (code, found["items"], found["rows"]) == (1, 6, {"ynq": 4})
+    assert (found["missing"], found["unreadable"]) == (("gone.jpg",), ("no.jpg",))
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "hub"))
     whole = load_split(shale.DATASET, None, "discriminative")
     assert whole["id"][:] == ["1-clean", "1-crp", "2-clean", "2-crp"]
