@@ -16,14 +16,11 @@ from scipy.stats import norm
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluation import installed_measures
 from hedge_tasks.judging.designed import (
     CANNOT_TELL,
     MEANINGS,
-    NO_ANSWER,
     AuditPlan,
     ExpertAudit,
-    ExpertLabels,
     ExpertSaid,
     plan_at_random,
     put_together,
@@ -32,8 +29,6 @@ from hedge_tasks.judging.designed import (
 from hedge_tasks.judging.strata import strata_of
 from hedge_tasks.measures.audit_plan import make_plan, write_plan
 from hedge_tasks.measures.audited import audited_differences, audited_numbers
-from hedge_tasks.measures.run_measures import scored_documents
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.audit_files import ENDING, audit_of
 from hedge_tasks.runs.run_files import Run, load_run, save_run
@@ -204,22 +199,6 @@ def test_a_difference_of_two_audits_adds_both_errors() -> None:
     assert difference_of(Number.undefined("few"), b).reason == "a: few"
 
 
-def test_what_experts_cannot_correct_says_so() -> None:
-    run, truth = misjudged()
-    ids = [a.id for a in run.answer_sets]
-    audit = put_together(plan_at_random(ids), [ExpertSaid("", id, "x", WORDS[truth[id]]) for id in ids[:40]])
-    scores = scores_of(run)
-    for measure in (UnlabelledRate(name="unlabelled_rate"), detector_auroc("se", within=True)):
-        records = [d.record for d in scored_documents(scores, measure)]
-        number = measure.estimate(records, None, audit.on(ids))
-        assert not number.defined
-        assert "experts" in str(number.reason)
-    records = [HALLUCINATION_RATE.record(s, {"label": s.label}, {}) for s in scores]
-    assert HALLUCINATION_RATE.estimate(records, None, audit.on(ids)).defined
-    with pytest.raises(DataError, match="another run"):
-        audit.on(["strange"])
-
-
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
@@ -257,27 +236,3 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     page = tmp_path / "page.html"
     assert main(["report", str(path), str(path), "--no-curves", "--out", str(page)]) == 0, "it says so and goes on"
     assert "the audit" in page.read_text()
-
-
-def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:
-    """Experts who label every answer leave nothing of the readings."""
-    chance = random.Random(2)
-    [f1] = [measure for measure in installed_measures("medhallu") if measure.name == "f1"]
-    records, said = [], []
-    for i in range(60):
-        truth, right = chance.randrange(2), chance.random() < 0.7
-        read = truth if right else 1 - truth
-        label = (not right) if i % 4 else right  # every fourth was misread
-        records.append({"said": read, "truth": truth, "row": i // 2})
-        said.append(MEANINGS[0 if label else 1])
-    said[7] = NO_ANSWER
-    corrected = [
-        {**r, "said": None if of == NO_ANSWER else r["truth"] ^ (of == MEANINGS[0])}
-        for r, of in zip(records, said, strict=True)
-    ]
-    found = f1.estimate(records, None, ExpertLabels(np.zeros(60, dtype=np.int64), tuple(said)))
-    assert found.value == pytest.approx(f1.estimate(corrected).value)
-    assert found.value != pytest.approx(f1.estimate(records).value)
-    parts = {measure.name: measure for measure in installed_measures("medhallu")}
-    by_level = next(measure for name, measure in parts.items() if name.startswith("f1_easy"))
-    assert not by_level.estimate(records, None, ExpertLabels(np.zeros(60, dtype=np.int64), tuple(said))).defined

@@ -170,6 +170,7 @@ def test_a_rate_counts_all_documents_where_every_stratum_has_a_label() -> None:
     number = detector_auroc("se").estimate(records, None, labels)
     assert number.value == detection_auroc(SCORES, "se").value
     assert not Own(name="se_auroc", detector="se").estimate(records, None, labels).defined
+    assert not MEASURES["unlabelled_rate"].estimate([{"value": 0}] * 40, None, labels).defined
     assert (
         not detector_auroc("se", within=True)
         .estimate([{**r, "question_type": "a"} for r in records], None, labels)

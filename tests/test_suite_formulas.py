@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
@@ -15,6 +16,7 @@ from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.judging.by_sentence import SENTENCES
+from hedge_tasks.judging.designed import MEANINGS, NO_ANSWER, ExpertLabels
 from hedge_tasks.measures.forced_options import forced_measures
 from hedge_tasks.measures.measure import by_name
 from hedge_tasks.suites.medhallmark import wording
@@ -427,3 +429,33 @@ def test_every_number_is_its_formula_and_undefined_where_nothing_is_divided_by(s
             if number.defined:
                 assert number.value == pytest.approx(part / whole, abs=1e-12), (seed, name)
     assert undefined > 9
+
+
+def under_labels(suite: str, row: Row, label: int | None) -> Row:
+    """The row as it were had its answer this label; None: experts find no answer in it."""
+    said = ("factual", "hallucinated")[int(row["truth"]) ^ (label or 0)] if suite == "medhallu" else "unreadable"
+    changed = {**row, "label": label, "category": None if suite == "medhallu" and label is None else said}
+    return row if suite == "shale" and right(row) is None else changed
+
+
+@pytest.mark.parametrize(
+    ("suite", "n"), [("medhallu", 6), ("shale", 10), ("medhallmark", 2), ("vope", 0)], ids=lambda v: str(v)
+)
+def test_where_experts_label_every_answer_a_number_is_that_of_their_labels_or_none(suite: str, n: int) -> None:
+    chance, rows = random.Random(3), list(rows_at_random(suite, 3, 60))
+    labels = [chance.choice((0, 1, None)) for _ in rows]
+    said = tuple(NO_ANSWER if label is None else MEANINGS[1 - label] for label in labels)
+    experts = ExpertLabels(np.zeros(len(rows), dtype=np.int64), said)
+    corrected = [under_labels(suite, row, label) for row, label in zip(rows, labels, strict=True)]
+    found = 0
+    for measure in evaluation_measures(suite):
+        if measure.name in ELSEWHERE:
+            continue
+        scores = [Scores(str(i), r.get("label"), None, None, r["numbers"], "", ()) for i, r in enumerate(rows)]
+        records = [measure.record(s, r, r) for s, r in zip(scores, rows, strict=True)]
+        number = measure.estimate(records, None, experts)
+        if number.defined:
+            part, whole = SUITES[suite][1][measure.name](corrected)
+            assert number.value == pytest.approx(part / whole), measure.name
+            found += 1
+    assert found >= n
