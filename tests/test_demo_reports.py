@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.suites.demo_reports.statements import (
     SENTENCES,
     StatementRelation,
@@ -52,3 +53,18 @@ def test_a_reference_leaves_nothing_open() -> None:
         for said in SENTENCES:
             expected = StatementRelation.ENTAILMENT if is_true(said, world) else StatementRelation.CONTRADICTION
             assert relation(full_report(world), said) == expected
+
+
+def test_a_report_is_judged_by_the_sentence() -> None:
+    rng, statements, judge = np.random.default_rng(1), list(SENTENCES), build_judge("drawn_report")
+    for world in itertools.islice(worlds(), 0, None, 40):
+        picked = [statements[i] for i in rng.integers(len(statements), size=3)]
+        texts = [*(SENTENCES[said][0] for said in picked), *["The lesion is purple."] * rng.integers(2)]
+        labels = [*(int(not is_true(said, world)) for said in picked), *[None] * (len(texts) - 3)]
+        [verdict] = judge.judge([Case("1", "q", full_report(world), "\n".join(f"- {text}" for text in texts))])
+        assert [vote.label for vote in verdict.votes] == labels
+        assert verdict.label == (1 if 1 in labels else None if None in labels else 0)
+        assert verdict.raw == "\n".join(f"[{label}] {text}" for label, text in zip(labels, texts, strict=True))
+    nothing, refusal = judge.judge([Case(str(i), "q", "r", text) for i, text in enumerate(("...", "I cannot help."))])
+    assert (nothing.label, nothing.votes, refusal.label, refusal.votes) == (None, (), None, ())
+    assert judge.settings()["unit"] == "sentence"

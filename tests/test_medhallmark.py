@@ -13,13 +13,10 @@ from requested import png
 
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.judging import Case, Verdict
-from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.suites.importing import ImportChoice
 from hedge_tasks.suites.medhallmark import wording
 from hedge_tasks.suites.medhallmark.building import DATASET, medhallmark
-from hedge_tasks.suites.medhallmark.measures import MEDIHALL
 from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
 from hedge_tasks.suites.medhallmark.task import process_docs
 
@@ -117,47 +114,6 @@ def test_released_files_become_questions_and_what_people_judged(
     for folder, words in ((files, "found 2"), (pictures, "found 0"), (files / "irg.json", "is not a folder")):
         with pytest.raises(DataError, match=words):
             read_part(folder, "irg")
-
-
-# --- reports ----------------------------------------------------------------------------------------------------------
-
-
-class ByWord:
-    """A judge that finds the category in the text, for tests."""
-
-    name, version = "word", "1"
-
-    def __init__(self) -> None:
-        self.seen: list[Case] = []
-
-    def settings(self) -> dict[str, Any]:
-        return {"judge": self.name}
-
-    def judge(self, cases: list[Case]) -> list[Verdict]:
-        self.seen = list(cases)
-        said = [next((c for c in MEDIHALL if c in case.answer.lower()), None) for case in cases]
-        return [Verdict(None if c is None else int(c != "correct"), "", "word", "1", c) for c in said]
-
-
-def test_a_report_is_judged_by_the_sentence() -> None:
-    inner = ByWord()
-    judge = SentenceJudge(inner)
-    answers = [
-        "1. Correct, approx. 3 cm.\n2. Critical.",
-        "Correct. Correct too.",
-        "Correct. Who knows?",
-        "...",
-        "Minor",
-    ]
-    verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(answers)])
-    assert [v.label for v in verdicts] == [1, 0, None, None, 1]
-    assert [[vote.category for vote in v.votes] for v in verdicts] == [
-        ["correct", "critical"], ["correct", "correct"], ["correct", None], [], ["minor"],
-    ]  # fmt: skip
-    assert verdicts[0].raw == "[correct] Correct, approx. 3 cm.\n[critical] Critical."
-    assert [case.id for case in inner.seen][:3] == ["0#0", "0#1", "1#0"]
-    assert {(case.question, case.reference) for case in inner.seen} == {("q", "r")}
-    assert judge.settings() == {"judge": "word", "unit": "sentence"}
 
 
 # --- wording ----------------------------------------------------------------------------------------------------------

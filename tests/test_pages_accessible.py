@@ -36,18 +36,10 @@ def report_of_two(folder: Path) -> Path:
     return written(folder / "report.html", build_report(runs, options=ReportOptions(pictures=False)))
 
 
-def claims(folder: Path, images: int = 6) -> Path:
-    """Of a run with a hostile name; every other answer is wrong."""
-    from test_claim_table import scored_run, scripted
+def claims(folder: Path) -> Path:
+    from test_report_browser import write_claims
 
-    from hedge_tasks.measures.unit_table import unit_table
-    from hedge_tasks.report.claim_page import build_claim_page
-    from hedge_tasks.runs.run_files import Run
-
-    sets = tuple(a.with_label(i % 2) for i, a in enumerate(scripted(0, images=images)))
-    run = Run("</script><script>window.hacked = 1</script>", "script", sets)
-    scored = scored_run(sets)
-    return written(folder / "claims.html", build_claim_page(scored, unit_table(scored), run))
+    return write_claims(folder, images=6)
 
 
 def leaderboard(page: str) -> Callable[[Path], Path]:
