@@ -141,12 +141,10 @@ def test_differences_by_experts_are_of_what_they_labelled() -> None:
     table = differences_table(two)
     assert [row["judge"].value for row in table.rows] == [0.1, both.judge.difference]  # type: ignore[union-attr]
     assert [row["experts_p"] for row in table.rows] == max_t([d.experts for d in two])
-    nothing = audited_numbers(replace(SUITE, columns={}), [], [], nobody_on(SUITE))
+    nothing = audited_numbers(
+        replace(SUITE, columns={}), [], [], ExpertAudit(("all",), dict.fromkeys(SUITE.verdicts, 0), {})
+    )
     assert [n.experts.defined for n in nothing if n.name == "f1"] == [False]
-
-
-def nobody_on(run: Any) -> ExpertAudit:
-    return ExpertAudit(("all",), dict.fromkeys((a.id for a in run.answer_sets), 0), {})
 
 
 def test_a_rate_counts_all_documents_where_every_stratum_has_a_label() -> None:

@@ -86,7 +86,6 @@ def test_a_wording_has_no_strength() -> None:
         ("Read by J. Smith. Normal.", ["Read by J. Smith.", "Normal."]),
         ("1. Clear lungs. 2. No effusion. 3. Fine.", ["Clear lungs.", "No effusion.", "Fine."]),
         ("It suggests that 1. Improving opacity, 2. Failure.", ["It suggests that 1. Improving opacity, 2. Failure."]),
-        ("Fine. 1. Clear.", ["Fine.", "Clear."]),
         ("There are 2. The liver is fine.", ["There are 2.", "The liver is fine."]),
         ("Findings:\n- Lungs clear\n- No effusion.", ["Lungs clear", "No effusion."]),
         ("## Impression\n\n**Findings:**\n\n1) Normal heart\n2) Clear", ["Normal heart", "Clear"]),
@@ -94,10 +93,8 @@ def test_a_wording_has_no_strength() -> None:
         ("FINDINGS: The lungs are clear! Really? Yes.", ["FINDINGS: The lungs are clear!", "Really?", "Yes."]),
         ("Effusion? No. The rest is fine, etc. The end.", ["Effusion?", "No.", "The rest is fine, etc.", "The end."]),
         ('He said "it is clear." Then left.', ['He said "it is clear."', "Then left."]),
-        ("### Assistant: The X-ray shows a lot of things", ["Assistant: The X-ray shows a lot of things"]),
         ("", []),
         (" \n...\n - \n", []),
-        ("no stop", ["no stop"]),
     ],
 )
 def test_sentences_end_where_a_reader_would_end_them(text: str, sentences: list[str]) -> None:
