@@ -73,26 +73,27 @@ def nearness(claim: str, sentence: str) -> float:
     return len(words(claim) & words(sentence)) / len(words(claim) | words(sentence))
 
 
-def check_claim(entry: Any, answer: ScoredAnswer, k: int, low: float, high: float) -> None:
+def check_shade(entry: Any, answer: ScoredAnswer, k: int, low: float, high: float) -> None:
     value, span = answer.scores[NAME][k], answer.labels[k]
     above = [low + (high - low) * i / LEVELS for i in range(LEVELS)]
-    assert entry["level"] == sum(value > limit + 1e-9 for limit in above)
-    assert entry["score"] == (None if np.isnan(value) else value)
     marks = {None: "unlabelled", 0: "supported", 1: "hallucinated"}
-    silent = span is not None and span.silent
-    assert entry["mark"] == ("silent" if silent else marks[span.label if span else None])
-    draws = [*answer.answers.clean, *answer.answers.noisy]
+    mark = "silent" if span is not None and span.silent else marks[span.label if span else None]
+    score = None if np.isnan(value) else value
+    assert (entry["level"], entry["score"], entry["mark"]) == (sum(value > at + 1e-9 for at in above), score, mark)
+
+
+def check_draws(entry: Any, answer: ScoredAnswer, k: int) -> None:
+    """By verdict, and of each its sentence that is nearest to the claim."""
     verdicts = {name: verdict for name, verdict, _ in answer.evidence.verdicts(k)}
-    texts = dict(zip(verdicts, draws, strict=True))
+    texts = dict(zip(verdicts, [*answer.answers.clean, *answer.answers.noisy], strict=True))
     order = [said for said in ("contradicting", "silent", "supporting") if said in verdicts.values()]
-    assert [(g["said"].lower(), g["n"]) for g in entry["groups"]] == [
-        (said, [*verdicts.values()].count(said)) for said in order
-    ]
+    counts = [(said.capitalize(), [*verdicts.values()].count(said)) for said in order]
+    assert [(group["said"], group["n"]) for group in entry["groups"]] == counts
     for group in entry["groups"]:
-        assert {verdicts[draw] for draw, _ in group["rows"]} == {group["said"].lower()}
         near = [nearness(entry["text"], sentence) for _, sentence in group["rows"]]
         assert near == sorted(near, reverse=True)
         for (draw, _), share in zip(group["rows"], near, strict=True):
+            assert verdicts[draw].capitalize() == group["said"]
             assert share == max(nearness(entry["text"], s) for s in split_sentences(texts[draw].text))
 
 
@@ -107,7 +108,8 @@ def test_every_claim_is_shaded_marked_and_shown_with_its_draws() -> None:
         assert (entry["mean"], entry["id"], entry["anchor"]) == (mean, answer.answers.id, f"run-a{place}")
         assert [claim["number"] for claim in entry["claims"]] == [1, 2, 3, 4]
         for k, claim in enumerate(entry["claims"]):
-            check_claim(claim, answer, k, np.nanmin(values), np.nanmax(values))
+            check_shade(claim, answer, k, np.nanmin(values), np.nanmax(values))
+            check_draws(claim, answer, k)
     assert (entries[0]["pictures"], entries[1]["pictures"]) == (["two", "one"], [])
     assert (entries[0]["verdict"]["reason"], entries[1]["verdict"]) == ("so", None)
 

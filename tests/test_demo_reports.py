@@ -63,7 +63,7 @@ def test_a_report_is_judged_by_the_sentence() -> None:
         labels = [*(int(not is_true(said, world)) for said in picked), *[None] * (len(texts) - 3)]
         [verdict] = judge.judge([Case("1", "q", full_report(world), "\n".join(f"- {text}" for text in texts))])
         assert [vote.label for vote in verdict.votes] == labels
-        assert verdict.label == (1 if 1 in labels else None if None in labels else 0)
+        assert verdict.label == max(labels, key=[0, None, 1].index)
         assert verdict.raw == "\n".join(f"[{label}] {text}" for label, text in zip(labels, texts, strict=True))
     nothing, refusal = judge.judge([Case(str(i), "q", "r", text) for i, text in enumerate(("...", "I cannot help."))])
     assert (nothing.label, nothing.votes, refusal.label, refusal.votes) == (None, (), None, ())

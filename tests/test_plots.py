@@ -72,33 +72,38 @@ def test_categories_are_shares_of_what_the_judge_told() -> None:
     assert chart.series[0].y == (0.25, 0.75)
 
 
+X, Y = (0.0, 1.0, 2.0), (0.2, 0.3, 0.8)
+
+
+def drawn(kind: str, n: int, patch: pytest.MonkeyPatch) -> Any:
+    """The axes of so many equal series."""
+    figures: list[Any] = []
+    patch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
+    bounds: Any = {"kind": kind, "low": (0.1, None, 0.5), "high": (0.4, None, 0.9)}
+    series = tuple(Series(f"{kind} {i}", X, Y, **bounds) for i in range(n))
+    assert [series[0].bounds(i) for i in range(3)] == [(0.1, 0.4), None, (0.5, 0.9)]
+    draw(Chart("n", "t", "across", "up", series, x_range=(-1.0, 3.0)), Path("x.svg"))
+    [axes] = figures[0].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("across", "up")
+    assert axes.get_xlim() == pytest.approx((-1.04, 3.04))
+    return axes
+
+
 @pytest.mark.parametrize("n", [1, 3])
 def test_drawn_series_have_their_points_and_arms_beside_each_other(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    figures: list[Any] = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
-    x, y, bounds = (0.0, 1.0, 2.0), (0.2, 0.3, 0.8), {"low": (0.1, None, 0.5), "high": (0.4, None, 0.9)}
-    for kind in ("line", "curve", "points", "bars"):
-        series = tuple(Series(f"{kind} {i}", x, y, kind=kind, **bounds) for i in range(n))  # type: ignore[arg-type]
-        draw(Chart("n", "t", "across", "up", series, x_range=(-1.0, 3.0)), Path("x.svg"))
-    assert series[0].bounds(0) == (0.1, 0.4)
-    assert series[0].bounds(1) is None
-    line, curve, points, bars = (figure.axes[0] for figure in figures)
-    for axes in (line, curve, points, bars):
-        assert (axes.get_xlabel(), axes.get_ylabel()) == ("across", "up")
-        assert axes.get_xlim() == pytest.approx((-1.04, 3.04))
-    assert [(d.get_xdata().tolist(), d.get_ydata().tolist()) for a in (line, curve) for d in a.lines] == [
-        ([*x], [*y])
-    ] * (2 * n)
-    assert len(line.collections) == n, "a band each"
-    dots = [c.lines[0] for c in points.containers if isinstance(c, ErrorbarContainer)]
-    assert [dot.get_xdata().tolist() for dot in dots] == [[*x]] * n
-    offsets = [dot.get_ydata() - np.array(y) for dot in dots]
-    assert [offset[0] for offset in offsets] == pytest.approx([0.6 * (i - (n - 1) / 2) / n for i in range(n)])
-    edges = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars.patches)
-    assert np.ravel([edges[i * n : (i + 1) * n] for i in range(3)]) == pytest.approx(
-        np.ravel([[(at - 0.4 + 0.8 * i / n, at - 0.4 + 0.8 * (i + 1) / n) for i in range(n)] for at in x])
-    )
-    assert [bar.get_height() for bar in bars.patches] == [*y] * n
+    for kind in ("line", "curve"):
+        axes = drawn(kind, n, monkeypatch)
+        assert [(d.get_xdata().tolist(), d.get_ydata().tolist()) for d in axes.lines] == [([*X], [*Y])] * n
+        assert len(axes.collections) == n * (kind == "line"), "a band each"
+    dots = [c.lines[0] for c in drawn("points", n, monkeypatch).containers if isinstance(c, ErrorbarContainer)]
+    assert [dot.get_xdata().tolist() for dot in dots] == [[*X]] * n
+    offsets = [dot.get_ydata()[0] - Y[0] for dot in dots]
+    assert offsets == pytest.approx([0.6 * (i - (n - 1) / 2) / n for i in range(n)])
+    bars = drawn("bars", n, monkeypatch).patches
+    edges = np.array(sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)).reshape(3, n, 2)
+    steps = np.linspace(-0.4, 0.4, n + 1)
+    assert edges == pytest.approx(np.array(X)[:, None, None] + np.stack([steps[:-1], steps[1:]], axis=1))
+    assert [bar.get_height() for bar in bars] == [*Y] * n
 
 
 def test_charts_of_detectors_are_their_curves_and_areas_the_best_first() -> None:
@@ -113,6 +118,9 @@ def test_charts_of_detectors_are_their_curves_and_areas_the_best_first() -> None
     false, true, _ = roc_curve(labels, [s["se"] for s in SCORES], drop_intermediate=False)
     assert (roc_chart(SCORES, ["se"]).series[0].x, roc_chart(SCORES, ["se"]).series[0].y) == (tuple(false), tuple(true))
     assert (kept.x[-1], kept.y[-1]) == (80 / 100, pytest.approx(np.mean(labels)))
+
+
+def test_figures_of_nothing_say_why_and_each_has_a_name_of_its_own() -> None:
     charts = (detectors_chart({}), roc_chart([]), risk_coverage_chart([]), strata_chart([]), sweep_chart([]))
     for empty in charts:
         assert empty.empty

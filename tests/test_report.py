@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from printed import json_of
 
 from hedge_tasks.cli import main
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
@@ -190,6 +191,18 @@ def test_the_explorer_has_clusters_scores_and_verdicts_of_every_question() -> No
     json.dumps(data, allow_nan=False)
 
 
+def check_clusters(clusters: list[dict[str, Any]], answers: AnswerSet) -> None:
+    """The largest clusters of equal answers, and the others together."""
+    sizes = Counter(answer.text for answer in answers.clean)
+    rest = {"text": f"{len(sizes) - 4} more", "size": sum(n for _, n in sizes.most_common()[4:]), "own": False}
+    expected = [{"text": text, "size": n, "own": text == answers.baseline.text} for text, n in sizes.most_common(4)] + [
+        rest
+    ] * (len(sizes) > 4)
+    shares = [cluster.pop("share") for cluster in clusters]
+    assert clusters == expected
+    assert shares == pytest.approx([100 * cluster["size"] / 6 for cluster in clusters], abs=0.05)
+
+
 @pytest.mark.parametrize("pictured", [False, True])
 def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misses(pictured: bool) -> None:
     [analysis] = analyse([RUN])
@@ -200,21 +213,12 @@ def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misse
     pictures = Thumbnails(("small",), {ids[4]: (0,)}) if pictured else NONE
     shown = wrong_answers(explorer_data(analysis, pictures), lead)
     assert shown is not None
-    assert [entry["id"] for entry in shown["worst"]] == ids[: len(shown["worst"])]
-    assert [entry["value"] for entry in shown["worst"]] == [value for value, _ in wrong[: len(shown["worst"])]]
+    worst = [(value, id) for (value, _), id in zip(wrong, ids, strict=True)]
+    assert [(entry["value"], entry["id"]) for entry in shown["worst"]] == worst[: len(shown["worst"])]
     example, expected = shown["example"], RUN.answer_sets[wrong[4 if pictured else -1][1]]
     assert (example["id"], example["answer"], example["reference"]) == (expected.id, expected.baseline.text, "a")
     assert (example["value"], example["picture"]) == (values[expected.id], "small" if pictured else "")
-    sizes = Counter(answer.text for answer in expected.clean)
-    for cluster in example["clusters"]:
-        assert cluster["share"] == pytest.approx(100 * cluster["size"] / 6, abs=0.05)
-        if (rest := re.fullmatch(r"(\d) more", cluster["text"])) is None:
-            assert cluster["size"] == sizes.pop(cluster["text"])
-            assert cluster["own"] == (cluster["text"] == expected.baseline.text)
-        else:
-            assert (int(rest[1]), cluster["size"], cluster["own"]) == (len(sizes), sum(sizes.values()), False)
-            sizes.clear()
-    assert not sizes
+    check_clusters(example["clusters"], expected)
     assert wrong_answers({**explorer_data(analysis, NONE), "questions": []}, lead) is None
 
 
