@@ -21,6 +21,7 @@ from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.measures.seed_spread import draws_shares
 from hedge_tasks.measures.sweep import sweep
+from hedge_tasks.numbers import Table
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
 
@@ -87,6 +88,12 @@ def numbers(run: Run, command: str, facts: Any) -> None:
         assert told["difference"]["value"] == getattr(expected, "difference", None)
 
 
+def tables_in(result: Any) -> list[Table]:
+    """Those of a command's result that are not empty."""
+    parts = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ()
+    return [result] if isinstance(result, Table) and result.rows else [t for part in parts for t in tables_in(part)]
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_text_json_and_csv_of_every_command(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -99,6 +106,9 @@ def test_text_json_and_csv_of_every_command(
         called(capsys, *[path if word == "RUN" else word for word in words])
         text, as_json, as_csv = (shown(capsys, results[-1], form) for form in ("text", "json", "csv"))
         numbers(RUNS[name], command, json.loads(as_json))
+        for table in tables_in(results[-1]):
+            told = [column.source for column in table.columns]
+            assert all(any(source in row for row in table.rows) for source in told), (command, told)
         assert text.strip()
         for table in as_csv.strip().split("\n\n"):
             assert len({len(row) for row in csv.reader(io.StringIO(table))}) == 1
