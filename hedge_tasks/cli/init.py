@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.printing import Details
 from hedge_tasks.errors import DataError
@@ -25,14 +25,12 @@ def init(
     split: str | None = None,
     question: str | None = None,
     answer: tuple[str, ...] = (),
-    image: tuple[str, ...] = (),
+    image: str | None = None,
     options: tuple[str, ...] = (),
-    first_option: Literal["0", "1", "none"] | None = None,
     group: str | None = None,
     id: str | None = None,
     question_type: str | None = None,
     images: Path | None = None,
-    outside: bool = False,
     prompt: str | None = None,
     drop: bool = False,
     out: Path | None = None,
@@ -40,13 +38,12 @@ def init(
     """Make a task of your own data, check it, and say how to run it.
 
     DATA is one of these:
-      a table, a question a row      CSV (commas, semicolons or tabs), JSON lines, JSON, parquet, Excel; texts as .gz,
-                                     too
+      a table, a question a row      CSV (commas, semicolons or tabs), JSON lines, JSON, parquet, Excel
       a folder with one of these     and the pictures beside it, or one a split: train.csv, test/, ...
     Columns are named by options, else taken by an obvious name (question, answer, image, ...); what nobody named is
     asked. Pictures are names of files (from the table's folder), https:// addresses, the bytes of files, base64,
     {bytes, path} as pandas and datasets write them, or lists of these. Options stand in a list or in columns A, B, C,
-    ...; the right one is named by letter, number or text. Several right answers are a list or columns (--answer again);
+    ...; the right one is named by letter or text. Several right answers are a list or columns (--answer again);
     of the answers of eight people or more those count that three gave. VQAv2's two files in a folder are joined.
 
     examples:
@@ -61,14 +58,12 @@ def init(
         split: Of the data; the only one, or test, if not given.
         question: Column with the questions.
         answer: Column with right answers; again for more references; none.
-        image: Column with pictures; again for more; none.
+        image: Column with pictures; none.
         options: Column with options; again for one each; none.
-        first_option: Number of the first option; none: numbers are their texts.
         group: Column that questions share that belong together; none.
         id: Column with ids; none numbers the rows.
         question_type: Column with the kind of question; none.
         images: Folder that names of pictures count from.
-        outside: Names of pictures may lead out of that folder.
         prompt: FILE/VARIANT; plain/question if not given, plain/options with options.
         drop: Leave out rows without a question, answer or picture.
         out: Folder of the task, which must not exist; TASK-task if not given.
@@ -91,8 +86,8 @@ def init(
         raise DataError(f"{folder.parent} is not a folder")
     check_free(task)
     table = read_table(data, split=split)
-    files = PictureFiles(images or table.folder, outside=outside)
-    columns = ColumnSettings(question, answer, image, group, id, question_type, options, first_option)
+    files = PictureFiles(images or table.folder)
+    columns = ColumnSettings(question, answer, image, group, id, question_type, options)
     roles = find_roles(table, columns, files)
     load_prompt(prompt := prompt or prompt_of(roles))
     facts = _facts(table, roles)
@@ -102,7 +97,7 @@ def init(
         building.mkdir()
         findings = write_data(table, roles, files, building / DATA)
         left_out = _left_out(findings, table, drop=drop)
-        facts += [*([f"different pictures: {findings.pictures}"] if roles.images else []), f"groups: {findings.groups}"]
+        facts += [*([f"different pictures: {findings.pictures}"] if roles.image else []), f"groups: {findings.groups}"]
         own = OwnTask(task, roles, prompt, (table.name, *facts))
         write_yaml(building, own)
         previews = previewed(building, own)
@@ -121,9 +116,6 @@ def _left_out(findings: RowFindings, table: StoredTable, *, drop: bool) -> list[
 
     from hedge_tasks.data.own_data import describe
 
-    if findings.marked:
-        what = "hold a mark that some models keep for themselves, which do not answer them"
-        logger.warning(describe(findings.marked, table.n_rows, what))
     if not findings.faults:
         return []
     faults = describe(findings.faults, table.n_rows)
@@ -142,13 +134,13 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
     def columns(names: tuple[str | None, ...], otherwise: str) -> str:
         return f"column {', '.join(repr(name) for name in names if name)}" if any(names) else otherwise
 
-    shares = "questions that show the same" if roles.images else "questions in the same words"
+    shares = "questions that show the same" if roles.image else "questions in the same words"
     lines = {
         "right answers": columns(roles.answers, "none, so that nothing is labelled (`hedge audit` asks people)"),
         "judge": judge if isinstance(judge := judge_of(roles), str) else judge["name"],
         "question": columns((roles.question,), ""),
-        **({"options": columns(roles.choices.columns, "")} if roles.choices else {}),
-        "pictures": columns(roles.images, "none"),
+        **({"options": columns(roles.options, "")} if roles.options else {}),
+        "pictures": columns((roles.image,), "none"),
         "group": columns((roles.group,), shares),
         "id": columns((roles.id,), "the number of the row, from 0"),
         "question type": columns((roles.question_type,), "none"),

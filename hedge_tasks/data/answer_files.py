@@ -20,13 +20,12 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Generic, TypeVar
 
-from hedge_tasks.data import cells
+from hedge_tasks.data import cells, choices
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.choices import OptionColumns
 from hedge_tasks.data.forms import LISTS, OWN, Form, columns_of, form_of, notes_of
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, known_by
 from hedge_tasks.data.roles import ColumnSettings
-from hedge_tasks.data.tables import StoredTable, as_its_tool_writes, is_large, read_rows, read_table
+from hedge_tasks.data.tables import StoredTable, is_large, read_rows, read_table, readable
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import has_thought, without_thoughts
 from hedge_tasks.errors import ConfigError, DataError
@@ -37,9 +36,6 @@ _FINISHES = {
     **{"content_filter": "filtered", "filtered": "filtered"},
 }
 """Why a model stopped, in the words of other tools -> in ours."""
-
-_PARTS = ("logprobs", "finish_reason", "reasoning")
-"""Keys of an answer besides those of `Answer`."""
 
 RIGHT = ("correct", "hit")
 """Columns of labels in which true is a right answer."""
@@ -178,7 +174,7 @@ def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Ite
 
 def _requests(questions: Path) -> dict[str, str]:
     """The question of each request of a batch by its id: the texts of the last turn."""
-    with as_its_tool_writes(questions):
+    with readable(questions):
         turns = {
             str(row.get("custom_id")): ((row.get("body") or {}).get("messages") or [{}])[-1]
             for _, row in read_rows(questions)
@@ -212,7 +208,7 @@ class _AnswerFile:
     record: Notes
 
     def __post_init__(self) -> None:
-        with as_its_tool_writes(self.file):
+        with readable(self.file):
             self.table = read_table(self.file)
             self.form = form_of(self.table, self.chosen)
             self.columns = columns_of(self.table, self.form, self.chosen)
@@ -221,7 +217,7 @@ class _AnswerFile:
     def __iter__(self) -> Iterator[AnswerSet]:
         judge = f"{self.form.name}: {self.columns.label}" if self.form.reply else "given"
         once: dict[str, tuple[int, int]] = {}
-        with as_its_tool_writes(self.file):
+        with readable(self.file):
             for number, (where, line) in enumerate(self._lines()):
                 digest = hash(json.dumps(line, sort_keys=True, default=repr))  # of a million lines no more is held
                 first, same = once.setdefault(line["id"], (number, digest))
@@ -249,7 +245,7 @@ class _AnswerFile:
             line = _roles(row, self.columns, str(number), where)
             own = self.form is OWN
             replies = (self.columns, self.form, self.table, where, self.record, line["id"])
-            line |= _own(row, where) if own else _replies(row, *replies)
+            line |= {key: value for key, value in row.items() if key not in _ROLES} if own else _replies(row, *replies)
             if question := self.requests.get(line["id"]):
                 line["question"] = question
             if own or line["answers"] or "baseline" in line:
@@ -284,16 +280,8 @@ def _roles(row: Fields, columns: ColumnSettings, number: str, where: str) -> dic
     letters = tuple(takewhile(row.__contains__, ascii_uppercase))
     # an open question among others has none
     if fields.get("question") and len(letters) > 1 and not cells.is_empty(row["A"]):
-        options = OptionColumns(letters)
-        fields["question"] = options.with_options(fields["question"], options.options_of(row))
+        fields["question"] = choices.with_options(fields["question"], choices.options_of(row, letters))
     return {name: value for name, value in fields.items() if value not in (None, "")}
-
-
-def _own(row: Fields, where: str) -> dict[str, Any]:
-    """The keys of a line of this package's own besides roles; in CSV files lists are texts."""
-    written = {key: value for key, value in row.items() if key in LISTS and isinstance(value, str)}
-    lists = {key: cells.as_list(value, f"{where}: {key}") or value for key, value in written.items()}
-    return {**{key: value for key, value in row.items() if key not in _ROLES}, **lists}
 
 
 def _replies(
@@ -341,10 +329,10 @@ def _reply(item: Any, where: str) -> dict[str, Any]:
         if isinstance(item, str) and item.lstrip().startswith('{"id"'):
             raise DataError(f"{where}: a sample of a task of this package; its run file holds more (hedge_runs/)")
         return {} if item is None else {"text": cells.text(item, where)}
-    message, logprobs = item.get("message") or {}, item.get("logprobs")
+    logprobs = item.get("logprobs")
     if "text" in item and not isinstance(logprobs, Mapping):
         return dict(item)
-    logprobs = logprobs or {}
+    message, logprobs = item if "text" in item else item["message"], logprobs or {}
     text, reasoning = cells.content_of(message.get("content") or item.get("text"))
     return {
         "text": text,
@@ -368,53 +356,48 @@ def read_answer_set(fields: Fields, where: str) -> AnswerSet:
 
 
 def _answer_set(line: Fields, where: str, record: Notes) -> AnswerSet:
-    return AnswerSet.read(_normal(line, where, record), where)
-
-
-def _normal(line: Fields, where: str, record: Notes) -> Fields:
-    """The fields that `AnswerSet.read` reads, with answers as `_answer` makes them."""
-    normal, id = dict(line), str(line.get("id"))
-    if line.get("baseline") is not None:
-        normal["baseline"] = _answer(line["baseline"], f"{where}: baseline", record, id)
+    """The answer set of a line, with answers as `_answer` makes them; in CSV files lists are texts."""
+    fields, id = dict(line), str(line.get("id"))
+    if fields.get("baseline") is not None:
+        fields["baseline"] = _answer(fields["baseline"], f"{where}: baseline", record, id)
     for name in LISTS:
-        if isinstance(line.get(name), list):
-            normal[name] = [_answer(value, f"{where}: {name}[{i}]", record, id) for i, value in enumerate(line[name])]
-    if "answers" in line:
-        answers = normal.pop("answers")
-        if line.get("clean"):
+        if (items := cells.as_list(fields.get(name), f"{where}: {name}")) is not None:
+            fields[name] = [_answer(item, f"{where}: {name}[{i}]", record, id) for i, item in enumerate(items)]
+    if "answers" in fields:
+        answers = fields.pop("answers")
+        if fields.get("clean"):
             raise DataError(f"{where}: answers says what clean does; give one of them")
-        if not isinstance(answers, list) or not (answers or "baseline" in normal):
+        if not isinstance(answers, list) or not (answers or "baseline" in fields):
             raise DataError(f"{where}: answers: expected a list of at least one answer, got {outside.shown(answers)}")
-        if not normal.get("baseline"):
+        if not fields.get("baseline"):
             record.add(_FIRST, id)
-            normal["baseline"], *answers = answers
-        normal["clean"] = answers
-    return normal
+            fields["baseline"], *answers = answers
+        fields["clean"] = answers
+    return AnswerSet.read(fields, where)
 
 
 def _answer(value: Any, where: str, record: Notes, id: str) -> Any:
-    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
-    value = _bare(value if isinstance(value, Mapping) else {"text": value}, record, id)
-    fields = {key: item for key, item in value.items() if key not in _PARTS}
-    if finish := value.get("finish_reason"):
+    """The fields of `Answer`; what is no answer at all is left to `Answer.read`."""
+    fields = _bare(value if isinstance(value, Mapping) else {"text": value}, record, id)
+    tokens, finish = fields.pop("logprobs", None), fields.pop("finish_reason", None)
+    if finish:
         fields["finish"] = _FINISHES.get(str(finish))
     known = [name for name in ("mean_logprob", "n_tokens") if fields.get(name) is not None]
-    if value.get("logprobs") is not None:
-        if known:
-            raise DataError(f"{where}: logprobs say what mean_logprob and n_tokens do; give one of them")
-        return {**fields, **_means(value["logprobs"], f"{where}.logprobs")}
-    if isinstance(value.get("tokens"), list) and "mean_logprob" not in known:
-        return {**fields, **_means(value["tokens"], f"{where}.tokens")}
-    return fields
+    if tokens is not None and known:
+        raise DataError(f"{where}: logprobs say what mean_logprob and n_tokens do; give one of them")
+    if tokens is None and "mean_logprob" not in known and isinstance(fields.get("tokens"), list):
+        tokens = fields["tokens"]
+    return fields if tokens is None else fields | _means(tokens, f"{where}.logprobs")
 
 
-def _bare(fields: Fields, record: Notes, id: str) -> Fields:
+def _bare(value: Fields, record: Notes, id: str) -> dict[str, Any]:
     """An answer without its thought and tokens of chat templates; log-probabilities of thought and answer together are
     of neither.
     """
+    fields = {key: item for key, item in value.items() if key != "reasoning"}
     if not isinstance(text := fields.get("text"), str):
         return fields
-    if fields.get("reasoning") or has_thought(text):
+    if value.get("reasoning") or has_thought(text):
         record.add(_THOUGHTS, id)
         if fields.get("logprobs") or fields.get("mean_logprob"):
             record.add(_LOGPROBS, id)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
@@ -27,7 +28,7 @@ class Form:
         needs: columns by which the table is known; those of replies if not given.
         logprobs: of each of `reply` the column with the log-probabilities of their tokens.
         fails: whether a text, or none, may stand for a request that failed.
-        own: the tool's columns of other roles, which go before any with an obvious name.
+        roles: the tool's columns of other roles, which go before any with an obvious name.
     """
 
     name: str
@@ -35,10 +36,10 @@ class Form:
     needs: tuple[str, ...] = ()
     logprobs: tuple[str, ...] = ()
     fails: bool = True
-    own: tuple[str, ...] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
 
 
-OWN = Form("answer sets", needs=("baseline", "clean"), own=("reference",))
+OWN = Form("answer sets", needs=("baseline", "clean"), roles={"answer": "reference"})
 _NAMED = Form("columns of replies")
 _INSPECT = Form("inspect_ai", ("output.choices",), fails=False)
 _FORMS = (
@@ -49,12 +50,18 @@ _FORMS = (
         ("greedy_texts",),
         ("greedy_log_likelihoods", "sample_log_likelihoods"),
         fails=False,
+        roles={"question": "input_texts", "answer": "target_texts"},
     ),
     # The id beside it is of the reply: no request has it, and no other file.
-    Form("OpenAI batch", ("response",), ("custom_id", "response"), own=("custom_id",)),
-    Form("lmms-eval", ("resps",), own=("doc_id", "input", "target")),
-    Form("uqlm", ("response", "sampled_responses"), logprobs=("logprob", "multiple_logprob"), own=("prompt",)),
-    Form("VLMEvalKit", ("prediction",), ("index", "prediction"), own=("index", "hit")),
+    Form("OpenAI batch", ("response",), ("custom_id", "response"), roles={"id": "custom_id"}),
+    Form("lmms-eval", ("resps",), roles={"id": "doc_id", "question": "input", "answer": "target"}),
+    Form(
+        "uqlm",
+        ("response", "sampled_responses"),
+        logprobs=("logprob", "multiple_logprob"),
+        roles={"question": "prompt"},
+    ),
+    Form("VLMEvalKit", ("prediction",), ("index", "prediction"), roles={"id": "index", "label": "hit"}),
 )
 
 
@@ -76,11 +83,10 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
             labels, which need not agree.
     """
     check_columns(table, chosen)
-    reply = _replies_in(table, form, chosen)
-    names = {role: obvious(table, role, (*reply, *LISTS)) for role in NAMES}
-    names = {role: [name for name in named if name in form.own] or named for role, named in names.items()}
-    if form is _INSPECT:
-        names["label"] = [name for name in table.columns if name.startswith(SCORES)]
+    reply = chosen.reply or tuple(filter(table.columns.__contains__, form.reply)) or tuple(obvious(table, "reply"))
+    if form is _NAMED and not chosen.reply and len(reply) != 1:
+        raise not_told(table, ["reply"])
+    names = {role: _named(table, form, role, reply) for role in NAMES}
     if len(names["label"]) > 1 and not chosen.label:
         raise not_told(table, ["label"])
     roles = ("question", "group", "id", "question_type", "label")
@@ -90,11 +96,12 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
     return ColumnSettings(reply=reply, answers=tuple(name for name in answers if name != NONE), **single)
 
 
-def _replies_in(table: StoredTable, form: Form, chosen: ColumnSettings) -> tuple[str, ...]:
-    reply = chosen.reply or tuple(filter(table.columns.__contains__, form.reply)) or tuple(obvious(table, "reply"))
-    if form is _NAMED and not chosen.reply and len(reply) != 1:
-        raise not_told(table, ["reply"])
-    return reply
+def _named(table: StoredTable, form: Form, role: str, reply: Sequence[str]) -> list[str]:
+    """The columns of a role by its tool's name, else by an obvious one."""
+    if form is _INSPECT and role == "label":
+        return [name for name in table.columns if name.startswith(SCORES)]
+    own = form.roles.get(role)
+    return [own] if own in table.columns else obvious(table, role, (*reply, *LISTS))
 
 
 def notes_of(table: StoredTable, form: Form, columns: ColumnSettings) -> list[str]:

@@ -30,7 +30,7 @@ def image_reader(folder: Path) -> ReadImage:
     """
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder")
-    files = PictureFiles(folder, outside=True)
+    files = PictureFiles(folder)
 
     def read(name: str) -> bytes | None:
         path = PurePosixPath(name).with_suffix("")

@@ -46,14 +46,10 @@ class PictureFiles:
 
     A name counts from the folder. One that lies deeper ("p00.jpg" for `images/p00.jpg`), or has lost its ending, is
     found where a single file fits; so is a number that one file alone ends in (42 for COCO_val2014_000000000042.jpg).
-
-    Args:
-        outside: whether names may lead out of the folder: absolute ones, `..` and links.
     """
 
-    def __init__(self, folder: Path, *, outside: bool = False) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._outside = outside
         self._by_name: dict[str, list[PurePosixPath]] | None = None
 
     def any(self) -> bool:
@@ -76,8 +72,9 @@ class PictureFiles:
             if not files:
                 return None
             direct = files[0]
-        if not self._outside and not Path(os.path.realpath(direct)).is_relative_to(os.path.realpath(self.folder)):
-            raise DataError(f"the picture {shown(name)} lies outside of {self.folder}, which only --outside allows")
+        # Links inside of it are the user's, as in the hub client's cache.
+        if not Path(os.path.normpath(direct)).is_relative_to(os.path.normpath(self.folder)):
+            raise DataError(f"the picture {shown(name)} lies outside of {self.folder}; say --images FOLDER")
         return direct
 
     def _fitting(self, name: str) -> list[PurePosixPath]:
