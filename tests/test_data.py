@@ -81,7 +81,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("folders", "message"),
-    [([], "cannot be loaded.*put a copy at DIR/org__set/test"), (["org__set"], "there: no parquet file")],
+    [([], "cannot be loaded.*writes, or DIR/org__set/test"), (["org__set"], "there: no parquet file")],
 )
 def test_a_missing_data_set_says_how_to_provide_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: list[str], message: str

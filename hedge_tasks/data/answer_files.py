@@ -15,17 +15,17 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, islice, takewhile
+from itertools import chain, combinations, islice, takewhile, zip_longest
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Generic, TypeVar
 
 from hedge_tasks.data import cells, choices
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.forms import LISTS, OWN, Form, columns_of, form_of, notes_of
+from hedge_tasks.data.forms import LISTS, OWN, columns_of, form_of, notes_of
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, known_by
 from hedge_tasks.data.roles import ColumnSettings
-from hedge_tasks.data.tables import StoredTable, is_large, read_rows, read_table, readable
+from hedge_tasks.data.tables import is_large, read_rows, read_table, readable
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import has_thought, without_thoughts
 from hedge_tasks.errors import ConfigError, DataError
@@ -198,20 +198,15 @@ def _joined(read: Iterable[tuple[Path, AnswerSet]], record: Notes) -> list[Answe
     return [*joined.values()]
 
 
-@dataclass
 class _AnswerFile:
     """The answers in a file, which is read on every pass."""
 
-    file: Path
-    chosen: ColumnSettings
-    requests: Mapping[str, str]
-    record: Notes
-
-    def __post_init__(self) -> None:
-        with readable(self.file):
-            self.table = read_table(self.file)
-            self.form = form_of(self.table, self.chosen)
-            self.columns = columns_of(self.table, self.form, self.chosen)
+    def __init__(self, file: Path, chosen: ColumnSettings, requests: Mapping[str, str], record: Notes) -> None:
+        self.file, self.requests, self.record = file, requests, record
+        with readable(file):
+            self.table = read_table(file)
+            self.form = form_of(self.table, chosen)
+            self.columns = columns_of(self.table, self.form, chosen)
             self.notes = notes_of(self.table, self.form, self.columns)
 
     def __iter__(self) -> Iterator[AnswerSet]:
@@ -243,15 +238,26 @@ class _AnswerFile:
             if row.get("filter") not in filters:
                 continue
             line = _roles(row, self.columns, str(number), where)
-            own = self.form is OWN
-            replies = (self.columns, self.form, self.table, where, self.record, line["id"])
-            line |= {key: value for key, value in row.items() if key not in _ROLES} if own else _replies(row, *replies)
-            if question := self.requests.get(line["id"]):
-                line["question"] = question
-            if own or line["answers"] or "baseline" in line:
+            if self.form is OWN:
+                yield where, {key: value for key, value in row.items() if key not in _ROLES} | line
+            elif replies := self._replies(row, where, line["id"]):
                 if self.requests and line["id"] not in self.requests:
                     self.record.add(_NOT_ASKED, line["id"])
-                yield where, line
+                question = self.requests.get(line["id"]) or line.get("question")
+                yield where, {**line, "question": question, **replies}
+
+    def _replies(self, row: Fields, where: str, id: str) -> dict[str, Any]:
+        """The answers of a row, of several columns the first has the baseline; nothing where that is lost."""
+        whole = list[list[Fields]]()
+        for column, logprobs in zip_longest(self.columns.reply, self.form.logprobs[: len(self.columns.reply)]):
+            cell = _in_cell(row.get(column), row.get(logprobs), self.table.in_words, f"{where}: {column}")
+            whole.append([a for a in cell if a and not (self.form.fails and _FAILED.fullmatch(str(a["text"])))])
+            if n_failed := (len(cell) or 1) - len(whole[-1]):
+                self.record.add(_REQUESTS, id, n_failed)
+        first, *others = whole
+        if not others:
+            return {"answers": first} if first else {}
+        return {"baseline": first[0], "answers": [*first[1:], *chain(*others)]} if first else {}
 
 
 def _models_of(row: Fields) -> set[str]:
@@ -282,22 +288,6 @@ def _roles(row: Fields, columns: ColumnSettings, number: str, where: str) -> dic
     if fields.get("question") and len(letters) > 1 and not cells.is_empty(row["A"]):
         fields["question"] = choices.with_options(fields["question"], choices.options_of(row, letters))
     return {name: value for name, value in fields.items() if value not in (None, "")}
-
-
-def _replies(
-    row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, record: Notes, id: str
-) -> dict[str, Any]:
-    """The answers of a row; of several columns the first holds the baseline. `record` gets the lost ones."""
-    logprobs_of, whole = dict(zip(form.reply, form.logprobs, strict=False)), list[list[Fields]]()
-    for column in columns.reply:
-        cell = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, f"{where}: {column}")
-        whole.append([a for a in cell if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))])
-        if n_failed := (len(cell) or 1) - len(whole[-1]):
-            record.add(_REQUESTS, id, n_failed)
-    answers = [answer for of_column in whole for answer in of_column]
-    if len(whole) == 1:
-        return {"answers": answers}
-    return {"baseline": answers[0], "answers": answers[1:]} if whole[0] else {"answers": []}
 
 
 def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[str, Any]]:

@@ -82,12 +82,12 @@ def load_split(
         if paths is not None:
             names = ", ".join(file.name for file in paths)
             raise DataError(f"{path}: cannot read {names} in {paths[0].parent}: {first_line(error)}") from error
-        folder = path.replace("/", "__")
+        folder = f"DIR/{path.replace('/', '__')}"
         raise DataError(
-            f"data set {path} ({_part(name, split)}) cannot be loaded: {first_line(error)}. Either make the Hugging "
-            f"Face hub reachable (log in for gated data sets), or put a copy at DIR/{folder}/"
-            f"{f'{name}/' if name else ''}{split}*.parquet and set {DATA_DIR}=DIR; what `hf download {path} "
-            f"--repo-type dataset --local-dir DIR/{folder}` writes will do."
+            f"data set {path} ({_part(name, split)}) cannot be loaded: {first_line(error)}. Either make the "
+            f"Hugging Face hub reachable (log in for gated data sets), or set {DATA_DIR}=DIR with what `hf download "
+            f"{path} --repo-type dataset --local-dir {folder}` writes, or {folder}/{f'{name}/' if name else ''}{split}"
+            "*.parquet, in it."
         ) from error
 
 
@@ -101,7 +101,7 @@ def _named_files(kind: str, split: str, files: DataFiles | None) -> list[Path]:
     Raises:
         DataError: it names none, or one that is not there.
     """
-    paths = [Path(file) for file in _listed(files.get(split, ()) if isinstance(files, Mapping) else files or ())]
+    paths = _paths(files.get(split, ()) if isinstance(files, Mapping) else files or ())
     if missing := [str(path) for path in paths if not path.is_file()] if paths else ["nothing"]:
         raise DataError(
             f"dataset_path {kind}: dataset_kwargs.data_files names {', '.join(missing)} for the split {split!r}, where "
@@ -110,8 +110,8 @@ def _named_files(kind: str, split: str, files: DataFiles | None) -> list[Path]:
     return paths
 
 
-def _listed(files: Sequence[str] | str) -> Sequence[str]:
-    return [files] if isinstance(files, str) else files
+def _paths(files: Sequence[str] | str) -> list[Path]:
+    return [Path(file) for file in ([files] if isinstance(files, str) else files)]
 
 
 def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
@@ -187,7 +187,7 @@ def fetch_images(
     folder, is_whole = _own_folder(path), path.startswith(PACKAGE_SCHEME)
     if files:
         of_split = next(iter(files.values())) if isinstance(files, Mapping) else files
-        folder, is_whole = Path(_listed(of_split)[0]).parent, True
+        folder, is_whole = _paths(of_split)[0].parent, True
 
     def read(name: str) -> bytes:
         own = re.match(rf"https?://[^/]+/datasets/{re.escape(path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
@@ -217,10 +217,11 @@ def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str
     feature = dataset.features[column]
     if isinstance(getattr(feature, "feature", feature), Image):
         return dataset
-    if feature in (Value("binary"), Value("large_binary")):
+    if feature in (Value("binary"), Value("large_binary")) or (
+        isinstance(feature, Mapping) and {"bytes", "path"} <= feature.keys()
+    ):
         return dataset.cast_column(column, Image())
-    is_record = isinstance(feature, Mapping) and {"bytes", "path"} <= feature.keys()
-    if not is_record and feature not in (Value("string"), Value("large_string")):
+    if feature not in (Value("string"), Value("large_string")):
         raise DataError(
             f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {feature}; a process_docs of the task can "
             "make a column of pictures out of it"
@@ -232,14 +233,13 @@ def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
-    stored = [value if isinstance(value, Mapping) else {"path": value} for value in dataset[column][:]]
-    names = sorted({value["path"] for value in stored if value["path"] and not value.get("bytes")})
+    stored = dataset[column][:]
+    names = sorted({name for name in stored if name})
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": None}
     contents = dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
-    images = [{**value, "bytes": value.get("bytes") or contents.get(value["path"])} for value in stored]
-    present: Any = [image if image["bytes"] else None for image in images]
+    images: Any = [{"bytes": contents[name], "path": name} if name else None for name in stored]
     order = dataset.column_names
-    return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
+    return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
 
 
 class DocumentContents(NamedTuple):
@@ -292,13 +292,14 @@ def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
 
 
 def _image_bytes(image: object) -> bytes:
+    """The bytes of an image by which a document has its key: its file, else its name; of several, digests."""
     if isinstance(image, list):
         return b"".join(hashlib.sha256(_image_bytes(part)).digest() for part in image)
-    if isinstance(image, Mapping):
-        image = image["path"] if image.get("bytes") is None else image["bytes"]
-    if isinstance(image, bytes):
-        return image
-    return Path(image).read_bytes() if isinstance(image, str) and Path(image).is_file() else str(image).encode()
+    image = image["path"] if isinstance(image, Mapping) and image.get("bytes") is None else image
+    content = image["bytes"] if isinstance(image, Mapping) else image
+    if isinstance(content, str) and Path(content).is_file():
+        return Path(content).read_bytes()
+    return content if isinstance(content, bytes) else str(content).encode()
 
 
 def _image_fault(image: object, *, decode: bool) -> str | None:

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
@@ -160,23 +161,26 @@ def _files_table(files: Sequence[Path]) -> StoredTable:
         raise DataError(f"{first}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
     if kind == "parquet":
         return _parquet_table(files)
-    rows: Iterable[Row] = _Lines(files)
+
+    def read() -> Iterator[Row]:
+        return chain.from_iterable(map(_READERS[kind], files))
+
     with readable(first, kind):
-        if kind != "JSON lines" or not any(map(is_large, files)):
-            rows = [row for file in files for row in _READERS[kind](file)]
-        return replace(_table_of(str(first), rows, first.parent), in_words=kind in ("CSV", "spreadsheet"))
+        is_held = kind != "JSON lines" or not any(map(is_large, files))
+        table = _table_of(str(first), partial(iter, [*read()]) if is_held else read, first.parent)
+    return replace(table, in_words=kind in ("CSV", "spreadsheet"))
 
 
-def _table_of(name: str, rows: Iterable[Row], folder: Path) -> StoredTable:
-    """The table of rows, of which each pass begins anew, with the columns that any of them has."""
+def _table_of(name: str, rows: Callable[[], Iterator[Row]], folder: Path) -> StoredTable:
+    """The table of rows, which each call goes through anew, with the columns that any of them has."""
     columns, n_rows = dict[str, None](), 0
-    for _, row in rows:
+    for _, row in rows():
         columns |= dict.fromkeys(row)
         n_rows += 1
     columns.pop("", None)  # pandas writes its row numbers into a column without a name
 
     def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
-        return iter(rows) if selected is None else ((at, {c: row.get(c) for c in selected}) for at, row in rows)
+        return rows() if selected is None else ((at, {c: row.get(c) for c in selected}) for at, row in rows())
 
     return StoredTable(name, tuple(columns), n_rows, folder, read)
 
@@ -205,7 +209,9 @@ def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
         left, right = ({row.get("question_id"): row for _, row in read_rows(file)} for file in files)
         if left.keys() == right.keys() and None not in left:
             rows = [(f"{folder}: {number}", {**right[number], **row}) for number, row in left.items()]
-            return replace(_table_of(str(folder), rows, folder), notes=("two files, joined by 'question_id'",))
+            return replace(
+                _table_of(str(folder), partial(iter, rows), folder), notes=("two files, joined by 'question_id'",)
+            )
     raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
 
 
@@ -217,16 +223,6 @@ def _csv_rows(file: Path) -> list[Row]:
     if encoding:
         logger.warning("{}: not UTF-8, read as {}", file, encoding)
     return list(parse_csv(text, str(file), max(",;\t", key=text.split("\n", 1)[0].count)))
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """The rows of files of JSON lines, read anew on every pass."""
-
-    files: Sequence[Path]
-
-    def __iter__(self) -> Iterator[Row]:
-        return chain.from_iterable(map(_line_rows, self.files))
 
 
 def _line_rows(file: Path) -> Iterator[Row]:
