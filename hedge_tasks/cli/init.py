@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io.commands import say
 
 if TYPE_CHECKING:
-    from hedge_tasks.data.own_data import RowFindings
     from hedge_tasks.data.roles import Roles
     from hedge_tasks.data.tables import StoredTable
 
@@ -95,9 +95,7 @@ def init(
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as parent:
         building = Path(parent) / folder.name
         building.mkdir()
-        findings = write_data(table, roles, files, building / DATA)
-        left_out = _left_out(findings, table, drop=drop)
-        facts += [*([f"different pictures: {findings.pictures}"] if roles.image else []), f"groups: {findings.groups}"]
+        left_out = _left_out(write_data(table, roles, files, building / DATA), table, drop=drop)
         own = OwnTask(task, roles, prompt, (table.name, *facts))
         write_yaml(building, own)
         previews = previewed(building, own)
@@ -111,20 +109,20 @@ def init(
     }
 
 
-def _left_out(findings: RowFindings, table: StoredTable, *, drop: bool) -> list[int]:
+def _left_out(faults: Mapping[int, str], table: StoredTable, *, drop: bool) -> list[int]:
     from loguru import logger
 
     from hedge_tasks.data.own_data import describe
 
-    if not findings.faults:
+    if not faults:
         return []
-    faults = describe(findings.faults, table.n_rows)
-    if len(findings.faults) == table.n_rows:
-        raise DataError(f"{table.name}: {faults}")
+    described = describe(faults, table.n_rows)
+    if len(faults) == table.n_rows:
+        raise DataError(f"{table.name}: {described}")
     if not drop:
-        raise DataError(f"{table.name}: {faults}. Mend them, or leave these rows out with --drop")
-    logger.warning(f"Left out: {faults}")
-    return list(findings.faults)
+        raise DataError(f"{table.name}: {described}. Mend them, or leave these rows out with --drop")
+    logger.warning(f"Left out: {described}")
+    return list(faults)
 
 
 def _facts(table: StoredTable, roles: Roles) -> list[str]:

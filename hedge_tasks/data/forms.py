@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inspect_logs import SCORES
-from hedge_tasks.data.roles import NAMES, NONE, ColumnSettings, check_columns, not_told, obvious
+from hedge_tasks.data.roles import ColumnSettings, check_columns, columns_for, not_told, obvious
 from hedge_tasks.data.tables import StoredTable
 
 LISTS = ("answers", "clean", "noisy")
@@ -39,7 +39,7 @@ class Form:
     roles: Mapping[str, str] = field(default_factory=dict)
 
 
-OWN = Form("answer sets", needs=("baseline", "clean"), roles={"answer": "reference"})
+OWN = Form("answer sets", needs=("baseline", "clean"), roles={"answers": "reference"})
 _NAMED = Form("columns of replies")
 _INSPECT = Form("inspect_ai", ("output.choices",), fails=False)
 _FORMS = (
@@ -50,11 +50,11 @@ _FORMS = (
         ("greedy_texts",),
         ("greedy_log_likelihoods", "sample_log_likelihoods"),
         fails=False,
-        roles={"question": "input_texts", "answer": "target_texts"},
+        roles={"question": "input_texts", "answers": "target_texts"},
     ),
     # The id beside it is of the reply: no request has it, and no other file.
     Form("OpenAI batch", ("response",), ("custom_id", "response"), roles={"id": "custom_id"}),
-    Form("lmms-eval", ("resps",), roles={"id": "doc_id", "question": "input", "answer": "target"}),
+    Form("lmms-eval", ("resps",), roles={"id": "doc_id", "question": "input", "answers": "target"}),
     Form(
         "uqlm",
         ("response", "sampled_responses"),
@@ -83,25 +83,18 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
             labels, which need not agree.
     """
     check_columns(table, chosen)
-    reply = chosen.reply or tuple(filter(table.columns.__contains__, form.reply)) or tuple(obvious(table, "reply"))
+    reply = tuple(filter(table.columns.__contains__, form.reply)) or columns_for(table, chosen, "reply")
     if form is _NAMED and not chosen.reply and len(reply) != 1:
         raise not_told(table, ["reply"])
-    names = {role: _named(table, form, role, reply) for role in NAMES}
-    if len(names["label"]) > 1 and not chosen.label:
+    roles = ("answers", "question", "group", "id", "question_type", "label")
+    names = {role: columns_for(table, chosen, role, (*reply, *LISTS), form.roles.get(role)) for role in roles}
+    if form is _INSPECT and not chosen.label:
+        names["label"] = tuple(name for name in table.columns if name.startswith(SCORES))
+    if len(names["label"]) > 1:
         raise not_told(table, ["label"])
-    roles = ("question", "group", "id", "question_type", "label")
-    first = {role: getattr(chosen, role) or next(iter(names[role]), NONE) for role in roles}
-    single: dict[str, Any] = {role: None if column == NONE else column for role, column in first.items()}
-    answers = chosen.answers or names["answer"][:1]
-    return ColumnSettings(reply=reply, answers=tuple(name for name in answers if name != NONE), **single)
-
-
-def _named(table: StoredTable, form: Form, role: str, reply: Sequence[str]) -> list[str]:
-    """The columns of a role by its tool's name, else by an obvious one."""
-    if form is _INSPECT and role == "label":
-        return [name for name in table.columns if name.startswith(SCORES)]
-    own = form.roles.get(role)
-    return [own] if own in table.columns else obvious(table, role, (*reply, *LISTS))
+    answers = names.pop("answers")[: None if chosen.answers else 1]
+    single: dict[str, Any] = {role: next(iter(columns), None) for role, columns in names.items()}
+    return ColumnSettings(reply=reply, answers=answers, **single)
 
 
 def notes_of(table: StoredTable, form: Form, columns: ColumnSettings) -> list[str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import cells, choices
-from hedge_tasks.data.groups import count_groups, find_groups
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.picture_files import PictureFiles, content_of
 from hedge_tasks.data.pictures import image_file_fault
@@ -20,21 +18,6 @@ from hedge_tasks.io.outside import shown
 from hedge_tasks.io.progress import progress
 
 _SHOWN = 5
-
-
-@dataclass
-class RowFindings:
-    """Findings about all rows of a table.
-
-    Attributes:
-        faults: number of a row from 0 -> why it cannot be asked or judged.
-        pictures: number of different pictures.
-        groups: number of groups of questions that belong together.
-    """
-
-    faults: dict[int, str] = field(default_factory=dict)
-    pictures: int = 0
-    groups: int = 0
 
 
 def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
@@ -60,7 +43,7 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
     return {**texts, roles.answer: references}
 
 
-def _pictures_of(row: Mapping[str, Any], roles: Roles, files: PictureFiles, digests: set[str]) -> list[bytes]:
+def _pictures_of(row: Mapping[str, Any], roles: Roles, files: PictureFiles, decoded: set[str]) -> list[bytes]:
     """The files of a row's pictures; what was decoded once is not decoded again, however many rows show it.
 
     Raises:
@@ -70,12 +53,12 @@ def _pictures_of(row: Mapping[str, Any], roles: Roles, files: PictureFiles, dige
     contents = list[bytes]()
     for cell in value if isinstance(value, (list, tuple)) else [value]:
         contents.append(content_of(cell, files))
-        digest = _digest(contents[-1])
-        if digest not in digests and (fault := image_file_fault(contents[-1], decode=True)):
+        digest = hashlib.sha256(contents[-1]).hexdigest()
+        if digest not in decoded and (fault := image_file_fault(contents[-1], decode=True)):
             raise DataError(f"{shown(cell)}: {fault}" if isinstance(cell, str) else fault)
-        digests.add(digest)
-    if roles.image and not contents:
-        raise DataError("no picture")
+        decoded.add(digest)
+    if roles.image and not (contents if roles.listed else len(contents) == 1):
+        raise DataError("a list of pictures, and the first row has none" if contents else "no picture")
     return contents
 
 
@@ -86,13 +69,14 @@ def describe(faults: Mapping[int, str], n_rows: int, what: str = "cannot be used
     return f"{len(faults)} of {n_rows} rows {what}: {first}{others}"
 
 
-def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path) -> RowFindings:
-    """Write the columns that are used as a parquet file, pictures as they are in their files, and say what was found.
-
-    Rows that cannot be asked or judged are left out.
+def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path) -> dict[int, str]:
+    """Write the columns that are used as a parquet file, pictures as they are in their files.
 
     Args:
         files: the pictures that names in the table mean.
+
+    Returns:
+        Number of a row from 0 -> why it cannot be asked or judged, of the rows that are left out.
 
     Raises:
         DataError: the file cannot be written.
@@ -102,28 +86,18 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, file: Path
     columns: dict[str, Any] = {column: Value("string") for column in roles.texts()}
     if roles.image:
         columns[roles.image] = List(Image()) if roles.listed else Image()
-    findings, digests = RowFindings(), set[str]()
-    declared, shown_there = list[str | None](), list[str | None]()
+    faults, decoded = dict[int, str](), set[str]()
 
     def rows() -> Iterator[Mapping[str, Any]]:
-        for row, (_, values) in enumerate(
-            progress(table.rows([*roles.named()]), total=table.n_rows, name="Reading", unit="row")
-        ):
+        stored = progress(table.rows([*roles.named()]), total=table.n_rows, name="Reading", unit="row")
+        for number, (_, row) in enumerate(stored):
             try:
-                texts = texts_of(values, roles)
-                contents = _pictures_of(values, roles, files, digests)
+                texts, contents = texts_of(row, roles), _pictures_of(row, roles, files, decoded)
             except DataError as error:
-                findings.faults[row] = str(error)
+                faults[number] = str(error)
                 continue
-            declared.append(texts[roles.group] or None if roles.group else None)
-            shown_there.append("".join(map(_digest, contents)) or f"text {texts[roles.question]}")
             pictures: Any = [{"bytes": content, "path": None} for content in contents]
             yield {**texts, roles.image: pictures if roles.listed else pictures[0]} if roles.image else texts
 
     write_rows(file, rows(), columns)
-    findings.pictures, findings.groups = len(digests), count_groups(find_groups(declared, shown_there))
-    return findings
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return faults

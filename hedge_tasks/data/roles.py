@@ -13,7 +13,6 @@ from itertools import takewhile
 from string import ascii_uppercase
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.cells import plain_name
 from hedge_tasks.data.picture_files import PictureFiles, content_of, is_picture
 from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import ConfigError, DataError
@@ -24,12 +23,13 @@ NONE = "none"
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "prompt", "query", "instruction", "input"),
-    "answer": ("answer", "answers", "reference", "ground_truth", "target"),
+    "answers": ("answer", "answers", "reference", "ground_truth", "target"),
     "reply": ("response", "prediction", "generation", "completion", "output"),
     "image": ("image", "images", "image_path", "image_name", "img_name", "file_name", "image_id", "img_id"),
     "id": ("id", "question_id", "qid", "index", "doc_id", "custom_id"),
     "group": ("group", "patient_id", "study_id", "image_id", "img_id"),
     "question_type": ("question_type", "category", "answer_type"),
+    "options": ("options", "choices"),
     "label": ("label", "is_hallucination", "correct", "hit"),
 }
 """Role -> obvious names of its columns, in lower case with underscores (`hedge_tasks.data.cells.plain_name`)."""
@@ -37,13 +37,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 MOST_TYPES = 50
 """More kinds than this are no kinds: too few questions of each could be compared."""
 
-_LISTS = ("options", "choices")
-"""Names of columns with all options of a question."""
-
 _LOOKED_AT = 20
 """Pictures of a column that are tried, until one can be had."""
 
-_WHAT = {"answer": "right answers", "reply": "model's replies"}
+_WHAT = {"answers": "right answers", "reply": "model's replies", "question": "questions", "label": "labels"}
 _OPTIONS = {"answers": "answer", "question_type": "question-type"}
 """Roles whose option has another name."""
 
@@ -105,8 +102,17 @@ class Roles(ColumnSettings):
 
 def obvious(table: StoredTable, role: str, without: Sequence[str | None] = ()) -> list[str]:
     """The columns with an obvious name of a role, in the order of `NAMES`."""
-    named = {plain_name(column): column for column in reversed(table.columns) if column not in without}
+    named = {cells.plain_name(column): column for column in reversed(table.columns) if column not in without}
     return [named[name] for name in NAMES[role] if name in named]
+
+
+def columns_for(
+    table: StoredTable, chosen: ColumnSettings, role: str, without: Sequence[str | None] = (), own: str | None = None
+) -> tuple[str, ...]:
+    """The columns of a role: the user's, none for "none"; else its tool's own; else those with an obvious name."""
+    if columns := getattr(chosen, role):
+        return tuple(name for name in ((columns,) if isinstance(columns, str) else columns) if name != NONE)
+    return (own,) if own in table.columns else tuple(obvious(table, role, without))
 
 
 def check_columns(table: StoredTable, chosen: ColumnSettings) -> None:
@@ -123,9 +129,9 @@ def check_columns(table: StoredTable, chosen: ColumnSettings) -> None:
 
 def not_told(table: StoredTable, roles: Sequence[str]) -> ConfigError:
     """The error about roles that no column or several may have: lists the columns, and says what to type."""
-    which = " and which ".join(f"the {_WHAT.get(role, f'{role}s')}" for role in roles)
-    options = " ".join(f"--{role} COLUMN" for role in roles)
-    also = " (--answer none: nobody judges)" if "answer" in roles else ""
+    which = " and which ".join(f"the {_WHAT[role]}" for role in roles)
+    options = " ".join(f"--{_OPTIONS.get(role, role)} COLUMN" for role in roles)
+    also = " (--answer none: nobody judges)" if "answers" in roles else ""
     return _asking(table, f"which column holds {which}", f"{options}{also}")
 
 
@@ -149,10 +155,9 @@ def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles |
     check_columns(table, chosen)
     image = _image(table, chosen, files or PictureFiles(table.folder))
     question, answers = _asked(table, chosen, image)
-    lists = [column for column in table.columns if cells.plain_name(column) in _LISTS]
     letters = tuple(takewhile(table.columns.__contains__, ascii_uppercase))
-    options = chosen.options or tuple(lists[:1]) or (letters if len(letters) > 1 else ())
-    options = () if NONE in options else options
+    options = columns_for(table, chosen, "options")
+    options = options if chosen.options else options[:1] or letters * (len(letters) > 1)
     listed = not options and any(cells.as_list(v) is not None for column in answers[:1] for v in table.values(column))
     return Roles(
         question=question,
@@ -174,14 +179,13 @@ def _asked(table: StoredTable, chosen: ColumnSettings, image: str | None) -> tup
     Raises:
         ConfigError: it takes the user to say which.
     """
-    questions = [chosen.question] if chosen.question else obvious(table, "question", (image,))
-    answers = chosen.answers or tuple(obvious(table, "answer", (image,)))
-    unclear = [*(["question"] * (len(questions) != 1)), *(["answer"] * (len(answers) != 1 and not chosen.answers))]
+    questions, answers = (columns_for(table, chosen, role, (image,)) for role in ("question", "answers"))
+    unclear = [*(["question"] * (len(questions) != 1)), *(["answers"] * (len(answers) != 1 and not chosen.answers))]
     if unclear:
         raise not_told(table, unclear)
-    if questions[0] in (NONE, *answers):
-        raise ConfigError(f"--question {questions[0]}: a task needs a column of questions, another one than --answer")
-    return questions[0], () if NONE in answers else answers
+    if questions[0] in answers:
+        raise ConfigError(f"--question {questions[0]}: it is the column of answers, too; say another one")
+    return questions[0], answers
 
 
 def _declared(table: StoredTable, chosen: ColumnSettings, role: str, taken: Sequence[str | None]) -> str | None:
