@@ -357,7 +357,7 @@ def _answer_set(line: Fields, where: str, record: Notes) -> AnswerSet:
         answers = fields.pop("answers")
         if fields.get("clean"):
             raise DataError(f"{where}: answers says what clean does; give one of them")
-        if not isinstance(answers, list) or not (answers or "baseline" in fields):
+        if not isinstance(answers, list) or not (answers or fields.get("baseline")):
             raise DataError(f"{where}: answers: expected a list of at least one answer, got {outside.shown(answers)}")
         if not fields.get("baseline"):
             record.add(_FIRST, id)
@@ -399,7 +399,7 @@ def _bare(value: Fields, record: Notes, id: str) -> dict[str, Any]:
     return {**fields, "text": bare}
 
 
-def _means(tokens: object, where: str) -> Fields:
+def _means(tokens: object, where: str) -> dict[str, Any]:
     """Numbers of an answer from the log-probabilities of its tokens: plain ones, in objects, or last in pairs."""
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}: expected a list of numbers, got {outside.shown(tokens)}")

@@ -50,7 +50,7 @@ class PictureFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._by_name: dict[PurePosixPath | int, list[PurePosixPath]] | None = None
+        self._by_name: dict[object, list[PurePosixPath]] | None = None
 
     def any(self) -> bool:
         """Whether there is a picture in the folder."""
@@ -82,10 +82,10 @@ class PictureFiles:
         keys = (name, name.with_suffix("") if name.name else name, *([int(str(name))] if str(name).isdecimal() else []))
         return next((self._index()[key] for key in keys if key in self._index()), [])
 
-    def _index(self) -> Mapping[PurePosixPath | int, list[PurePosixPath]]:
+    def _index(self) -> Mapping[object, list[PurePosixPath]]:
         """Files by the ends of their paths, with ending and without, and by the numbers that these end in."""
         if self._by_name is None:
-            by_name: dict[PurePosixPath | int, list[PurePosixPath]] = defaultdict(list)
+            by_name: dict[object, list[PurePosixPath]] = defaultdict(list)
             for place, folders, names in os.walk(self.folder):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
