@@ -267,13 +267,13 @@ def contents_of(dataset: Dataset, text_columns: Sequence[str], image_columns: Se
     """
     contents, seen = DocumentContents([], [], {}), Counter[str]()
     for i, row in enumerate(undecoded(dataset, [*text_columns, *image_columns])):
-        images = [row[column] for column in image_columns]
-        digests = b"".join(hashlib.sha256(_image_bytes(image)).digest() for image in images)
+        images = [_looked_at(row[column], decode=i < _DECODED_AT_START) for column in image_columns]
+        digests = b"".join(digest for digest, _ in images)
         texts = "".join(f"{row[column]}\0" for column in text_columns)
         key = hashlib.sha256(texts.encode() + digests).hexdigest()[:32]
         contents.keys.append(f"{key}.{seen[key]}" if seen[key] else key)
         contents.image_keys.append(hashlib.sha256(digests).hexdigest()[:16] if images else "")
-        if fault := next(filter(None, (_image_fault(image, decode=i < _DECODED_AT_START) for image in images)), None):
+        if fault := next((fault for _, fault in images if fault), None):
             contents.faults[i] = fault
         seen[key] += 1
     return contents
@@ -291,22 +291,15 @@ def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
     return selected
 
 
-def _image_bytes(image: object) -> bytes:
-    """The bytes of an image by which a document has its key: its file, else its name; of several, digests."""
+def _looked_at(image: Any, *, decode: bool) -> tuple[bytes, str | None]:
+    """Digest of a stored image, and what is wrong with it; of several the digest of all, and the first fault."""
     if isinstance(image, list):
-        return b"".join(hashlib.sha256(_image_bytes(part)).digest() for part in image)
-    image = image["path"] if isinstance(image, Mapping) and image.get("bytes") is None else image
-    content = image["bytes"] if isinstance(image, Mapping) else image
-    if isinstance(content, str) and Path(content).is_file():
-        return Path(content).read_bytes()
-    return content if isinstance(content, bytes) else str(content).encode()
-
-
-def _image_fault(image: object, *, decode: bool) -> str | None:
-    """Return what is wrong with a stored image, or the first of several that something is wrong with."""
-    if isinstance(image, list) and image:
-        return next((fault for part in image if (fault := _image_fault(part, decode=decode))), None)
+        parts = [_looked_at(part, decode=decode) for part in image]
+        faults = (fault for _, fault in parts if fault)
+        joined = b"".join(digest for digest, _ in parts)
+        return hashlib.sha256(joined).digest(), next(faults, None if parts else "no image")
     content, path = (image.get("bytes"), image.get("path")) if isinstance(image, Mapping) else (None, image)
+    fault = image_file_fault(bytes(content), decode=decode) if content else None if path else "no image"
     if not content:
-        return None if path else "no image"
-    return image_file_fault(bytes(content), decode=decode)
+        content = Path(path).read_bytes() if isinstance(path, str) and Path(path).is_file() else str(path).encode()
+    return hashlib.sha256(content).digest(), fault
