@@ -149,7 +149,7 @@ def test_the_user_s_word_counts_more(here: Path) -> None:
     found = find_roles(table, ColumnSettings("text", ("question",), "a", "none", "none", "answer"))
     assert (found.question, found.answer, found.image, found.group) == ("text", "question", "a", None)
     assert (found.question_type, found.id) == ("answer", None)
-    with pytest.raises(ConfigError, match=r"did you mean 'picture'\? Say --image COLUMN; there are question \('Is it"):
+    with pytest.raises(ConfigError, match=r"unknown column \(--image\) 'pic', did you mean 'picture'"):
         find_roles(table_of(here, **rows(picture=names())), ColumnSettings(image="pic"))
 
 

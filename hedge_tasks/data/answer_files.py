@@ -391,8 +391,7 @@ def _bare(value: Fields, record: Notes, id: str) -> dict[str, Any]:
         record.add(_THOUGHTS, id)
         if fields.get("logprobs") or fields.get("mean_logprob"):
             record.add(_LOGPROBS, id)
-        after_thought, is_open = without_thoughts(text)
-        text = "" if is_open else after_thought.strip()
+        text = without_thoughts(text)[0].strip()
         fields = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
     if (bare := without_template_tokens(text)) != text:
         record.add(_TEMPLATE, text[:80])

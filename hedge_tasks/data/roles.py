@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from itertools import takewhile
 from string import ascii_uppercase
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.picture_files import PictureFiles, content_of, is_picture
 from hedge_tasks.data.tables import StoredTable
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError, DataError, check_names
 from hedge_tasks.io.outside import shown
 
 NONE = "none"
@@ -119,12 +118,10 @@ def check_columns(table: StoredTable, chosen: ColumnSettings) -> None:
     """Refuse columns that the table has not.
 
     Raises:
-        ConfigError: names the option and the nearest column, and lists all columns.
+        ConfigError: names the option and the nearest column.
     """
     for column, option in chosen.named().items():
-        if column not in table.columns:
-            nearest = "".join(f", did you mean {name!r}" for name in get_close_matches(column, table.columns, n=1))
-            raise _asking(table, f"--{option} {column}: there is no such column{nearest}", f"--{option} COLUMN")
+        check_names(f"column (--{option})", [column], table.columns)
 
 
 def not_told(table: StoredTable, roles: Sequence[str]) -> ConfigError:
@@ -132,13 +129,9 @@ def not_told(table: StoredTable, roles: Sequence[str]) -> ConfigError:
     which = " and which ".join(f"the {_WHAT[role]}" for role in roles)
     options = " ".join(f"--{_OPTIONS.get(role, role)} COLUMN" for role in roles)
     also = " (--answer none: nobody judges)" if "answers" in roles else ""
-    return _asking(table, f"which column holds {which}", f"{options}{also}")
-
-
-def _asking(table: StoredTable, what: str, say: str) -> ConfigError:
     _, first = next(iter(table.rows(None)))
     there = ", ".join(f"{column} ({shown(first.get(column))})" for column in table.columns)
-    return ConfigError(f"{table.name}: {what}? Say {say}; there are {there}")
+    return ConfigError(f"{table.name}: which column holds {which}? Say {options}{also}; there are {there}")
 
 
 def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles | None = None) -> Roles:
