@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from at_border import at_border
 from test_segments import DEFINITION
 
 from hedge_tasks.cli import main
@@ -89,3 +90,16 @@ def test_what_a_block_lacks_of_the_numbers_asked_for_is_known(store: Path, monke
     complete = [answers.id for run, _ in loaded for answers in run.answer_sets]
     assert sum(n_incomplete for _, n_incomplete in loaded) == 39
     assert complete == ["q0"] == [answers.id for answers in run_from_store(store, None, "rule").answer_sets]
+
+
+def test_a_store_is_large_with_more_documents_than_a_block_and_small_logs(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_large(**borders: float) -> bool:
+        for name, value in borders.items():
+            monkeypatch.setattr(blocks, name, int(value))
+        return blocks.is_large(store)
+
+    at_border(lambda n: is_large(BLOCK=n), 34, "100")  # those in the log are not counted
+    logs = sum(file.stat().st_size for file in store.glob("*.jsonl"))
+    at_border(lambda n: is_large(BLOCK=7, LARGEST_LOGS=n), logs, "011")
