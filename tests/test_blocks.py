@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from at_border import at_border
-from test_segments import DEFINITION
+from test_segments import DEFINITION, document, finished
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
@@ -17,33 +17,18 @@ from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import blocks
 from hedge_tasks.sampling import store as store_module
-from hedge_tasks.sampling.segments import home
-from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
+from hedge_tasks.sampling.store import AnswerStore
 
 
 def fill(folder: Path, documents: range, n: int = 2) -> None:
     dice = random.Random(documents.start)
     with AnswerStore(folder) as store:
-        asked = [
-            StoredDocument(
-                definition=DEFINITION.id,
-                key=f"{i:040x}",
-                id=f"q{i}",
-                question="Is it there?",
-                reference=("yes", "no")[i % 2],
-                group=f"g{i // 3}",
-                question_type=("open", "closed")[i % 2],
-                n=n,
-                n_noisy=n,
-            )
-            for i in documents
-        ]
-        store.put_documents([DEFINITION], asked)
-        for each in asked:
-            for draw in DEFINITION.plan(n, n).draws(each.key):
-                answer = Answer(dice.choice(["yes", "no", "Yes."]), -dice.random(), 1)
-                key = DEFINITION.key(each.key, each.question, draw)
-                store.put([FinishedDraw(key, answer, each.id, draw.condition, draw.index, home(each.key))])
+        for i in documents:
+            about = {"reference": ("yes", "no")[i % 2], "group": f"g{i // 3}"}
+            asked = document(i, n).replaced(n_noisy=n, question_type=("open", "closed")[i % 2], **about)
+            store.put_documents([DEFINITION], [asked])
+            for draw in DEFINITION.plan(n, n).draws(asked.key):
+                store.put([finished(asked, draw, Answer(dice.choice(["yes", "no", "Yes."]), -dice.random(), 1))])
 
 
 def rescored(store: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
