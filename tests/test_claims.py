@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, ClaimEvidence
@@ -17,10 +18,12 @@ from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 from hedge_tasks.claims.entailment.nli import NliEntailment
 from hedge_tasks.claims.labels import join, label_of
 from hedge_tasks.claims.tokens import claim_logprobs
+from hedge_tasks.clustering import nli_model
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.sentences import sentence_spans, split_sentences
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.llm.loading import ModelUnavailableError
 
 REPORT = (
     "FINDINGS:\n1. No effusion, fracture or mass.\n2. The heart is large; the lungs\nare clear, but a cyst is seen."
@@ -233,6 +236,19 @@ def test_a_sentence_that_does_not_fit_has_no_support(words: int, known: bool) ->
     assert np.isnan(found).any() != known
 
 
+def test_the_model_of_the_clustering_reads_where_no_other_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[tuple[str, str | None]] = []
+    monkeypatch.setattr(nli_model, "load_reader", lambda *of: loaded.append(of) or Words())
+    engine = build_entailment("nli", model="org/absent", revision="r1", dtype="float16")
+    assert engine.settings() == {"support": "nli", "model": "org/absent", "revision": "r1", "dtype": "float16"}
+    assert engine.price([SupportQuery(("a", " "), ("b", "c", ""))]) == 2
+    assert loaded == [("org/absent", "r1")]
+    with pytest.raises(ModelUnavailableError, match="org/absent"):
+        engine.check()
+    assert nli(Words()).settings() == {"support": "nli"}
+    nli(Words()).check()
+
+
 def test_a_claim_too_long_for_the_model_has_no_support(said: list[str]) -> None:
     model = Words()
     [found] = nli(model).support([SupportQuery(("x " * 21, "a b"), ("yes", ""))])
@@ -264,6 +280,9 @@ def test_evidence_says_what_it_offers_and_refuses_other_shapes() -> None:
     assert [verdict for _, verdict, _ in judged] == [*rows.values(), "silent", "silent"]
     assert [name for name, *_ in judged][-3:] == ["clean 5", "noisy 0", "noisy 1"]
     assert NEUTRAL == 1
+    for need, name in (("clean_support", "clean"), ("noisy_support", "noisy"), ("elsewhere", "elsewhere")):
+        offers = [need in ClaimEvidence((one,), "", **{name: clean[:, :n]}).offers for n in (0, 1)]
+        assert offers == [False, True], "a single draw is support"
     for wrong in ({"clean": np.zeros((2, 2, 3))}, {"noisy": np.zeros((1, 2))}, {"rarity": np.zeros(2)}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             ClaimEvidence((one,), "", **wrong)
@@ -286,12 +305,18 @@ def spanned(start: int, end: int) -> Claim:
     return Claim("a#0", "a", "x", start, end, "given")
 
 
-def test_tokens_belong_to_the_claims_that_they_stand_in() -> None:
-    texts = ("\n", " No", " ma", "", "ss.", " A", " ", "cy", "st", "\n")
-    tokens = tuple((text, -float(i)) for i, text in enumerate(texts))
-    answer = Answer("No mass. A cyst", tokens=tokens)
-    found = claim_logprobs(answer, [spanned(0, 8), spanned(9, 15), spanned(6, 10), spanned(8, 9)])
+@given(st.lists(st.sampled_from(["No", " ma", "ss", ".", "", " ", "\n", " A "]), max_size=8), st.data())
+def test_a_token_belongs_to_the_claims_that_have_one_of_its_characters(texts: list[str], data: st.DataObject) -> None:
+    whole = "".join(texts)
+    answer = Answer(whole.strip(), tokens=tuple((text, -1.0 - i) for i, text in enumerate(texts)))
+    assume(answer.text)
+    start = data.draw(st.integers(0, len(answer.text) - 1))
+    end = data.draw(st.integers(start + 1, len(answer.text)))
+    begins = len(whole) - len(whole.lstrip())
+    number = [i for i, text in enumerate(texts) for _ in text]
+    own = {number[begins + at] for at in range(start, end) if not answer.text[at].isspace()}
+    found = claim_logprobs(answer, [spanned(start, end)])
     assert found is not None
-    assert [one.tolist() for one in found] == [[-1, -2, -4], [-5, -7, -8], [-4, -5], []]
-    assert claim_logprobs(Answer("No mass"), [spanned(0, 2)]) is None
-    assert claim_logprobs(Answer("No cyst. A cyst", tokens=tokens), [spanned(0, 2)]) is None
+    assert found[0].tolist() == [-1.0 - i for i in sorted(own)]
+    assert claim_logprobs(replace(answer, text=f"x{answer.text}"), [spanned(start, end)]) is None
+    assert claim_logprobs(replace(answer, tokens=None), [spanned(start, end)]) is None

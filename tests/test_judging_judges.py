@@ -5,18 +5,23 @@ from __future__ import annotations
 import base64
 import io
 import json
+import random
+import re
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import (
     Case,
@@ -43,8 +48,9 @@ from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.judging.references import AnyReference
 from hedge_tasks.judging.reliability import is_undecided
 from hedge_tasks.judging.reply_judge import reads_replies
-from hedge_tasks.judging.review import _data_url
+from hedge_tasks.judging.review import ReviewItem, write_review
 from hedge_tasks.judging.strata import strata_of
+from hedge_tasks.llm.fingerprints import fingerprint
 
 
 def cases(*answers: str) -> list[Case]:
@@ -284,6 +290,8 @@ def test_a_closed_question_is_judged_by_the_letter_read() -> None:
         (lambda: Fallback(["llm:model=a", "llm:model=b"], ()), "expected one judge"),
         (lambda: Fallback({"name": "llm", "prompt": "hedge"}, ()), "one judge that asks a model"),
         (lambda: Fallback("rule", ()), "one judge that asks a model"),
+        (lambda: load_judge_prompt("hegde"), "unknown judge prompt 'hegde', did you mean 'hedge'"),
+        (lambda: load_judge_prompt(3), "expected a name or a path, got 3"),  # type: ignore[arg-type]
         (lambda: HFJudge("m", dtype="float"), "unknown dtype 'float', did you mean 'float32'"),
         (lambda: judge_from("llm:prompt=vope_relevance").check(False), "looks at images, and there are none here"),
         (lambda: judge_from("llm:images=true,prompt=reply_option"), "images: the prompt .* shows none"),
@@ -314,7 +322,49 @@ def test_a_verdict_is_one_of_three_and_judges_say_what_they_are(tmp_path: Path) 
     assert (title("hf", f"{tmp_path}/"), title("hf", "org/m")) == (f"hf:{tmp_path.name}", "hf:org/m")
 
 
+def test_a_local_judge_is_loaded_as_it_is_set_and_known_by_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[Any] = []
+
+    class Adapter:
+        def __init__(self, model: str, **how: Any) -> None:
+            loaded.extend((model, how))
+
+        def answer_conversations(self, conversations: Sequence[Any], **how: Any) -> list[Answer]:
+            return [Answer('{"reason": "r", "verdict": "supported"}')] * len(conversations)
+
+        def clean(self) -> None:
+            loaded.append("let go")
+
+    monkeypatch.setitem(sys.modules, "hedge_tasks.models.hedge_hf", SimpleNamespace(HedgeHF=Adapter))  # type: ignore[arg-type]
+    folder = Path(sys.modules["hedge_tasks.judging"].__path__[0]) / "prompts"
+    set_to = {"dtype": "float16", "device": "cpu", "batch_size": 3, "trust_remote_code": False, "revision": "r"}
+    judge = judge_from({"name": "hf", "model": "package://hedge_tasks.judging/prompts", **set_to})
+    assert [verdict.label for verdict in judge.judge(cases("left", "right"))] == [0, 0]
+    assert loaded == [str(folder), {**set_to, "peft": None}, "let go"]
+    settings = judge.settings()
+    assert (settings["model"], settings["dtype"]) == (f"prompts@{fingerprint(folder)}", "float16")
+
+
+@pytest.mark.parametrize(("processes", "alone"), [(1, True), (2, False)])
+def test_labels_of_others_documents_are_none_of_a_process_among_several(
+    processes: int, alone: bool, labelled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"is_available": True, "is_initialized": True, "get_world_size": processes}
+    among = SimpleNamespace(**{name: lambda value=value: value for name, value in fields.items()})
+    monkeypatch.setitem(sys.modules, "torch.distributed", among)  # type: ignore[arg-type]
+    judge = labelled({"id": 0, "label": 1}, {"id": "x", "label": 1})
+    with pytest.raises(DataError, match="no document for 'x'") if alone else nullcontext():
+        assert judge.judge(cases("a"))[0].label == 1
+
+
+def test_the_kind_is_that_of_most_judges_who_tell_one() -> None:
+    unsure = [Fixed(name, None, categories=["unclear"]) for name in "ab"]
+    kinds = [Panel([*unsure, Fixed("c", label)]).judge(cases("x"))[0].category for label in (None, 1)]
+    assert kinds == ["unclear", None]
+
+
 def test_one_of_several_references_is_enough() -> None:
+    assert [verdict.label for verdict in judge_from("none").judge(cases("left", "right"))] == [None, None]
     references = {"left\nright": 0, "right\n": 1, "": None, "right\nfoobar": None}
     answered = [replace(case, reference=r) for r in references for case in cases("left")]
     verdicts = AnyReference().judge(answered)
@@ -354,7 +404,9 @@ def test_pictures_are_below_their_folder_and_shown_at_a_bounded_size(tmp_path: P
     assert picture_below(folder, "elsewhere/a.png", "1") == picture_below(folder, "a.png", "1") == folder / "a.png"
     with pytest.raises(DataError, match=r"1: there is no picture ../out.png below"):
         picture_below(folder, "../out.png", "1")
-    url = _data_url(Image.open(folder / "a.png")).partition(",")[2]
+    page = tmp_path / "page.html"
+    write_review(page, "t", [ReviewItem("1", {}, "c", [Image.open(folder / "a.png")])])
+    [url] = re.findall(r'src="data:image/jpeg;base64,([^"]+)"', page.read_text("utf-8"))
     assert Image.open(io.BytesIO(base64.b64decode(url))).size == (1536, 500)
     rows = tmp_path / "rows.jsonl"
     fields = {"question": "q", "reference": "r", "answer": "a", "label": 1}
@@ -371,8 +423,27 @@ def test_pictures_are_below_their_folder_and_shown_at_a_bounded_size(tmp_path: P
         read_checked(rows)
 
 
-def test_a_small_draw_is_of_one_stratum_and_a_plan_is_of_the_second_format(tmp_path: Path) -> None:
-    assert [strata_of([1] * 3 + [0] * 3, n).take for n in (1, 4, 9)] == [(1,), (4,), (6,)]
+@given(st.lists(st.sampled_from([0, 1, None]), min_size=1, max_size=60), st.integers(1, 70))
+@example([1] * 25 + [0] * 75, 20)
+def test_a_stratum_stands_alone_where_it_gets_five_labels_and_labels_are_in_proportion(
+    judged: list[int | None], n: int
+) -> None:
+    found, n = strata_of(judged, n), min(n, len(judged))
+    largest = max((1, 0, None), key=judged.count)
+    together = [label if judged.count(label) * n / len(judged) >= 5 else largest for label in judged]
+    pairs = set(zip(found.stratum.tolist(), together, strict=True))
+    assert len(pairs) == len(set(together)) == len(found.take)
+    sizes = [found.stratum.tolist().count(h) for h in range(len(found.take))]
+    assert sum(found.take) == n
+    assert all(abs(take - n * size / len(judged)) < 1 for take, size in zip(found.take, sizes, strict=True))
+    words = {0: "supported", 1: "hallucinated", None: "without a label"}
+    assert all((word in " ".join(found.titles)) == (label in judged) for label, word in words.items())
+    drawn = found.drawn(random.Random(0))
+    assert len(set(drawn)) == n
+    assert [found.stratum[drawn].tolist().count(h) for h in range(len(sizes))] == list(found.take)
+
+
+def test_a_plan_is_of_the_second_format(tmp_path: Path) -> None:
     plan = plan_at_random(["a", "b"])
     assert (plan.hedge_audit, plan.seed, plan.strata[0].size) == (2, 0, 2)
     for stratum, wrong in ((0, False), (1, True)):

@@ -12,6 +12,7 @@ import pytest
 from openai_server import Script, serve, texts_of
 from PIL import Image
 
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import Case, Verdict, judge_from, keep_labels
 from hedge_tasks.judging.outcomes import outcome_of
 
@@ -53,6 +54,27 @@ def test_nobody_is_asked_about_an_answer_that_is_none(answer: str) -> None:
     [verdict, _] = judged(script, [Case("1", "which side?", "left", answer), Case("2", "which side?", "left", "right")])
     assert (verdict.label, verdict.category, outcome_of(verdict)) == (None, "no_answer", "declined")
     assert [json.loads(texts_of(body)[-1])["answer_to_judge"] for body in script.bodies] == ["right"]
+
+
+def test_what_cannot_be_read_is_asked_for_again_and_kept_as_it_is_said() -> None:
+    script = Script("?")
+    [verdict] = judged(script)
+    assert (verdict.label, verdict.category, verdict.raw, verdict.basis) == (None, None, "?", "judge unread")
+    assert verdict.reason.startswith("unlabelled: ")
+    assert len(script.bodies) == 2
+
+
+def test_an_answer_that_was_cut_before_its_first_sentence_ends_is_judged_by_nobody() -> None:
+    cases = [replace(CASE, answer=answer, cut=cut) for answer in ("It is left", "Left. And") for cut in (True, False)]
+    verdicts = judged(Script('{"reason": "", "category": "correct"}'), cases, prompt="medhallmark")
+    assert [outcome_of(verdict) for verdict in verdicts] == ["cut off", "supported", "supported", "supported"]
+
+
+def test_a_judge_of_pictures_is_refused_where_there_are_none() -> None:
+    judge: Any = judge_from("llm:prompt=vope_relevance,url=http://h")
+    judge.check(cases_have_images=True)
+    with pytest.raises(ConfigError, match="looks at images, and there are none here"):
+        judge.check(cases_have_images=False)
 
 
 def test_a_case_whose_image_is_missing_is_not_asked_and_one_whose_image_cannot_be_read_is_unlabelled() -> None:

@@ -97,7 +97,7 @@ def test_a_number_is_a_wrong_answer_where_yes_or_no_was_asked_for(answer: str) -
 )
 def test_an_answer_that_claims_nothing_is_a_verdict_without_a_label(answer: str, by: str) -> None:
     got = verdict("Where is the cavitary lesion?", "right upper lobe", answer)
-    assert (got.label, got.category, got.undecided) == (None, "no_answer", False)
+    assert (got.label, got.category) == (None, "no_answer")
     assert got.reason.startswith(f"{by}: ")
 
 
@@ -186,6 +186,43 @@ FINDING = "What is the abnormality?"
 
 
 # --- borders ----------------------------------------------------------------------------------------------------
+
+
+THINGS = "mass lung heart liver kidney spleen"
+TEN = "alpha bravo charlie delta eagle foxtrot golf hotel india juliett"
+DECISIONS = f"""
+    undecided None | Which organ? | liver | No mass. Liver.
+    partial None | Where is it? | upper left | upper
+    empty-answer None | Which organ is it? | liver | I want to know.
+    extra None | What is it? | {THINGS} | {THINGS} brain
+    sentence 0 | What is it? | {THINGS} stomach | brain stomach {THINGS}
+    sentence None | What is it? | {THINGS} stomach | I reject that there is stomach {THINGS}
+    sentence None | What is seen? | {TEN} | alpha bravo charlie delta eagle foxtrot
+    sentence 1 | What is seen? | {TEN} | alpha bravo charlie delta eagle
+    undecided None | Liver? | liver | one two three four five six liver
+    polar 0 | Is there a mass? | yes | {{"answer": "yes"}}
+    contains 0 | Which side? | bilateral | Left, right.
+    sentence 1 | Where are they? | upper left and lower right | lower left and upper right
+    count 1 | How many lesions are there? | 1 | several lesions
+    count None | How many lesions are there? | 2 | several lesions
+    conflict 1 | Where is it? | left | right {THINGS}
+    hypernym None | What is it? | glioblastoma | brain tumor
+    negated None | What is it? | found | found foobar
+    contains 0 | Which organ? | liver | normal liver
+    negated None | Which organ? | liver | normal of liver
+    contains 0 | What is it? | CT | CT without contrast
+    negated None | What is it? | CT | CT is without contrast
+    contains 0 | What is it? | CT | The foobar is CT.
+    negated None | What is it? | CT | The foobar that is CT.
+    contains 0 | Where is it? | left | left foobar
+"""
+
+
+@pytest.mark.parametrize("line", DECISIONS.strip().splitlines())
+def test_each_rule_decides_on_its_own_side_of_its_border(line: str) -> None:
+    wanted, *case = (part.strip() for part in line.split("|"))
+    got = verdict(*case)
+    assert f"{got.reason.partition(':')[0]} {got.label}" == wanted
 
 
 def test_sixty_words_lead_and_a_question_of_more_than_three_is_none() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from scripted_making import counted
 from hedge_tasks.claims.decomposition import build_decomposition
 from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 from hedge_tasks.data.answers import Answer, Thought
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError
 from hedge_tasks.judging import Case, judge_from, keep_labels
 from hedge_tasks.judging.prompt import JudgePrompt
 from hedge_tasks.llm.account import Account, Counts, account_of, asked
@@ -312,6 +313,13 @@ def test_a_batch_of_a_local_model_is_asked_alike_and_a_broken_picture_spoils_no_
     said = [one.text if isinstance(one, Reply) else str(one) for _, one in sorted(outcomes.items())]
     assert said == ["2 5", "2 5", "1 5", "1 9", "its images cannot be read (truncated)", "1 5"]
 
+    def refuse(*_: Any, **how: Any) -> list[Answer]:
+        raise DrawsFailed("too long")
+
+    refusing = LocalModel("m", dict, lambda: SimpleNamespace(answer_conversations=refuse))
+    assert [str(one) for batch in refusing.replies(requests[3:5]) for _, one in batch] == ["too long", said[4]]
+    assert refusing.reply(requests[0], threading.Event()).kind == "refused"  # type: ignore[union-attr]
+
 
 # --- the account ------------------------------------------------------------------------------------------------------
 
@@ -398,7 +406,9 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
         verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", "odd"))])
     assert "the server refused" in verdicts[0].reason
     assert all(verdict.reason.startswith("unlabelled: ") for verdict in verdicts)
-    assert [(verdict.undecided, verdict.raw) for verdict in verdicts] == [(True, None), (True, ""), (True, "?")]
+    assert [(verdict.label, verdict.category, verdict.raw) for verdict in verdicts] == [
+        (None, None, raw) for raw in (None, "", "?")
+    ]
     # What a server said is kept, be it nothing; what it refused is asked by the next run.
     assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
     assert len(ReplyLog(tmp_path)) == 4
@@ -410,6 +420,8 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
 def test_a_question_is_asked_twice_and_where_all_fail_the_asking_has_failed() -> None:
     [found] = Asker(Scripted("?", "?"), Account()).ask_all([query()])
     assert (found.value, found.attempts, found.problem) == (None, 2, "no JSON object")
+    with pytest.raises(Unreadable, match=r"^.{200}\Z"):
+        by_schema({"type": "object", "required": ["x" * 300]})({})
     refused = [RequestFailed("policy", "refused")] * 2
     with pytest.raises(HedgeError, match="answered none of 2 requests; one: the server refused: policy"):
         Asker(Scripted(*refused), Account()).ask_all([query("a"), query("b")])
@@ -482,6 +494,7 @@ def test_a_wording_of_others_is_filled_in_once() -> None:
     turns += [{"role": "user", "text": [" in {light}"], "when": "light"}]
     template = Template.parse(json.dumps({**FILE, "system": [], "turns": turns}), "colour")
     assert template.shown({"thing": "a {light}", "light": None}) == "a {light} {other}"
+    assert template.conversation({"thing": "x"})[0] == {"role": "system", "content": [{"type": "text", "text": "S"}]}
     assert template.shown({"thing": "<|x|>", "light": "dusk"}) == "< |x|> {other} in dusk"
     with pytest.raises(ConfigError, match="unknown field of prompt colour/2 'think', did you mean 'thing'"):
         template.shown({"think": "x"})

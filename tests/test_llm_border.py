@@ -122,11 +122,16 @@ def test_a_reply_of_more_than_16_mib_is_none() -> None:
 
 
 def test_no_redirect_is_followed_and_the_address_is_named() -> None:
-    for place in ("/v2/chat/completions", "http://elsewhere/v1"):
-        script = Script(Response(b"", 307, {"Location": place}))
-        with serve(script) as url, pytest.raises(HedgeError, match="redirects to another address"):
+    for status, place in ((307, "/v2/chat/completions"), (300, "http://elsewhere/v1"), (399, "http://elsewhere/v1")):
+        script = Script(Response(b"", status, {"Location": place}))
+        with (
+            serve(script) as url,
+            pytest.raises(HedgeError, match=rf"another address \(http:/.*{place.removeprefix('http:/')}\)"),
+        ):
             ask(client(url), HELLO, {})
         assert len(script.bodies) == 1
+    with serve(Script(Response(b"", 400, {"Location": "/v2"}))) as url:
+        assert str(ask(client(url), HELLO, {})) == "400: no reason given"
 
 
 def test_a_call_that_is_dropped_ends() -> None:

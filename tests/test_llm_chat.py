@@ -12,12 +12,13 @@ from openai_server import Response, Script, completion, error, rate_limited, ser
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.llm.border import HttpReply
-from hedge_tasks.llm.chat import ChatClient
+from hedge_tasks.llm.chat import OPENAI, ChatClient
 from hedge_tasks.llm.completion import Completion
 from hedge_tasks.llm.dialect import Dialect, spell
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed, ServerRefuses, kind_of, reason_in, retry_after_s
 from hedge_tasks.llm.secrets import LONGEST_SHOWN, Redactor, check_key
+from hedge_tasks.llm.servers import server_and_key
 
 KEY = "sk-very-secret-0123456789"
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
@@ -260,6 +261,29 @@ def test_a_key_with_a_line_break_is_refused_without_being_quoted() -> None:
         assert "sk" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("url", "account", "environment", "server"),
+    [
+        (None, False, {}, None), (OPENAI, False, {}, None), (None, False, {"KEY": KEY}, (OPENAI, KEY)),
+        (OPENAI, False, {"KEY": KEY}, (OPENAI, KEY)), ("http://h/v1", False, {}, ("http://h/v1", "EMPTY")),
+        ("http://h/v1", False, {"KEY": KEY}, ("http://h/v1", "EMPTY")),
+        ("http://h/v1", True, {"KEY": KEY}, ("http://h/v1", KEY)),
+        (None, False, {"URL": "http://e/v1"}, ("http://e/v1", "EMPTY")),
+        (None, False, {"URL": "http://e/v1/", "KEY": KEY}, ("http://e/v1", KEY)),
+    ],
+)  # fmt: skip
+def test_a_key_is_told_to_the_server_that_it_is_of(
+    url: str | None, account: bool, environment: dict[str, str], server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("KEY", "URL"):
+        monkeypatch.setenv(f"OPENAI_API_{name}", environment.get(name, ""))
+    if server is None:
+        with pytest.raises(ConfigError, match=r"who: no OPENAI_API_KEY for api\.openai\.com"):
+            server_and_key(url, account=account, who="who")
+    else:
+        assert server_and_key(url, account=account, who="who") == server
+
+
 def test_waiting_for_a_server_uses_up_no_retries() -> None:
     """Away for five attempts, then busy twice: two retries are enough for what is not its being away."""
     away, busy = error(503, "loading"), error(500, "busy")
@@ -342,8 +366,9 @@ def test_a_refusal_changes_what_it_is_about(status: int, reason: str, settings: 
     learned = dialect.learn(status, reason, settings, tuple(settings), dialect.levels)
     assert (spell(settings, dialect.levels, tuple(settings)) if learned else None) == spelled
     assert spell({"seed": 1}, {"seed": 1}, ()) == {"seed": 1}, "others are sent all the same"
-    if spelled == {"max_completion_tokens": 9}:
-        assert not dialect.learn(status, reason, settings, tuple(settings), dialect.levels)
+    if spelled in ({"max_completion_tokens": 9}, {"n": 4}):
+        again = reason.replace("4", "2")
+        assert not dialect.learn(status, again, settings, tuple(settings), dialect.levels), "each form is tried once"
 
 
 def test_a_reason_is_found_in_whatever_form_and_is_bounded() -> None:

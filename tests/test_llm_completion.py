@@ -64,6 +64,8 @@ def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> Non
 def test_a_refusal_is_an_answer_and_so_is_an_empty_text() -> None:
     assert read_completion(completion(None, refusal="I cannot help.")).text == "I cannot help."
     assert read_completion(completion("")).text == ""
+    parts: Any = [{"type": "image"}, {"text": "le"}, "x", {"text": 3}, {"text": "ft"}]
+    assert read_completion(completion(parts)).text == "left"
 
 
 def test_why_it_ended_and_what_it_cost_are_read_where_they_are_told() -> None:

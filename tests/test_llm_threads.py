@@ -47,13 +47,16 @@ def test_an_error_waits_for_what_is_under_way_and_begins_nothing_new() -> None:
     assert set(results) == set(begun) - {1}
 
 
-def test_an_interrupt_keeps_what_is_finished_and_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("interrupts", [1, 2])
+def test_an_interrupt_keeps_what_is_finished_and_under_way_and_a_second_one_drops_it(
+    monkeypatch: pytest.MonkeyPatch, interrupts: int
+) -> None:
     looks: list[int] = []
 
     class Interrupted(SimpleQueue):  # type: ignore[type-arg]
         def get(self, *arguments: Any) -> Any:
             looks.append(1)
-            if len(looks) == 2:
+            if 1 < len(looks) < 2 + interrupts:
                 raise KeyboardInterrupt
             return super().get(*arguments)
 
@@ -69,7 +72,7 @@ def test_an_interrupt_keeps_what_is_finished_and_under_way(monkeypatch: pytest.M
     results: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         drain(ask_each(in_threads(call, 2), 1000, 2), results)
-    assert sorted(results) == sorted(begun)
+    assert (sorted(results) == sorted(begun)) == (interrupts == 1)
     assert len(begun) < 20
 
 

@@ -15,6 +15,7 @@ from reply_corpus import corpus
 
 from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.forms import likeliest, ticked
 from hedge_tasks.replies.labels import bounded, outcome_of, read_judgement
 from hedge_tasks.replies.text import body, is_foreign
@@ -142,7 +143,15 @@ def nested(depth: int, key: str, value: object) -> str:
         (nested(5, "a", {"answer": "yes"}), "unreadable: no answer"), (nested(5, "answer", "yes"), "yes (json)"),
         (nested(6, "answer", "yes"), "unreadable: no answer"), ("Are the lungs clear? Yes.", "yes (leading)"),
         ("Are the dogs clear? Yes.", "yes (line)"), ("Yes. Wait, no.", "no (leading)"),
-        ("Yes, if toys count.", "yes (leading)"),
+        ("Yes, if toys count.", "yes (leading)"), ("✓", "yes (line)"), ("❌", "no (line)"),
+        ('{"answer": {"x": 1}}', "unreadable: no answer"), ("It is too blurry to tell.", "unreadable: doubt"),
+        ("None of the above", "unreadable: not offered"), ('{"dog": "yes"}', "yes (json)"),
+        ('{"dog": true, "cat": false}', "yes (json)"), ('{"dog": 3}', "unreadable: no answer"),
+        ('{"the": false}', "unreadable: no answer"), ('{"a dog": false}', "no (json)"),
+        ('{"present": true}', "yes (json)"), ('{"present": true, "object": "cat"}', "unreadable: no answer"),
+        ("There is no friendly dog.", "no (statement)"), ("A dog is not there.", "no (said back)"),
+        ("He wants to buy a dog.", "unreadable: no answer"), ("He goes to a dog.", "yes (said back)"),
+        ("A head of a dog.", "unreadable: no answer"), ("A picture of the dog.", "yes (said back)"),
     ],
 )  # fmt: skip
 def test_a_form_says_one_answer_or_none(reply: str, read: str) -> None:
@@ -223,6 +232,56 @@ def test_a_text_of_many_letters_that_are_not_latin_is_foreign_whatever_its_words
     assert [is_foreign(text) for text in ("the ééé is no", "the ééééé is not it a")] == [False, True]
 
 
-@pytest.mark.parametrize(("reply", "value"), [("It is not enlarged.", "no"), ("It is not green.", None)])
-def test_a_pronoun_stands_for_what_was_asked_about(reply: str, value: str | None) -> None:
-    assert read_yes_no(reply, "Is the liver enlarged?").value == value
+@pytest.mark.parametrize(
+    ("question", "reply", "value"),
+    [
+        *(("Is the liver enlarged?", f"It is not {word}.", no) for word, no in (("enlarged", "no"), ("green", None))),
+        ("Is it large?", "It is not green.", None), ("Is the liver enlarged?", "The liver is normal.", "no"),
+        ("Is this a CT?", "This is an MRI.", "no"), ("Is the dog brown?", '{"dog": true}', "yes"),
+        ("Is the dog brown?", '{"brown dog": true}', "yes"), ("Is the dog brown?", '{"present": true}', None),
+        ("Isn't there a dog?", '{"dog": true}', None),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_something_is_said_of_what_was_asked_about_or_of_nothing(
+    question: str, reply: str, value: str | None
+) -> None:
+    assert read_yes_no(reply, question).value == value
+
+
+@pytest.mark.parametrize(
+    ("reply", "read"),
+    [
+        ('{"A": "no", "B": "yes"}', "B (json)"), ('{"A": "true", "B": 3}', "A (json)"),
+        ('{"a plum": "correct"}', "B (json)"), ('{"B": "likely"}', "unreadable: no answer"),
+        ("A: not this one", "unreadable: no answer"), ("A: not so ripe a pear", "A (opening)"),
+        ("B is tempting. C", "C (line)"), ("B is less likely than C", "unreadable: no answer"),
+        ("B, a plum", "B (line)"), ("(B) a pear", "unreadable: contradiction"),
+        ("A. The final answer: B.", "B (stated)"), ("A or B", "unreadable: contradiction"),
+    ],
+)  # fmt: skip
+def test_an_option_is_taken_or_not(reply: str, read: str) -> None:
+    assert str(read_option(reply, FRUIT)) == read
+
+
+def test_a_free_answer_counts_as_far_as_it_is_whole() -> None:
+    assert str(read_free('{"answer": 3, "final_answer": "liver"}')) == "liver (json)"
+    cut = [read_free(text, cut=True).readable for text in ("The liver is large. And the", "The liver is")]
+    assert cut == [True, False]
+    assert [unanswered(f"© 2016 The Authors{more}") for more in ("", "\nA cyst.")] == ["copyright line", None]
+
+
+def test_a_judge_is_read_by_its_own_field_letters_and_words() -> None:
+    values = {"supported": "s", "hallucinated": "h", "a": "s", "b": "h"}
+
+    def read(reply: str, field: str = "verdict", judged: str = "") -> str | None:
+        return read_judgement(reply, values, field, judged).reading.value
+
+    assert [read(reply) for reply in ("B", "A. It is right.", "C", "Bx")] == ["h", "s", None, None]
+    assert [read('{"reading": "supported"}', field) for field in ("reading", "verdict")] == ["s", None]
+    assert [read(f'{{"verdict": "supported", "reason": "{why}"}}') for why in ("...", "<why>", "so")] == [
+        None,
+        None,
+        "s",
+    ]
+    quoted = "verdict: supported"
+    assert [read(f'It says "{quoted}", which is no reason.', judged=judged) for judged in (quoted, "")] == [None, "s"]

@@ -150,6 +150,7 @@ def test_the_supported_part_never_grows_by_declining(outcomes: list[str]) -> Non
             {"label": None, "votes": [{"label": None, "basis": "cut off"}, {"label": None, "basis": "empty"}]},
             "undecided",
         ),
+        ({"label": None, "votes": [{"label": 1}] * 2}, "undecided"),
     ],
 )
 def test_every_verdict_has_one_outcome(fields: dict[str, object] | None, outcome: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,5 +110,6 @@ def test_a_firm_reading_and_published_code_know_nothing_of_it(judge: str, refere
     question = "Is it so? (A) this (B) that" if judge == "option" else "Is it so?"
     cases = [Case(str(i), question, reference, reply, own=wrong) for i, reply in enumerate((right, ODD, REFUSED))]
     assert [verdict.label for verdict in build_judge(judge).judge(cases)] == [0, 1, None]
+    assert build_judge(judge).judge([replace(cases[1], own=right)])[0].label == 0
     if judge == "option":
         assert build_judge(judge, parsing="official").judge(cases[1:2])[0].label is None
