@@ -13,15 +13,23 @@ from typing import Any
 import pytest
 import scipy.stats
 from openai_server import serve, texts_of
-from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, recall_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    cohen_kappa_score,
+    confusion_matrix,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.pipeline import score_answers
 from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.baselines import majority, stand_beside
-from hedge_tasks.judging.check import check, facets
+from hedge_tasks.judging.check import check, check_categories, facets
 from hedge_tasks.judging.label_files import HumanLabel
+from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.runs.judge_comparison import agreement, disagreements
 from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
@@ -175,30 +183,36 @@ def test_agreement_is_that_of_the_labels_and_takes_the_groups() -> None:
 # --- against people ---------------------------------------------------------------------------------------------------
 
 
-def test_the_numbers_are_those_of_scikit_learn() -> None:
+@pytest.mark.parametrize("scheme", [None, "medhallmark"])
+def test_the_numbers_are_those_of_scikit_learn(scheme: str | None) -> None:
+    """Of labels, and of the categories of a scheme."""
+    classes = ["hallucinated", "supported"] if scheme is None else [o.key for o in load_judge_prompt(scheme).outcomes]
     draw = random.Random(2)
-    people = [draw.choice([0, 1, 1]) for _ in range(200)]
-    judged = [draw.choice([p, p, 1 - p, None]) for p in people]
+    people = [draw.choice([*classes, classes[0]]) for _ in range(200)]
+    judged = [draw.choice([p, p, draw.choice(classes), None]) for p in people]
     cases = [Case(str(i), f"q{i}", "r", "a") for i in range(200)]
-    human = [HumanLabel(str(i), label, None, {}) for i, label in enumerate(people)]
-    found = check(cases, human, [Verdict(label, "", "j", "1") for label in judged], facets(cases, human))
+    label = {"hallucinated": 1, "supported": 0}
+    human = [HumanLabel(str(i), label.get(one), scheme and one, {}) for i, one in enumerate(people)]
+    verdicts = [Verdict(label.get(str(one)), "", "j", "1", category=scheme and one) for one in judged]
+    given = (cases, human, verdicts)
+    of = facets(cases, human)
+    found = check(*given, of) if scheme is None else check_categories(*given, scheme, of)
     both = [(p, j) for p, j in zip(people, judged, strict=True) if j is not None]
     true, said = zip(*both, strict=True)
-    assert (found.n, found.judged) == (200, len(both))
+    assert (found.n, found.judged, found.classes) == (200, len(both), tuple(classes))
     assert found.accuracy == pytest.approx(accuracy_score(true, said))
     assert found.kappa.value == pytest.approx(cohen_kappa_score(true, said))
     low, high = found.kappa.interval
     assert low < found.kappa.value < high
-    for name, label in (("hallucinated", 1), ("supported", 0)):
-        assert found.recall[name].recall == pytest.approx(recall_score(true, said, pos_label=label))
-        assert found.recall[name].recall_of_all == pytest.approx(
-            sum(p == j == label for p, j in zip(people, judged, strict=True)) / people.count(label)
-        )
-    assert [list(row[:2]) for row in found.confusion] == confusion_matrix(true, said, labels=[1, 0]).tolist()
-    assert sum(row[2] for row in found.confusion) == judged.count(None)
-    assert {c.id for c, _, _ in found.wrong} == {
-        str(i) for i, (p, j) in enumerate(zip(people, judged, strict=True)) if j is not None and p != j
-    }
+    recall, precision = (score(true, said, labels=classes, average=None) for score in (recall_score, precision_score))
+    assert [found.recall[one].recall for one in classes] == pytest.approx(recall.tolist())
+    assert [found.recall[one].precision for one in classes] == pytest.approx(precision.tolist())
+    for one in classes:
+        right = sum(p == j == one for p, j in zip(people, judged, strict=True))
+        assert found.recall[one].recall_of_all == pytest.approx(right / people.count(one))
+    assert [list(row[:-1]) for row in found.confusion] == confusion_matrix(true, said, labels=classes).tolist()
+    assert sum(row[-1] for row in found.confusion) == judged.count(None)
+    assert {int(c.id) for c, _, _ in found.wrong} == {i for i, j in enumerate(judged) if j not in (None, people[i])}
 
 
 @pytest.fixture

@@ -423,6 +423,19 @@ def test_pictures_are_below_their_folder_and_shown_at_a_bounded_size(tmp_path: P
         read_checked(rows)
 
 
+def test_a_file_may_call_its_columns_as_it_likes(tmp_path: Path) -> None:
+    row = {"question": "q", "reference": "r", "answer": "a", "description": "d", "kind": "k", "image": "i.png"}
+    for prefix, known in (("", True), ("", False), ("my ", True)):
+        columns = {name: f"{prefix}{name}" for name in (*row, "label")} if known else None
+        (file := tmp_path / "rows.jsonl").write_text(
+            json.dumps({f"{prefix}{name}": value for name, value in {**row, "label": "unclear"}.items()})
+        )
+        read, human = read_checked(file, scheme="shale", columns=columns)
+        assert read == [Case("1", "q", "r", "a", "d")]
+        assert [(label.label, label.category) for label in human] == [(None, "unclear")]
+        assert facets(read, human, columns) == [Facet("image i.png", "k")]
+
+
 @given(st.lists(st.sampled_from([0, 1, None]), min_size=1, max_size=60), st.integers(1, 70))
 @example([1] * 25 + [0] * 75, 20)
 def test_a_stratum_stands_alone_where_it_gets_five_labels_and_labels_are_in_proportion(

@@ -144,7 +144,7 @@ def nested(depth: int, key: str, value: object) -> str:
         (nested(6, "answer", "yes"), "unreadable: no answer"), ("Are the lungs clear? Yes.", "yes (leading)"),
         ("Are the dogs clear? Yes.", "yes (line)"), ("Yes. Wait, no.", "no (leading)"),
         ("Yes, if toys count.", "yes (leading)"), ("✓", "yes (line)"), ("❌", "no (line)"),
-        ('{"answer": {"x": 1}}', "unreadable: no answer"), ("It is too blurry to tell.", "unreadable: doubt"),
+        ('{"answer": {"x": 1}}', "unreadable: no answer"), ("It is too small to identify.", "unreadable: doubt"),
         ("None of the above", "unreadable: not offered"), ('{"dog": "yes"}', "yes (json)"),
         ('{"dog": true, "cat": false}', "yes (json)"), ('{"dog": 3}', "unreadable: no answer"),
         ('{"the": false}', "unreadable: no answer"), ('{"a dog": false}', "no (json)"),
@@ -152,6 +152,8 @@ def nested(depth: int, key: str, value: object) -> str:
         ("There is no friendly dog.", "no (statement)"), ("A dog is not there.", "no (said back)"),
         ("He wants to buy a dog.", "unreadable: no answer"), ("He goes to a dog.", "yes (said back)"),
         ("A head of a dog.", "unreadable: no answer"), ("A picture of the dog.", "yes (said back)"),
+        ("The dog is not.", "no (said back)"), ("It is not the dog.", "no (said back)"),
+        ("I was able to see a dog.", "yes (said back)"),
     ],
 )  # fmt: skip
 def test_a_form_says_one_answer_or_none(reply: str, read: str) -> None:
@@ -214,6 +216,7 @@ def test_what_is_long_is_read_and_kept_in_part() -> None:
 @pytest.mark.parametrize(
     ("reply", "read"),
     [
+        ('{"label": NaN}', "unreadable: contradiction"), ('{"label": null}', "unreadable: no answer"),
         ('{"label": 1.0}', "1 (json)"), ('{"label": 1.5}', "unreadable: no answer"),
         ('{"score": 0.77, "label": 1}', "1 (json)"), ('{"supported": false, "hallucinated": true}', "1 (json)"),
         ("0: 0.2\n1: 0.8", "1 (form)"), ("1 if wrong, 0 if right", "unreadable: empty"),
@@ -240,6 +243,7 @@ def test_a_text_of_many_letters_that_are_not_latin_is_foreign_whatever_its_words
         ("Is this a CT?", "This is an MRI.", "no"), ("Is the dog brown?", '{"dog": true}', "yes"),
         ("Is the dog brown?", '{"brown dog": true}', "yes"), ("Is the dog brown?", '{"present": true}', None),
         ("Isn't there a dog?", '{"dog": true}', None),
+        ("Is the lesion in the lung on the left?", "The lesion is on the right.", "no"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_something_is_said_of_what_was_asked_about_or_of_nothing(
@@ -253,7 +257,7 @@ def test_what_is_said_of_something_is_said_of_what_was_asked_about_or_of_nothing
     [
         ('{"A": "no", "B": "yes"}', "B (json)"), ('{"A": "true", "B": 3}', "A (json)"),
         ('{"a plum": "correct"}', "B (json)"), ('{"B": "likely"}', "unreadable: no answer"),
-        ("A: not this one", "unreadable: no answer"), ("A: not so ripe a pear", "A (opening)"),
+        ("A: not this one", "unreadable: no answer"), ("A: not so ripe pear", "A (opening)"),
         ("B is tempting. C", "C (line)"), ("B is less likely than C", "unreadable: no answer"),
         ("B, a plum", "B (line)"), ("(B) a pear", "unreadable: contradiction"),
         ("A. The final answer: B.", "B (stated)"), ("A or B", "unreadable: contradiction"),
