@@ -46,7 +46,6 @@ from hedge_tasks.judging.options import OptionJudge
 from hedge_tasks.judging.panel import Panel, majority
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.judging.references import AnyReference
-from hedge_tasks.judging.reliability import is_undecided
 from hedge_tasks.judging.reply_judge import reads_replies
 from hedge_tasks.judging.review import ReviewItem, write_review
 from hedge_tasks.judging.strata import strata_of
@@ -119,29 +118,27 @@ def test_a_key_does_not_belong_into_a_configuration_and_is_not_quoted(key: str) 
 # --- reliability ------------------------------------------------------------------------------------------------------
 
 
-def some(labelled: int, missing: int, unclear: int = 0) -> list[Verdict]:
+def verdicts(labelled: int, missing: int, unclear: int = 0) -> list[Verdict]:
     unsure = [Verdict(None, "", "j", "1", category="unclear")] * unclear
     return [Verdict(1, "", "j", "1")] * labelled + [Verdict(None, "", "j", "1")] * missing + unsure
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "limit", "reliable"),
-    [
-        (some(95, 5), 0.05, True), (some(94, 6), 0.05, False), (some(1, 0), 0.0, True), (some(99, 1), 0.0, False),
-        (some(0, 3), 1.0, True), (some(50, 0, unclear=50), 0.05, True), (some(0, 0), 0.05, False),
-    ],
-)  # fmt: skip
+@given(st.integers(0, 40), st.integers(0, 3), st.integers(0, 3), st.sampled_from([0.0, 0.05, 0.5, 1.0]))
+@example(19, 1, 0, 0.05)
 def test_above_the_limit_of_missing_labels_metrics_are_unreliable(
-    verdicts: list[Verdict], limit: float, reliable: bool
+    labelled: int, missing: int, unclear: int, limit: float
 ) -> None:
-    assert (reliability(verdicts, limit) is None) == reliable
-    assert (reliability([v.to_dict() for v in verdicts], limit) is None) == reliable
+    some, n = verdicts(labelled, missing, unclear), labelled + missing + unclear
+    wanted = n > 0 and missing / n <= limit
+    assert (reliability(some, limit) is None) == wanted == (reliability([v.to_dict() for v in some], limit) is None)
+    assert reliability([None, *some], 0.0) is not None
 
 
 @pytest.mark.parametrize("limit", [-0.1, 1.1, float("nan"), "5 %", True])
-def test_a_limit_is_a_share(limit: Any) -> None:
+def test_a_limit_is_a_share_and_one_in_twenty_by_default(limit: Any) -> None:
     with pytest.raises(ConfigError, match="expected a share"):
-        reliability(some(1, 0), limit)
+        reliability(verdicts(1, 0), limit)
+    assert [reliability(verdicts(n, 1)) is None for n in (18, 19)] == [False, True]
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -369,13 +366,6 @@ def test_one_of_several_references_is_enough() -> None:
     answered = [replace(case, reference=r) for r in references for case in cases("left")]
     verdicts = AnyReference().judge(answered)
     assert [(v.label, v.judge) for v in verdicts] == [(label, "any_of") for label in references.values()]
-
-
-def test_the_limit_of_missing_labels_is_five_in_a_hundred() -> None:
-    assert reliability(some(19, 1)) is None
-    assert reliability(some(1, 1)) == "unreliable: 1 of 2 answers (50.0 %) have no label, more than 5 %"
-    assert reliability(some(189, 11)) is not None
-    assert is_undecided(None)
 
 
 def test_ten_ids_are_listed(labelled: Callable[..., Any]) -> None:

@@ -21,7 +21,7 @@ from linear import is_linear, sizes
 from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.judging.rule.labels import comparable, is_list, items
-from hedge_tasks.judging.rule.measure import Size, counted_nouns, single_count, sizes_in, stated_counts
+from hedge_tasks.judging.rule.measure import Size, counted_nouns, sizes_in, stated_counts
 from hedge_tasks.judging.rule.names import singular, split, stem
 from hedge_tasks.judging.rule.reading import affirmed_and_denied, read_text
 from hedge_tasks.replies.reading import NOTHING, SOFT
@@ -80,89 +80,10 @@ def test_what_is_read_only_softly_or_by_knowledge_is_not_judged(question: str, a
         assert got.basis in (*SOFT, NOTHING)
 
 
-@pytest.mark.parametrize("answer", ["92", "three", "5"])
-def test_a_number_is_a_wrong_answer_where_yes_or_no_was_asked_for(answer: str) -> None:
-    assert [label(PNEUMOTHORAX, reference, answer) for reference in ("yes", "no")] == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("answer", "by"),
-    [
-        ("", "empty-answer"),
-        ("What is the most likely diagnosis?", "empty-answer"),
-        ("I cannot see the image.", "declined"),
-        ("Ich weiß es nicht.", "declined"),
-        ("It is difficult to determine the location.", "declined"),
-    ],
-)
-def test_an_answer_that_claims_nothing_is_a_verdict_without_a_label(answer: str, by: str) -> None:
-    got = verdict("Where is the cavitary lesion?", "right upper lobe", answer)
-    assert (got.label, got.category) == (None, "no_answer")
-    assert got.reason.startswith(f"{by}: ")
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "expected", "by"),
-    [
-        ("Name one organ that is captured by this image.", "The bladder, a hollow organ.", None, "one-of-many"),
-        ("What structures are visible in this image?", "a tooth and the sinuses", None, "one-of-many"),
-        ("Name one organ that is captured by this image.", "the intestine", 0, "equal"),
-        ("Name one organ that is captured by this image.", "Yes", 1, "wrong-type"),
-        ("Which organ is affected in this image?", "the bladder", 1, "different"),  # singles one out
-    ],
-)
-def test_a_reference_that_is_one_of_many_rules_nothing_out(
-    question: str, answer: str, expected: int | None, by: str
-) -> None:
-    assert label(question, "intestines", answer) == expected
-    assert rule(question, "intestines", answer) == by
-
-
-# --- counts -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reference", "count"),
-    [("2", 2), ("no lesions", 0), ("4 lesions", 4), ("2 3", None), ("no 2", None), ("2 cm", None)],
-)
-def test_a_count_is_one_number_without_a_unit(reference: str, count: int | None) -> None:
-    assert single_count(reference.split()) == count
-
-
 # --- labels -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("question", "reference", "answer"),
-    [
-        ("Where is the lesion?", "left frontal lobe", "Frontal lobe, on the left hand side"),
-        ("What modality was used?", "chest x-ray", "a chest radiograph"),
-        ("What modality was used?", "Computed Tomography", "ct"),
-        ("Where is the mass?", "head of the pancreas", "The mass is in the pancreatic head."),
-        ("Which organ is it?", "liver or spleen", "the spleen"),
-        ("Which side is abnormal?", "right side", "the right lung"), ("What is it?", "gallstones", "a gallstone"),
-        ("What is it?", "4th ventricle", "the fourth ventricle"),
-        ("Is this a CT or an MRI?", "MRI", "Yes, an MRI was used. It is a common method."),
-    ],
-)  # fmt: skip
-def test_supported_labels(question: str, reference: str, answer: str) -> None:
-    assert label(question, reference, answer) == 0
-
-
-@pytest.mark.parametrize(
-    ("question", "reference", "answer", "by"),
-    [
-        ("Where is the lesion?", "left frontal lobe", "the lesion is in the right frontal lobe", "conflict"),
-        ("Where is the lesion?", "left", "left and right", "conflict"),
-        ("Where is the lesion?", "upper left", "lower left", "conflict"),
-        ("What modality was used?", "MRI", "This is a CT scan of the head.", "conflict"),
-        ("Which organ is it?", "liver", "spleen", "different"),
-        ("Which organ is it?", "left kidney", "left thalamus", "different"),
-    ],
-)
-def test_hallucinated_labels(question: str, reference: str, answer: str, by: str) -> None:
-    assert label(question, reference, answer) == 1
-    assert rule(question, reference, answer) == by
+FINDING = "What is the abnormality?"
 
 
 @pytest.mark.parametrize("finding", ["pneumonia", "nodule", "cardiomegaly"])
@@ -180,16 +101,12 @@ def test_what_may_deny_the_reference_never_supports_it_nor_contradicts_its_denia
         assert label(FINDING, finding, answer) == 0, answer
 
 
-# --- other names, kinds and typed checks ------------------------------------------------------------------------
-
-FINDING = "What is the abnormality?"
-
-
 # --- borders ----------------------------------------------------------------------------------------------------
 
 
 THINGS = "mass lung heart liver kidney spleen"
 TEN = "alpha bravo charlie delta eagle foxtrot golf hotel india juliett"
+ONE = "Name one organ that is captured by this image."
 DECISIONS = f"""
     undecided None | Which organ? | liver | No mass. Liver.
     partial None | Where is it? | upper left | upper
@@ -215,6 +132,24 @@ DECISIONS = f"""
     contains 0 | What is it? | CT | The foobar is CT.
     negated None | What is it? | CT | The foobar that is CT.
     contains 0 | Where is it? | left | left foobar
+    equal 0 | Where is it? | left frontal lobe | Frontal lobe, on the left hand side
+    contains 0 | Which organ is it? | liver or spleen | the spleen
+    contains 0 | Is this a CT or an MRI? | MRI | Yes, an MRI was used. It is a common method.
+    equal 0 | What is it? | 4th ventricle | the fourth ventricle
+    conflict 1 | Where is it? | left | left and right
+    conflict 1 | What modality was used? | MRI | This is a CT scan of the head.
+    different 1 | Which organ is it? | left kidney | left thalamus
+    one-of-many None | {ONE} | intestines | The bladder, a hollow organ.
+    equal 0 | {ONE} | intestines | the intestine
+    wrong-type 1 | {ONE} | intestines | Yes
+    different 1 | Which organ is affected in this image? | intestines | the bladder
+    wrong-type 1 | Is there a mass? | no | three
+    empty-answer None | Where is it? | left |
+    empty-answer None | Where is it? | left | What is the most likely diagnosis?
+    declined None | Where is it? | left | I cannot see the image.
+    declined None | Where is it? | left | It is difficult to determine the location.
+    count 0 | How many are there? | no lesions | 0
+    partial None | How many are there? | 2 3 | 2
 """
 
 
@@ -223,6 +158,7 @@ def test_each_rule_decides_on_its_own_side_of_its_border(line: str) -> None:
     wanted, *case = (part.strip() for part in line.split("|"))
     got = verdict(*case)
     assert f"{got.reason.partition(':')[0]} {got.label}" == wanted
+    assert (got.category == "no_answer") == (wanted.split()[0] in ("empty-answer", "declined"))
 
 
 def test_sixty_words_lead_and_a_question_of_more_than_three_is_none() -> None:

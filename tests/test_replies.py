@@ -5,15 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from linear import is_linear, sizes
-from reply_corpus import corpus
 
-from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.forms import likeliest, ticked
@@ -25,14 +22,6 @@ FRUIT = {"A": "a pear", "B": "a plum", "C": "a peach plum", "D": "a fig"}
 
 
 # --- the corpus -------------------------------------------------------------------------------------------------------
-
-
-def test_the_corpus_is_what_it_says() -> None:
-    rows = corpus()
-    assert len(rows) >= 500
-    assert len({row["id"] for row in rows}) == len(rows)
-    kinds = Counter(row["kind"] for row in rows)
-    assert set(kinds) == {"yes_no", "verdict", "options", "category", "free"}
 
 
 # --- what older readers lost or misread -------------------------------------------------------------------------------
@@ -57,14 +46,6 @@ def test_where_two_readers_of_real_answers_say_something_they_say_the_same(share
                 both += 1
                 assert mine == first, answer
     assert both > 350
-
-
-def test_thoughts_end_with_their_last_mark() -> None:
-    assert without_thoughts("a</think>b<think>c</think>d") == ("d", False)
-    assert without_thoughts("0<think>c") == ("", True)
-    assert (
-        read_free("<|channel|>analysis<|message|>x<|end|><|channel|>final<|message|>The liver.").value == "The liver."
-    )
 
 
 # --- the papers' readers ----------------------------------------------------------------------------------------------

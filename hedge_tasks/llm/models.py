@@ -26,6 +26,8 @@ from hedge_tasks.llm.servers import server_and_key
 _OPTIONAL = ("response_format", "chat_template_kwargs", "seed", "temperature", "top_p", "top_k", "min_p")
 """Settings a reply can do without where a server refuses them: a schema that nobody enforces is still checked."""
 
+CONCURRENCY, TIMEOUT_S, MAX_RETRIES = 16, 300.0, 8
+
 ReplyOrFailure = Reply | RequestFailed
 """A reply, or why there is none."""
 
@@ -117,9 +119,9 @@ class ServedModel:
         *,
         account: bool = False,
         thinking: bool = False,
-        concurrency: int = 16,
-        timeout: float = 300.0,
-        max_retries: int = 8,
+        concurrency: int = CONCURRENCY,
+        timeout: float = TIMEOUT_S,
+        max_retries: int = MAX_RETRIES,
         who: str = "",
     ) -> None:
         self.name = options.text("model", model)
