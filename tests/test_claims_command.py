@@ -59,24 +59,6 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0)
     return said.out, said.err
 
 
-@pytest.mark.slow
-def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answers = written(tmp_path / "answers.jsonl", three_times(rows()))
-    out, _ = asked(capsys, answers)
-    assert re.search(r"^claim_luq +2 +0\.\d{3}", out, re.MULTILINE)
-    out, _ = asked(capsys, answers, "--json", "--silent", "hallucinated")
-    facts = json.loads(out)
-    assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (18, 9, 3)
-    assert facts["price"]["claims"] == 18
-    assert (facts["decomposition"], facts["support"], facts["flag"]) == ("sentence", "words", 0.2)
-    found = {row["detector"]: row for row in facts["detectors"]}
-    # 0.417 and 0.583 of A mass is seen, ...: by hand, all wrong claims but one are less supported than all right ones.
-    assert 0.5 < found["claim_luq"]["estimate"]["value"] < 1
-    assert found["claim_luq"]["estimate"]["interval"]
-    assert found["claim_luq"]["flagged"] >= 0.2
-    assert found["claim_luq"]["within"]["n_pairs"] == 3 * (1 + 0 + 0)
-
-
 def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "scores.jsonl"
     asked(capsys, answers, "--out", path, "--detectors", "claim_luq,claim_length")
@@ -132,8 +114,17 @@ def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.Captur
         words = re.findall(r"\s*\S+", line["baseline"])
         tokens = [[word, -0.25] for word in words[:-1]] + [[words[-1], worst]]
         line["baseline"] = {"text": line["baseline"], "tokens": tokens}
-    out, _ = asked(capsys, written(tmp_path / "x.jsonl", three_times(lines)), "--json")
-    found = {row["detector"]: row for row in json.loads(out)["detectors"]}
+    answers = written(tmp_path / "x.jsonl", three_times(lines))
+    facts, other = (
+        json.loads(asked(capsys, answers, "--json", *more)[0]) for more in ((), ("--silent", "hallucinated"))
+    )
+    labelled = [[one[key] for key in ("labelled", "hallucinated", "silent_claims")] for one in (facts, other)]
+    assert labelled == [[15, 6, 3], [18, 9, 3]]
+    assert (facts["decomposition"], facts["support"], facts["price"]["claims"]) == ("sentence", "words", 18)
+    found = {row["detector"]: row for row in facts["detectors"]}
+    luq = found["claim_luq"]
+    assert luq["estimate"]["interval"][0] < luq["estimate"]["value"] < luq["estimate"]["interval"][1]
+    assert luq["flagged"] >= facts["flag"] == 0.2
     assert found["claim_nll_max"]["draws"] == 0
     assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones
 

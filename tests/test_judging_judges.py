@@ -23,13 +23,7 @@ from PIL import Image
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.judging import (
-    Case,
-    Verdict,
-    check_judge,
-    judge_from,
-    reliability,
-)
+from hedge_tasks.judging import Case, Verdict, check_judge, judge_from, reliability
 from hedge_tasks.judging.baselines import majority as majority_of_all
 from hedge_tasks.judging.baselines import stand_beside
 from hedge_tasks.judging.by_sentence import SentenceJudge
@@ -156,9 +150,7 @@ def labelled(tmp_path: Path) -> Callable[..., Any]:
 
 def test_human_labels_are_joined_by_the_documents_id_whatever_their_order(labelled: Callable[..., Any]) -> None:
     judge = labelled(
-        {"id": 2, "label": None, "reason": "blurred"},
-        {"id": "0", "label": "Hallucinated"},
-        {"id": 1, "label": 0},
+        {"id": 2, "label": None, "reason": "blurred"}, {"id": "0", "label": "Hallucinated"}, {"id": 1, "label": 0}
     )
     verdicts = judge.judge(cases("a", "b", "c"))
     assert [v.label for v in verdicts] == [1, 0, None]

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_server import Script, serve, texts_of
+from openai_server import Response, Script, serve, texts_of
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import Case, Verdict, judge_from, keep_labels
 from hedge_tasks.judging.outcomes import outcome_of
+from hedge_tasks.llm.log import ReplyLog
 
 pytestmark = pytest.mark.framework
 
@@ -56,12 +57,19 @@ def test_nobody_is_asked_about_an_answer_that_is_none(answer: str) -> None:
     assert [json.loads(texts_of(body)[-1])["answer_to_judge"] for body in script.bodies] == ["right"]
 
 
-def test_what_cannot_be_read_is_asked_for_again_and_kept_as_it_is_said() -> None:
-    script = Script("?")
-    [verdict] = judged(script)
-    assert (verdict.label, verdict.category, verdict.raw, verdict.basis) == (None, None, "?", "judge unread")
-    assert verdict.reason.startswith("unlabelled: ")
-    assert len(script.bodies) == 2
+def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> None:
+    said: dict[str, Any] = {"refuse": Response({"error": {"message": "policy"}}, 400), "empty": "", "odd": "?"}
+    with serve(lambda body: said[json.loads(texts_of(body)[-1].splitlines()[0])["answer_to_judge"]]) as url:
+        judge = judge_from(f"llm:model=m,url={url}")
+        keep_labels(judge, tmp_path)
+        verdicts = judge.judge([replace(CASE, answer=answer) for answer in said])
+    assert "the server refused" in verdicts[0].reason
+    assert all(verdict.reason.startswith("unlabelled: ") for verdict in verdicts)
+    assert [(v.label, v.category, v.raw) for v in verdicts] == [(None, None, raw) for raw in (None, "", "?")]
+    assert [v.basis for v in verdicts] == [None, "judge unread", "judge unread"]
+    # What a server said is kept, be it nothing; what it refused is asked by the next run.
+    assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
+    assert len(ReplyLog(tmp_path)) == 4
 
 
 def test_an_answer_that_was_cut_before_its_first_sentence_ends_is_judged_by_nobody() -> None:
@@ -113,12 +121,7 @@ def test_nothing_is_asked_twice_and_everything_that_matters_makes_a_new_label(tm
         assert asked() == 0
         assert asked(Case("another id", CASE.question, CASE.reference, CASE.answer)) == 0
         assert asked(concurrency=3, timeout=5, max_retries=0) == 0
-        for change in (
-            {"question": "where?"},
-            {"reference": "both"},
-            {"answer": "Right"},
-            {"description": "a knee"},
-        ):
+        for change in ({"question": "where?"}, {"reference": "both"}, {"answer": "Right"}, {"description": "a knee"}):
             assert asked(replace(CASE, **change)) == 1
         options = ({"model": "other"}, {"temperature": 0.5}, {"thinking": True}, {"prompt": "hedge_binary"})
         for option in (*options, {"max_tokens": 99}):

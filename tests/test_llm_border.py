@@ -105,13 +105,6 @@ def test_nobody_there_is_told_from_somebody_who_hangs_up() -> None:
     assert (hung_up.kind, gone.kind) == ("broken", "away")
 
 
-def test_an_answer_that_breaks_off_is_none() -> None:
-    with serve(Script(Response(completion("left"), missing=5))) as url:
-        failure = ask(client(url), HELLO, {})
-    assert isinstance(failure, RequestFailed)
-    assert failure.kind == "broken"
-
-
 def test_a_reply_of_more_than_16_mib_is_none() -> None:
     whole = json.dumps(completion("left")).encode()
     for size in (2**24, 2**24 + 1):
