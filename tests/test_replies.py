@@ -224,6 +224,7 @@ def test_a_text_of_many_letters_that_are_not_latin_is_foreign_whatever_its_words
         ("Is this a CT?", "This is an MRI.", "no"), ("Is the dog brown?", '{"dog": true}', "yes"),
         ("Is the dog brown?", '{"brown dog": true}', "yes"), ("Is the dog brown?", '{"present": true}', None),
         ("Isn't there a dog?", '{"dog": true}', None),
+        ('"Is there a dog?"', '{"present": true}', "yes"),
         ("Is the lesion in the lung on the left?", "The lesion is on the right.", "no"),
     ],
 )  # fmt: skip
