@@ -282,7 +282,6 @@ def test_a_closed_question_is_judged_by_the_letter_read() -> None:
         (lambda: load_judge_prompt("hegde"), "unknown judge prompt 'hegde', did you mean 'hedge'"),
         (lambda: load_judge_prompt(3), "expected a name or a path, got 3"),  # type: ignore[arg-type]
         (lambda: HFJudge("m", dtype="float"), "unknown dtype 'float', did you mean 'float32'"),
-        (lambda: judge_from("llm:prompt=vope_relevance").check(False), "looks at images, and there are none here"),
         (lambda: judge_from("llm:images=true,prompt=reply_option"), "images: the prompt .* shows none"),
         (lambda: stand_beside(["h"], {}, ["1"]), "must be one an answer"),
         (lambda: stand_beside(["h"], {"a": ["h", "h"]}, ["1"]), "must be one an answer"),

@@ -11,7 +11,7 @@ from openai_server import completion
 from thinking_replies import REPLIES, ThinkingReply
 
 from hedge_tasks.data.answers import Answer, Served, Thought
-from hedge_tasks.data.thoughts import NO_BOUNDARY, OTHER_TOKENS
+from hedge_tasks.data.thoughts import OTHER_TOKENS
 from hedge_tasks.llm.completion import Completion, is_control, read_choices
 from hedge_tasks.llm.failures import RequestFailed
 
@@ -116,11 +116,6 @@ def test_tokens_without_marks_are_told_apart_by_the_reasoning() -> None:
     assert (found.mean_logprob, found.n_tokens, found.thought) == (pytest.approx(-0.3), 2, Thought(2, -3.0))
     found = read_completion(completion("upper left", tokens, reasoning_content="Another one")).answer
     assert (found.mean_logprob, found.no_logprob) == (None, OTHER_TOKENS)
-
-
-def test_an_answer_that_begins_within_the_token_that_ends_the_thought_has_no_log_probability() -> None:
-    found = read_completion(completion("a</think>left", [("a", -1.0), ("</think", -1.0), (">left", -1.0)])).answer
-    assert (found.text, found.mean_logprob, found.no_logprob) == ("left", None, NO_BOUNDARY)
 
 
 def test_a_thought_of_which_only_the_length_is_told() -> None:

@@ -89,27 +89,15 @@ DENIALS = (
     *("There's a cat on the sofa, but no {x}.", "Nobody is wearing a {x}.", "The room has neither a cat nor a {x}."),
 )
 STATEMENTS = (
-    "There is a {x}.",
-    "A {x} is visible.",
-    "I can see a {x} in it.",
-    "The image shows a {x}.",
-    "It would be wrong to say that there is no {x}.",
+    *("There is a {x}.", "A {x} is visible.", "I can see a {x} in it.", "The image shows a {x}."),
+    *("It would be wrong to say that there is no {x}.", "A {x} dominates the upper part."),
     "There is a {x} behind a nurse who does not face the camera.",
-    "A {x} dominates the upper part.",
     *("Two old {x}s stand there.", "A man is riding a {x}.", "There is no cat, but I see a {x}.", "Not only a {x}."),
 )
 NEITHER = (
-    "There may be a {x}.",
-    "A {x} cannot be excluded.",
-    "It is unclear whether there is a {x}.",
-    "Is there a {x}?",
-    "It resembles a {x}.",
-    *(
-        "There is a {x} house.",
-        "A statue of a {x} stands there.",
-        "There is room for a {x}.",
-        "A cat or a {x} is there.",
-    ),
+    *("There may be a {x}.", "A {x} cannot be excluded.", "It is unclear whether there is a {x}.", "Is there a {x}?"),
+    *("It resembles a {x}.", "There is a {x} house.", "There is room for a {x}.", "A cat or a {x} is there."),
+    "A statue of a {x} stands there.",
     *("There is nothing on the {x}.", "The {x} is not tall.", "Nobody looks at the {x}.", "No cat is near a {x}."),
     *("They want to build a {x}.", 'The sign says "Beware of the {x}".', "The {x} isn't on the sofa."),
 )
