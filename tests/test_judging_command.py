@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import scipy.stats
 from openai_server import serve, texts_of
 from sklearn.metrics import (
     accuracy_score,
@@ -104,38 +103,6 @@ def test_a_run_is_labelled_anew_and_becomes_the_newest(tmp_path: Path, capsys: p
     assert (found["judge"], found["version"]) == (f"rule {RuleJudge.version}", RuleJudge.version)
 
 
-@pytest.mark.slow
-@pytest.mark.framework
-def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def lenient(body: dict[str, Any]) -> str:
-        case = shown(body)
-        return "?" if case["answer_to_judge"] == "heart" else '{"reason": "fine", "verdict": "supported"}'
-
-    run = finished(tmp_path)
-    with serve(lenient) as url, serve(strict) as other:
-        judges = ["rule", f"llm:model=lenient,url={url}", f"llm:model=strict,url={other}"]
-        options = [part for judge in judges for part in ("--judge", judge)]
-        facts = as_json(capsys, tmp_path, *options)
-        code, text, _ = hedge(capsys, tmp_path, *options)
-    names = ["rule", "llm:lenient", "llm:strict"]
-    assert [row["judge"] for row in facts["labels"]] == [*names, "majority"]
-    wrong = {a.id for a in run.answer_sets if a.baseline.text != a.reference}
-    hidden = {a.id for a in run.answer_sets if a.baseline.text == "heart"}
-    assert {case["id"] for case in facts["disagreements"]} == wrong - hidden
-    assert facts["disagreements"][0]["votes"]["llm:lenient"] == {"label": 0, "reason": "fine"}
-    assert facts["agreement"]["Cohen's kappa: rule, llm:strict"]["value"] == 1
-    assert facts["agreement"]["Krippendorff's alpha"]["value"] < 1
-    assert facts["auroc"]["rule"] == facts["auroc"]["llm:strict"] == facts["auroc"]["majority"]
-    scores = [score_answers(a, clustering="exact")["se"] for a in run.answer_sets]
-    expected = roc_auc_score([a.id in wrong for a in run.answer_sets], scores)
-    assert facts["auroc"]["rule"]["se"]["value"] == pytest.approx(expected)
-    assert facts["auroc"]["llm:lenient"]["se"]["value"] is None
-    assert code == 0
-    assert "Krippendorff" in text
-
-
 def test_a_server_under_three_names_is_one_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = finished(tmp_path)
     with serve(strict) as url:
@@ -149,6 +116,13 @@ def test_a_server_under_three_names_is_one_judge(tmp_path: Path, capsys: pytest.
     by_words = {a.id: int(a.baseline.text != a.reference) for a in run.answer_sets}
     record = load_run(tmp_path).verdicts["3"]
     assert (record["label"], len(record["votes"])) == (by_words["3"], 2)
+    assert (facts["agreement"]["Cohen's kappa: llm:a = llm:b = llm:c, rule"]["value"], facts["disagreements"]) == (
+        1,
+        [],
+    )
+    scores = [score_answers(a, clustering="exact")["se"] for a in run.answer_sets]
+    expected = roc_auc_score(list(by_words.values()), scores)
+    assert [facts["auroc"][name]["se"]["value"] for name in ("rule", "majority")] == pytest.approx([expected] * 2)
 
 
 # --- several judges ---------------------------------------------------------------------------------------------------
@@ -239,9 +213,8 @@ def test_a_judge_is_measured_against_people(people: Callable[..., Path], capsys:
         "hallucinated": {"hallucinated": 1, "supported": 0, "not judged": 1},
         "supported": {"hallucinated": 1, "supported": 1, "not judged": 0},
     }
-    assert facts["labels"]["classes"]["hallucinated"]["recall"] == 1
-    assert facts["labels"]["classes"]["hallucinated"]["recall_of_all"] == 0.5
-    assert facts["labels"]["classes"]["hallucinated"]["precision"] == 0.5
+    found = facts["labels"]["classes"]["hallucinated"]
+    assert [found[key] for key in ("recall", "recall_of_all", "precision")] == [1, 0.5, 0.5]
     assert [case["line"] for case in facts["wrong"]] == ["3"]
 
 
@@ -261,7 +234,5 @@ def test_guesses_and_their_agreement_by_hand() -> None:
     assert guess.ahead.value == 0.25
     error = math.sqrt(4 / 3 * 4 * 0.25) / 8
     assert guess.ahead.stderr == pytest.approx(error)
-    low, high = guess.ahead.interval or (0, 0)
-    assert (high - low) / 2 == pytest.approx(scipy.stats.t.ppf(0.975, 3) * error)
     assert judge.agreement.interval is not None
     assert judge.agreement.interval[1] == 1.0  # no share is larger

@@ -22,7 +22,7 @@ from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.judging.rule.labels import comparable, is_list, items
 from hedge_tasks.judging.rule.measure import Size, counted_nouns, sizes_in, stated_counts
-from hedge_tasks.judging.rule.names import singular, split, stem
+from hedge_tasks.judging.rule.names import names, singular, split, stem
 from hedge_tasks.judging.rule.reading import affirmed_and_denied, read_text
 from hedge_tasks.replies.reading import NOTHING, SOFT
 
@@ -46,20 +46,22 @@ def rule(question: str, reference: str, answer: str) -> str:
 PNEUMOTHORAX = "Is there a pneumothorax?"
 
 
-@pytest.mark.parametrize(
-    ("question", "answer", "means"),
-    [
-        (PNEUMOTHORAX, "Answer: yes", "yes"), (PNEUMOTHORAX, "Based on the image, no, there is none.", "no"),
-        (PNEUMOTHORAX, "There is no pneumothorax.", "no"), (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
-        (PNEUMOTHORAX, "The X-ray shows a pneumothorax.", "yes"),
-        (PNEUMOTHORAX, "The heart is large. So, yes.", "yes"),
-        ("Are the lateral ventricles visible?", "Not visible", "no"),
-        ("Is the scan normal?", "the scan is not normal", "no"),
-        ("Is there any abnormality?", "The image is unremarkable.", "no"),
-        ("Is the heart enlarged?", "The heart is enlarged.", "yes"),
-    ],
-)  # fmt: skip
-def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, means: str) -> None:
+POLAR = """
+    Is there a pneumothorax? | yes | Answer: yes
+    Is there a pneumothorax? | no | Based on the image, no, there is none.
+    Is there a pneumothorax? | no | There is no pneumothorax.
+    Is there a pneumothorax? | yes | The X-ray shows a pneumothorax.
+    Is there a pneumothorax? | yes | The heart is large. So, yes.
+    Are the lateral ventricles visible? | no | Not visible
+    Is the scan normal? | no | the scan is not normal
+    Is there any abnormality? | no | The image is unremarkable.
+    Is the heart enlarged? | yes | The heart is enlarged.
+"""
+
+
+@pytest.mark.parametrize("line", POLAR.strip().splitlines())
+def test_an_answer_to_a_yes_no_question_is_read(line: str) -> None:
+    question, means, answer = (part.strip() for part in line.split("|"))
     assert label(question, means, answer) == 0
     assert label(question, {"yes": "no", "no": "yes"}[means], answer) == 1
 
@@ -235,6 +237,14 @@ def test_words_are_cut_where_enough_is_left() -> None:
     assert [split(piece) for piece in ("5mm", "5x", "dog's")] == [["5", "mm"], ["5x"], ["dog"]]
     pairs = {("gal lbad", "gallbad"): "equal", ("abc def", "abcdef"): "equal", ("abc de", "abcde"): "unknown-words"}
     assert {pair: rule("What is it?", pair[1], pair[0]) for pair in pairs} == pairs
+
+
+def test_a_name_of_the_table_is_its_preferred_name_whatever_it_is_built_of() -> None:
+    table = (ROOT / "hedge_tasks/judging/rule/synonyms.tsv").read_text("utf-8").splitlines()[2:]
+    every = {name for line in table for cell in line.split("\t")[:2] for name in cell.split("|") if name}
+    canonical = {name: names().canonical(name.split()) for name in every}
+    assert {name: names().canonical(one) for name, one in canonical.items()} == canonical
+    assert label("What is it?", "aortic dissection", "dissection of the aorta") == 0
 
 
 def test_a_date_is_no_number_and_a_long_answer_may_compare() -> None:

@@ -244,24 +244,6 @@ def test_pictures_that_nothing_tells_from_others_are_not_kept(ask: Callable[...,
                 assert (account.total.requests, len(log)) == (expected, 0 if keys is None else 1)
 
 
-def test_many_threads_share_a_log_and_an_account(tmp_path: Path) -> None:
-    account = Account()
-
-    def work(number: int) -> None:
-        asker = Asker(Scripted(*[RED] * 20), account, log, stage=f"{number % 2}")
-        for i in range(20):
-            assert asker.ask(query(f"{number} {i}"), threading.Event()).value == "red"
-
-    with ReplyLog(tmp_path) as log:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert counted(account, "requests") == {"0": 80, "1": 80}
-    assert len(ReplyLog(tmp_path)) == 160
-
-
 class Adapter:
     """Says how it was asked."""
 

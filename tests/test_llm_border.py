@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from hedge_tasks.io.downloads import certificates
 from hedge_tasks.llm import border
 from hedge_tasks.llm.chat import ChatClient
 from hedge_tasks.llm.completion import Completion
-from hedge_tasks.llm.concurrency import ask_each
 from hedge_tasks.llm.event_loop import run
 from hedge_tasks.llm.failures import RequestFailed
 
@@ -125,28 +123,6 @@ def test_no_redirect_is_followed_and_the_address_is_named() -> None:
         assert len(script.bodies) == 1
     with serve(Script(Response(b"", 400, {"Location": "/v2"}))) as url:
         assert str(ask(client(url), HELLO, {})) == "400: no reason given"
-
-
-def test_a_call_that_is_dropped_ends() -> None:
-    begun, ended = threading.Event(), threading.Event()
-
-    async def call(i: int, stop: threading.Event) -> int:
-        import asyncio
-
-        if i:
-            return i
-        begun.set()
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.set()
-        return i
-
-    batches = ask_each(call, 2, 2)
-    next(batches)
-    assert begun.wait(5)
-    batches.close()
-    assert ended.wait(5)
 
 
 # --- processes ------------------------------------------------------------------------------------------------------

@@ -122,4 +122,4 @@ def outcome_of(verdict: Verdict | Mapping[str, Any] | None) -> str:
     if fields.get("category") in _DECLINING_CATEGORIES:
         return DECLINED
     of_votes = {outcome_of(vote) for vote in votes} if basis is None else set()
-    return next((one for one in (DECLINED, CUT_OFF, REQUEST_FAILED) if of_votes == {one}), UNDECIDED)
+    return next((outcome for outcome in (DECLINED, CUT_OFF, REQUEST_FAILED) if of_votes == {outcome}), UNDECIDED)
