@@ -8,14 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from openai_server import serve
 from printed import json_of
 
-from hedge_tasks.claims.entailment import ENTAILMENTS
+from hedge_tasks.claims.entailment.words import WordsEntailment
 from hedge_tasks.cli import main
-from hedge_tasks.registry import Registration
 from hedge_tasks.runs.claim_files import read_labels
 from hedge_tasks.runs.run_files import load_run, save_run, write_again
 
@@ -197,48 +195,25 @@ def test_claims_that_overlap_keep_every_character_once(tmp_path: Path, capsys: p
 # --- kept with the run ------------------------------------------------------------------------------------------------
 
 
-class NeverAgain:
-    """An engine whose model is gone after the first time."""
-
-    name, contradicts, priced = "rare", True, "calls"
-    asked = 0
-
-    def support(self, asked: Any) -> list[np.ndarray]:
-        type(self).asked += 1
-        rng = np.random.default_rng(1)
-        return [rng.dirichlet([1, 1, 1], (len(one.claims), len(one.draws))) for one in asked]
-
-    def price(self, asked: Any) -> int:
-        return sum(len(one.claims) * len(one.draws) for one in asked)
-
-    def check(self) -> None: ...
-
-    def settings(self) -> dict[str, Any]:
-        return {"support": self.name}
-
-
 @pytest.mark.slow
 def test_kept_support_is_scored_again_without_the_engine(
     answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Registration(NeverAgain, "test"))
-    monkeypatch.setattr(NeverAgain, "asked", 0)
-    _, err = asked(capsys, answers, "--support", "rare", "--keep", code=2)
+    engine, calls = WordsEntailment.support, list[int]()
+    monkeypatch.setattr(WordsEntailment, "support", lambda self, queries: calls.append(1) or engine(self, queries))
+    _, err = asked(capsys, answers, "--keep", code=2)
     assert "only a run file keeps what models say" in err
     path = save_run(load_run(answers), tmp_path / "run")
-    arguments = (path, "--support", "rare")
-    first, err = asked(capsys, *arguments, "--keep", "--json")
-    assert "at most 30 calls" in err
-    second, err = asked(capsys, *arguments, "--json")
+    first, _ = asked(capsys, path, "--keep", "--json")
+    second, err = asked(capsys, path, "--json")
     assert "nothing is asked: the support is kept with the run" in err
-    assert NeverAgain.asked == 1
+    assert len(calls) == 1
     assert {**json.loads(first), "notes": []} == json.loads(second)
     # It is of these draws alone.
     run = load_run(path)
     fewer = [replace(a, clean=a.clean[:1]) for a in run.answer_sets]
     assert run.support is not None
-    assert run.support.of(run.answer_sets) is not None
-    assert run.support.of(fewer) is None
+    assert (run.support.of(run.answer_sets) is None, run.support.of(fewer)) == (False, None)
 
 
 # --- other commands ---------------------------------------------------------------------------------------------------
