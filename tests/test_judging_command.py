@@ -207,8 +207,6 @@ def test_a_judge_is_measured_against_people(people: Callable[..., Path], capsys:
     # The rule judge takes "left" for right, "right" for wrong, and does not judge an empty answer.
     path = people(row("left", 0), row("right", 1), row("right", 0), row("", 1), row("x", None))
     facts = as_json(capsys, "--check", path, "--judge", "rule")
-    assert (facts["labels"]["n"], facts["labels"]["judged"]) == (4, 3)
-    assert facts["labels"]["accuracy"] == pytest.approx(2 / 3)
     assert facts["labels"]["confusion"] == {
         "hallucinated": {"hallucinated": 1, "supported": 0, "not judged": 1},
         "supported": {"hallucinated": 1, "supported": 1, "not judged": 0},

@@ -24,7 +24,6 @@ from hedge_tasks.judging.rule.labels import comparable, is_list, items
 from hedge_tasks.judging.rule.measure import Size, counted_nouns, sizes_in, stated_counts
 from hedge_tasks.judging.rule.names import names, singular, split, stem
 from hedge_tasks.judging.rule.reading import affirmed_and_denied, read_text
-from hedge_tasks.replies.reading import NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,49 +42,7 @@ def rule(question: str, reference: str, answer: str) -> str:
 
 # --- yes and no -------------------------------------------------------------------------------------------------
 
-PNEUMOTHORAX = "Is there a pneumothorax?"
-
-
-POLAR = """
-    Is there a pneumothorax? | yes | Answer: yes
-    Is there a pneumothorax? | no | Based on the image, no, there is none.
-    Is there a pneumothorax? | no | There is no pneumothorax.
-    Is there a pneumothorax? | yes | The X-ray shows a pneumothorax.
-    Is there a pneumothorax? | yes | The heart is large. So, yes.
-    Are the lateral ventricles visible? | no | Not visible
-    Is the scan normal? | no | the scan is not normal
-    Is there any abnormality? | no | The image is unremarkable.
-    Is the heart enlarged? | yes | The heart is enlarged.
-"""
-
-
-@pytest.mark.parametrize("line", POLAR.strip().splitlines())
-def test_an_answer_to_a_yes_no_question_is_read(line: str) -> None:
-    question, means, answer = (part.strip() for part in line.split("|"))
-    assert label(question, means, answer) == 0
-    assert label(question, {"yes": "no", "no": "yes"}[means], answer) == 1
-
-
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("Is the lesion on the left?", "The lesion is on the right."),
-        ("Is this a CT?", "This is an MRI of the brain."),
-        (PNEUMOTHORAX, "Yes, it looks like one, but it is a skin fold."),
-        (PNEUMOTHORAX, "The lungs are normal."),
-    ],
-)
-def test_what_is_read_only_softly_or_by_knowledge_is_not_judged(question: str, answer: str) -> None:
-    for reference in ("yes", "no"):
-        got = verdict(question, reference, answer)
-        assert (got.label, got.category) == (None, None)
-        assert got.basis in (*SOFT, NOTHING)
-
-
-# --- labels -----------------------------------------------------------------------------------------------------
-
-
-FINDING = "What is the abnormality?"
+PNEUMOTHORAX, FINDING = "Is there a pneumothorax?", "What is the abnormality?"
 
 
 @pytest.mark.parametrize("finding", ["pneumonia", "nodule", "cardiomegaly"])
@@ -120,6 +77,19 @@ DECISIONS = f"""
     sentence 1 | What is seen? | {TEN} | alpha bravo charlie delta eagle
     undecided None | Liver? | liver | one two three four five six liver
     polar 0 | Is there a mass? | yes | {{"answer": "yes"}}
+    polar 0 | Is there a mass? | yes | Answer: yes
+    polar 0 | Is there a mass? | no | Based on the image, no, there is none.
+    polar 0 | Is there a mass? | no | There is no mass.
+    polar 0 | Is there a mass? | yes | The X-ray shows a mass.
+    polar 1 | Is there a mass? | no | The heart is large. So, yes.
+    polar 0 | Are the lateral ventricles visible? | no | Not visible
+    polar 1 | Is the scan normal? | yes | the scan is not normal
+    polar 0 | Is there any abnormality? | no | The image is unremarkable.
+    polar 0 | Is the heart enlarged? | yes | The heart is enlarged.
+    polar None | Is the lesion on the left? | no | The lesion is on the right.
+    polar None | Is this a CT? | no | This is an MRI of the brain.
+    polar None | Is there a mass? | no | Yes, it looks like one, but it is a skin fold.
+    polar None | Is there a mass? | no | The lungs are normal.
     contains 0 | Which side? | bilateral | Left, right.
     sentence 1 | Where are they? | upper left and lower right | lower left and upper right
     count 1 | How many lesions are there? | 1 | several lesions
@@ -175,12 +145,10 @@ def test_sixty_words_lead_and_a_question_of_more_than_three_is_none() -> None:
     [
         ("Clearer than the right lung", {"clearer"}, set()),
         ("It may be an edema without a mass.", {"it", "may", "be", "an", "edema"}, {"a", "mass"}),
-        ("edema is possible", {"edema", "is", "possible"}, set()),
-        ("edema: not seen", {"edema"}, {"seen"}),
-        ("No mass. Mass is absent. A mass", {"a", "mass"}, {"is"}),
-        ("Mass is absent", set(), {"mass", "is"}),
+        ("edema is possible", {"edema", "is", "possible"}, set()), ("edema: not seen", {"edema"}, {"seen"}),
+        ("No mass. Mass is absent. A mass", {"a", "mass"}, {"is"}), ("Mass is absent", set(), {"mass", "is"}),
     ],
-)
+)  # fmt: skip
 def test_a_word_is_affirmed_or_denied(text: str, affirmed: set[str], denied: set[str]) -> None:
     assert affirmed_and_denied(read_text(text)) == (affirmed, denied)
 
@@ -192,8 +160,7 @@ def test_a_word_is_affirmed_or_denied(text: str, affirmed: set[str], denied: set
         ("less than 5 mm", [(0, 5, "mm")]), ("more than 5", [(5, math.inf, "")]),
         ("more than about 5 mm", [(4.5, 5.5, "mm")]), ("5 and 7 cm", [(50, 70, "mm")]),
         ("3 x 4 cm", [(27, 33, "mm"), (36, 44, "mm")]), ("2 large round mm", [(1.8, 2.2, "mm")]),
-        ("2 large round red mm", [(1.8, 2.2, "")]), ("3 inch", [(68.58, 83.82, "mm")]),
-        ("2 m", [(1800, 2200, "mm")]),
+        ("2 large round red mm", [(1.8, 2.2, "")]), ("3 inch", [(68.58, 83.82, "mm")]), ("2 m", [(1800, 2200, "mm")]),
     ],
 )  # fmt: skip
 def test_a_size_is_a_range(text: str, sizes: list[tuple[float, float, str]]) -> None:
@@ -223,16 +190,8 @@ def test_a_number_counts_the_noun_within_three_words() -> None:
 
 
 def test_words_are_cut_where_enough_is_left() -> None:
-    words = {
-        "gas": "gas",
-        "ies": "ies",
-        "dies": "die",
-        "biopsies": "biopsy",
-        "boxes": "box",
-        "bus": "bus",
-        "lungs": "lung",
-    }
-    assert {word: singular(word) for word in words} == words
+    words = ["gas", "ies", "dies", "biopsies", "boxes", "bus", "lungs"]
+    assert list(map(singular, words)) == ["gas", "ies", "die", "biopsy", "box", "bus", "lung"]
     assert [stem(word) for word in ("abcding", "abcing", "abc1ing")] == ["abcd", "abcing", "abc1ing"]
     assert [split(piece) for piece in ("5mm", "5x", "dog's")] == [["5", "mm"], ["5x"], ["dog"]]
     pairs = {("gal lbad", "gallbad"): "equal", ("abc def", "abcdef"): "equal", ("abc de", "abcde"): "unknown-words"}
@@ -319,37 +278,25 @@ def cases_by_chance(n: int) -> Iterator[tuple[str, str, str]]:
     table = [[name for cell in line.split("\t") for name in cell.split("|") if name] for line in lines]
     sizes, frames = "2|three|3 cm|25 mm|5 to 10 mm|less than 5mm|>20 mm|2 x 3 cm|no", "{}.|It is {}.|There is {}, "
     frames += "but no {}.|No {}.|{} is not seen.|The image shows {} and {}.|not {} but {}|{} or {}|{}: no|probably {}"
-    asked = (
-        "What is the {}?|Where is the {}?|How many {}s are there?|How large is the {}?|Is there a {}?|Which organ is "
-    )
-    asked += (
-        "it?|Is it {} or {}?|Name one organ that is captured by this image.|What colour is the {}?|Is the {} normal?"
-    )
+    asked = "What is the {}?|Where is the {}?|How many {}s are there?|How large is the {}?|Is there a {}?|Which organ "
+    asked += "is it?|Is it {} or {}?|Name one organ that is captured by this image.|What colour is the {}?|Is the {} "
+    asked += "normal?"
 
     def thing() -> str:
         kinds = [chance.choice(vocabulary[k].split()) for k in ("qualifiers", "colors", "anatomy", "many")]
         names = chance.choice(table)
-        of = [
-            names[0],
-            chance.choice(names),
-            f"{kinds[0]} {names[0]}",
-            f"{kinds[1]} {kinds[2]}",
-            f"{names[0]} of {kinds[2]}",
-        ]
-        return chance.choice([*of, kinds[2], f"{kinds[3]} {names[0]}s", chance.choice(sizes.split("|")), "normal"])
+        own = [names[0], chance.choice(names), f"{kinds[0]} {names[0]}", f"{kinds[1]} {kinds[2]}"]
+        own += [f"{names[0]} of {kinds[2]}", kinds[2], f"{kinds[3]} {names[0]}s", chance.choice(sizes.split("|"))]
+        return chance.choice([*own, "normal"])
 
     for _ in range(n):
         wanted, names = chance.choice([thing(), f"{thing()} and {thing()}", "yes", "no"]), chance.choice(table)
-        near = chance.choice(
-            [wanted, wanted, thing(), f"{wanted} {thing()}", wanted.split()[-1], "yes", "no", names[-1]]
-        )
-        question = chance.choice(asked.split("|")).replace("{}", wanted.split()[-1], 1).replace("{}", thing())
+        last = wanted.split()[-1]
+        near = chance.choice([wanted, wanted, thing(), f"{wanted} {thing()}", last, "yes", "no", names[-1]])
+        question = chance.choice(asked.split("|")).replace("{}", last, 1).replace("{}", thing())
         answer = chance.choice(frames.split("|")).replace("{}", near, 1).replace("{}", chance.choice([thing(), wanted]))
-        yield (
-            question,
-            chance.choice([wanted, wanted, f"no {wanted}", f"The {wanted} is seen in the {thing()}."]),
-            answer,
-        )
+        reference = chance.choice([wanted, wanted, f"no {wanted}", f"The {wanted} is seen in the {thing()}."])
+        yield question, reference, answer
 
 
 def edition() -> dict[str, Any]:

@@ -100,15 +100,13 @@ def test_a_conversation_shows_the_fields_in_their_order_and_leaves_out_what_is_n
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"sytem": []}, "did you mean 'system'"),
-        ({"system": ...}, "system missing"),
-        ({"fields": ...}, "fields: missing"),
-        ({"fields": [{"name": "thing", "required": 3}]}, "required: expected"),
+        ({"sytem": []}, "did you mean 'system'"), ({"system": ...}, "system missing"),
+        ({"fields": ...}, "fields: missing"), ({"fields": [{"name": "thing", "required": 3}]}, "required: expected"),
         ({"decoding": {"max_tokens": "many"}}, "expected an integer or a number"),
         ({"examples": [{"case": {"thingy": "x"}, "reply": {}}]}, "are no fields"),
         ({"turns": [{"role": "system", "text": ["x"], "when": "y"}]}, "turns: .* are no fields"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_no_prompt_is_refused(changes: dict[str, Any], words: str) -> None:
     data = {key: value for key, value in {**FILE, **changes}.items() if value is not ...}
     with pytest.raises(DataError, match=words):
@@ -123,17 +121,11 @@ ACCEPT = by_schema(FILE["schema"])
 @pytest.mark.parametrize(
     "reply",
     [
-        RED,
-        f"```json\n{RED}\n```",
-        f"[{RED}]",
-        json.dumps(RED),
-        f"Sure: {RED}. I hope this {{helps}}.",
-        f'<think>{{"colour": "green"}}, {{or}} what?</think>{RED}',
-        f'I weigh {{a, b}} and {{"n": 1}}: {RED}',
-        f"{RED} and once more {RED}",
-        '{"colour": "red", "why": "quotes </think> of the text"}',
+        RED, f"```json\n{RED}\n```", f"[{RED}]", json.dumps(RED), f"Sure: {RED}. I hope this {{helps}}.",
+        f'<think>{{"colour": "green"}}, {{or}} what?</think>{RED}', f'I weigh {{a, b}} and {{"n": 1}}: {RED}',
+        f"{RED} and once more {RED}", '{"colour": "red", "why": "quotes </think> of the text"}',
     ],
-)
+)  # fmt: skip
 def test_braces_around_an_object_lose_no_reply(reply: str) -> None:
     assert read_object(reply, ACCEPT)["colour"] == "red"
 
@@ -141,15 +133,11 @@ def test_braces_around_an_object_lose_no_reply(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ("", "no JSON object"),
-        ("red", "no JSON object"),
-        ("<think>" + RED, "a thought that does not end"),
-        (f"{RED} {GREEN}", "differ"),
-        ('{"colour": "red", "colour": "green"}', "two values"),
-        ('{"colour": "blue"}', "colour"),
-        ("{" * 10_000, "no JSON object"),
+        ("", "no JSON object"), ("red", "no JSON object"), ("<think>" + RED, "a thought that does not end"),
+        (f"{RED} {GREEN}", "differ"), ('{"colour": "red", "colour": "green"}', "two values"),
+        ('{"colour": "blue"}', "colour"), ("{" * 10_000, "no JSON object"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_single_object_is_unreadable(reply: str, words: str) -> None:
     with pytest.raises(Unreadable, match=words):
         read_object(reply, ACCEPT)

@@ -19,14 +19,7 @@ COLOURS = {"A": "pink", "B": "red", "C": "dark red", "D": "blue"}
 SIZES = {"A": "2 cm", "B": "0.5 cm", "C": "5 mm", "D": "10 cm"}
 
 RIGHT = ("correct", "accurate", "true", "factual", "supported")
-LEADS = (
-    "The answer is",
-    "The provided answer is",
-    "This answer is",
-    "I believe the answer is",
-    "It is",
-    "The statement is",
-)
+LEADS = ("The answer is", "The provided answer is", "This answer is", "I believe the answer is", "It is")
 
 
 def verdict(reply: str) -> Reading:
@@ -111,10 +104,7 @@ def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
         ({"label": None, "votes": [{"label": None, "basis": "empty"}] * 2}, "declined"),
         *(({"label": None, "basis": "failed request"}, "failed"), ({"label": None, "basis": "cut off"}, "cut off")),
         *(({"label": None, "basis": "unfinished thought", "category": "unclear"}, "cut off"),),
-        (
-            {"label": None, "votes": [{"label": None, "basis": "cut off"}, {"label": None, "basis": "empty"}]},
-            "undecided",
-        ),
+        ({"label": None, "votes": [{"basis": "cut off"}, {"basis": "empty"}]}, "undecided"),
         ({"label": None, "votes": [{"label": 1}] * 2}, "undecided"),
     ],
 )

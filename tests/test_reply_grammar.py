@@ -74,14 +74,6 @@ def test_swapping_the_options_texts_swaps_the_answer(form: str) -> None:
         assert PLANES[before.value] == SWAPPED[after.value] == text
 
 
-@pytest.mark.parametrize(
-    "form", ["A. axial\nB. sagittal\nC. coronal", "(A) axial (B) sagittal (C) coronal", "0: factual\n1: hallucinated"]
-)
-def test_what_was_offered_said_again_is_no_answer(form: str) -> None:
-    assert read_option(form, PLANES).value is None
-    assert read_verdict(form).value is None
-
-
 DENIALS = (
     *("There is no {x}.", "No {x} is seen.", "I do not see a {x}.", "The {x} is absent.", "A {x} is not present."),
     *("No evidence of a {x}.", "The image is free of any {x}.", "{x}: absent", "There is no cat, bird or {x}."),
