@@ -24,6 +24,7 @@ from hedge_tasks.judging.rule.labels import comparable, is_list, items
 from hedge_tasks.judging.rule.measure import Size, counted_nouns, sizes_in, stated_counts
 from hedge_tasks.judging.rule.names import names, singular, split, stem
 from hedge_tasks.judging.rule.reading import affirmed_and_denied, read_text
+from hedge_tasks.judging.rule.vocabulary import named
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -106,6 +107,8 @@ DECISIONS = f"""
     contains 0 | Where is it? | left | left foobar
     equal 0 | Where is it? | left frontal lobe | Frontal lobe, on the left hand side
     contains 0 | Which organ is it? | liver or spleen | the spleen
+    equal 0 | Which organ is it? | colon | the large bowel
+    equal 0 | What is it? | aortic dissection | dissection of the aorta
     contains 0 | Is this a CT or an MRI? | MRI | Yes, an MRI was used. It is a common method.
     equal 0 | What is it? | 4th ventricle | the fourth ventricle
     conflict 1 | Where is it? | left | left and right
@@ -203,7 +206,7 @@ def test_a_name_of_the_table_is_its_preferred_name_whatever_it_is_built_of() -> 
     every = {name for line in table for cell in line.split("\t")[:2] for name in cell.split("|") if name}
     canonical = {name: names().canonical(name.split()) for name in every}
     assert {name: names().canonical(one) for name, one in canonical.items()} == canonical
-    assert label("What is it?", "aortic dissection", "dissection of the aorta") == 0
+    assert all(names().canonical([word]) == (word,) for word in named()), "what has a rule stands for itself"
 
 
 def test_a_date_is_no_number_and_a_long_answer_may_compare() -> None:

@@ -72,7 +72,7 @@ def test_an_interrupt_keeps_what_is_finished_and_under_way_and_a_second_one_drop
     results: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         drain(ask_each(in_threads(call, 2), 1000, 2), results)
-    assert (sorted(results) == sorted(begun)) == (interrupts == 1), "the second one drops them"
+    assert sorted(results) == sorted(begun) if interrupts == 1 else len(looks) == 3
     assert len(begun) < 20
 
 

@@ -221,6 +221,7 @@ def test_what_is_said_of_something_is_said_of_what_was_asked_about_or_of_nothing
         ("B is tempting. C", "C (line)"), ("B is less likely than C", "unreadable: no answer"),
         ("B, a plum", "B (line)"), ("(B) a pear", "unreadable: contradiction"),
         ("A. The final answer: B.", "B (stated)"), ("A or B", "unreadable: contradiction"),
+        ("A or B. I choose A or B. The answer is A.", "A (stated)"),
         ("A: ✗", "unreadable: no answer"), ("(A) ✗, (B) ✓", "unreadable: no answer"),
     ],
 )  # fmt: skip

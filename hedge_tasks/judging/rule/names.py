@@ -155,7 +155,7 @@ def _meanings(entries: Iterable[NamedThing], ground: Names, taken: Set[Clause]) 
     for entry in entries:
         grammar = words("stop").union(entry.preferred)
         for name in {*entry.synonyms, *map(ground.canonical, entry.synonyms)} - taken:
-            if set(name) - grammar and not (len(name) == 1 and name[0] in named()):
+            if set(name) - grammar:
                 meant.setdefault(name, set()).add(entry.preferred)
     return meant
 
