@@ -222,6 +222,23 @@ def test_what_is_kept_is_not_asked_and_goes_on_from_where_it_was(tmp_path: Path)
     assert again(model) == [True, True]
 
 
+def test_many_threads_share_a_log_and_an_account(tmp_path: Path) -> None:
+    account = Account()
+
+    def work(number: int) -> None:
+        asker = Asker(Scripted(*[RED] * 20), account, log)
+        for i in range(20):
+            assert asker.ask(query(f"{number} {i}"), threading.Event()).value == "red"
+
+    with ReplyLog(tmp_path) as log:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert account.total.requests == len(ReplyLog(tmp_path)) == 160
+
+
 @pytest.mark.parametrize("ask", [Asker.ask_all, lambda asker, queries: [asker.ask(queries[0], threading.Event())]])
 def test_pictures_that_nothing_tells_from_others_are_not_kept(ask: Callable[..., Any], tmp_path: Path) -> None:
     for keys, requests in ((None, [1, 1]), (("k",), [1, 0])):
