@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hedge_tasks import __version__
@@ -15,7 +14,6 @@ from hedge_tasks.judging.config import Spec
 from hedge_tasks.judging.outcomes import of_unanswered
 from hedge_tasks.replies import read_option
 from hedge_tasks.replies.declining import declining_option, unanswered
-from hedge_tasks.replies.reading import DECLINING
 from hedge_tasks.runs.relabel import case_of, with_verdicts
 from hedge_tasks.runs.run_files import Run, now
 
@@ -84,17 +82,16 @@ def imported_run(
 
 
 def _given_verdict(case: Case, label: int | None, given_by: str) -> Verdict:
-    """Verdict from a label of another tool. A model that declines says nothing false, whatever the label."""
+    """Verdict from a label of another tool. What is no answer says nothing false, whatever the label."""
     who = given_by or "none"
-    if label == 1 and (why := _why_declined(case)) is not None:
-        return replace(of_unanswered(why, who, VERSION), reason=f"declines: {case.answer[:80]}")
+    if label == 1 and (why := _why_no_answer(case)) is not None:
+        return of_unanswered(why, who, VERSION)
     return Verdict(label, "as given" if label is not None else "no label and no reference", who, VERSION)
 
 
-def _why_declined(case: Case) -> str | None:
+def _why_no_answer(case: Case) -> str | None:
     """Why a baseline is no answer, by its words or by those of the option that it takes; None where it is one."""
-    why = unanswered(case.answer)
-    if why in DECLINING:
+    if why := unanswered(case.answer, cut=case.cut):
         return why
     options = {option.letter: option.text for option in options_in(case.question)}
     letter = read_option(case.answer, options, cut=case.cut).value if options else None
