@@ -45,7 +45,7 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
         )
     assert [v.category for v in verdicts] == ["hallucinated", "hallucinated", *[None] * 4, "hallucinated", None, None]
     assert [v.label for v in verdicts] == [0, 0, None, None, None, None, 0, None, None]
-    assert [outcome_of(v) for v in verdicts[2:5]] == ["declined", "cut off", "declined"]
+    assert [outcome_of(v) for v in verdicts[2:5]] == ["declined", "cut off", "unread"]
     assert [v.basis for v in verdicts[5:]] == ["no answer", "model", "disagreement", "unconfirmed"]
     assert [outcome_of(v) for v in verdicts[5:]] == ["unread", "supported", "unconfirmed", "unconfirmed"]
     assert verdicts[1].reason == "right: hallucinated (model)"

@@ -122,4 +122,6 @@ def outcome_of(verdict: Verdict | Mapping[str, Any] | None) -> str:
     if fields.get("category") in _DECLINING_CATEGORIES:
         return DECLINED
     of_votes = {outcome_of(vote) for vote in votes} if basis is None else set()
-    return of_votes.pop() if len(of_votes) == 1 and of_votes <= {DECLINED, CUT_OFF, REQUEST_FAILED} else UNDECIDED
+    return (
+        of_votes.pop() if len(of_votes) == 1 and of_votes <= {DECLINED, CUT_OFF, REQUEST_FAILED, UNREAD} else UNDECIDED
+    )
