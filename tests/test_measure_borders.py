@@ -105,7 +105,7 @@ def column(values: Sequence[float], labels: Sequence[int], **more: Any) -> Label
 def audit_of(verdicts: Sequence[str | None], **fields: Any) -> ExpertAudit:
     """Of the first answers of a run."""
     said = {a.id: word for a, word in zip(RUN.answer_sets, verdicts, strict=False) if word is not None}
-    return ExpertAudit(("all",), dict.fromkeys((a.id for a in RUN.answer_sets), 0), said, **fields)
+    return ExpertAudit(dict.fromkeys((a.id for a in RUN.answer_sets), 0), said, **fields)
 
 
 def test_a_plan_is_a_table_of_what_people_judge(tmp_path: Path) -> None:
@@ -155,8 +155,7 @@ def test_who_labelled_is_said() -> None:
     assert [text.split(" of 40")[0] for text in whose] == [
         f"Experts: 1 labels by {who}," for who in ("people (1)", "people (2)", "2 nurses")
     ]
-    notes = [len(audit_notes(audit_of([], lost=lost, undecided=un))) for lost, un in ((0, 0), (1, 0), (0, 1))]
-    assert notes == [2, 3, 3]
+    assert [len(audit_notes(audit_of([], missing=n))) for n in (0, 1)] == [2, 3]
     judges = {str(i): {"judge": name} for i, name in enumerate("cabbaa")}
     assert "the judge's (a, b);" in whose_labels(replace(RUN, verdicts=judges), None)
 
@@ -193,7 +192,7 @@ def test_differences_by_experts_are_of_what_they_labelled() -> None:
 
 
 def nobody_on(run: Any) -> ExpertAudit:
-    return ExpertAudit(("all",), dict.fromkeys((a.id for a in run.answer_sets), 0), {})
+    return ExpertAudit(dict.fromkeys((a.id for a in run.answer_sets), 0), {})
 
 
 def test_a_rate_counts_all_documents_where_every_stratum_has_a_label() -> None:
