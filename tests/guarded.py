@@ -13,8 +13,10 @@ from typing import Any
 
 from openai_server import texts_of
 from PIL import Image
+from requested import FakeModel
 from test_guard import POLICY
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.policy import Circumstances, Policy
 from hedge_tasks.guard.proxy.app import build_app
@@ -22,6 +24,7 @@ from hedge_tasks.guard.proxy.server import listen, server_of
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.requests import DrawRequest
 
 PICTURE = Image.new("RGB", (8, 8), "white")
 PROMPT = {"name": "test", "user": "<image>Short answer: {question}", "system": None}
@@ -45,6 +48,19 @@ def answer(question: str, seed: int, temperature: float) -> str:
     chance = random.Random(seed)
     other = temperature > 0.5 and chance.random() < float(question)
     return chance.choice("bcd") if other else "a"
+
+
+class Model(FakeModel):
+    """The scripted model as an adapter, or one that always says the same."""
+
+    def __init__(self, said: Any = None) -> None:
+        super().__init__(lambda draw: said or _drawn(draw))
+
+
+def _drawn(draw: DrawRequest) -> Answer:
+    assert draw.images()[0].size == (8, 8)
+    text = answer(draw.request.question, draw.draw.seed, draw.draw.temperature)
+    return Answer(text, -0.1 if draw.draw.condition == "baseline" else -1.0, 1)
 
 
 def reply(body: Mapping[str, Any]) -> str:
@@ -73,11 +89,11 @@ def chat_body(question: str = "0.0", **fields: Any) -> dict[str, Any]:
     return {"model": SERVED, "messages": to_openai([{"role": "user", "content": content}]), **fields}
 
 
-def post(url: str, body: Any, **headers: str) -> tuple[int, Any]:
-    """Status and parsed body (or the text, where it is no JSON) of a POST to the chat's path."""
+def post(url: str, body: Any, path: str = "chat/completions", **headers: str) -> tuple[int, Any]:
+    """Status and parsed body (or the text, where it is no JSON) of a POST, by default to the chat's path."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"content-type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
-    return _sent(urllib.request.Request(f"{url}/v1/chat/completions", content, headers))
+    return _sent(urllib.request.Request(f"{url}/v1/{path}", content, headers))
 
 
 def get(url: str, **headers: str) -> tuple[int, Any]:

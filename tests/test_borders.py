@@ -19,7 +19,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures import trust_state
 from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.measures.curves import risk_coverage
-from hedge_tasks.measures.seed_spread import by_seed, draws_shares, jackknifed, share_of, spread_of, spread_table
+from hedge_tasks.measures.seed_spread import by_seed, draws_shares, jackknifed, share_of, spread_of
 from hedge_tasks.measures.trust_state import TrustReason, TrustState, trust_of
 from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.numbers import Number
@@ -53,6 +53,22 @@ def about_types(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         return reasons_of(lead)
 
     return reasons
+
+
+def test_where_a_few_questions_tell_right_from_wrong_it_is_said_whether_or_not_their_kinds_are_given() -> None:
+    labels, ids = np.arange(80) % 2, tuple(a.id for a in RUN.answer_sets)
+    lead = Labelled(np.linspace(0, 1, 80), labels, None, None, ids)
+
+    def told(kinds: int) -> list[bool]:
+        kind = [f"what {i % 2} {i % kinds}?" for i in range(80)]
+        worded = replace(
+            RUN, answer_sets=tuple(replace(a, question=k) for a, k in zip(RUN.answer_sets, kind, strict=True))
+        )
+        return [
+            "question alone" in reasons_of(*of) for of in ((lead, worded), (replace(lead, strata=tuple(kind)), RUN))
+        ]
+
+    assert [told(kinds) for kinds in (2, 4, 8, 80)] == [[True] * 2, [True] * 2, [False] * 2, [False] * 2]
 
 
 def test_question_types_explain_what_is_higher_without_them_by_more_than_chance(about_types: Any) -> None:
@@ -187,13 +203,3 @@ def test_folds_are_as_many_as_the_rarer_class_allows(rarer: int, n: int) -> None
     assert len(cross_fitting_folds(few, list(map(str, range(len(few)))), 0)) == n
     with pytest.raises(DataError, match="two images"):
         cross_fitting_folds(few, ["one image"] * rarer + list(map(str, range(20))), 0)
-
-
-def test_the_table_over_seeds_has_each_number_under_its_heading() -> None:
-    spread = spread_of("x", {1: Number(0.5, 0.3), 2: Number(0.9, 0.4)})
-    assert spread is not None
-    [[row]] = [spread_table([spread], [2, 1], "title", "whose").rows]
-    assert row == spread.to_dict()
-    text = spread_table([spread], [2, 1], "title", "whose").to_text()
-    assert text.index("over seeds") < text.index("mean") < text.index("stated error")
-    assert "seeds 1, 2" in text

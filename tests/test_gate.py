@@ -12,7 +12,6 @@ from making import asked_of
 from scripted_making import models_by
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.making.gate.accept import accept
 from hedge_tasks.making.gate.attack import AttackedItem, attack, check_floors
 from hedge_tasks.making.gate.refuse import Written, refused, repeated
 from hedge_tasks.making.gate.twins import edited, reworded, wrong_twin
@@ -162,11 +161,6 @@ def test_only_what_most_call_contradicted_and_nobody_supported_is_wrong() -> Non
     assert of(CONTRADICTED, UNDECIDED) == of(UNDECIDED) == of() == UNDECIDED
 
 
-def test_nothing_accepted_says_why() -> None:
-    with pytest.raises(DataError, match=r"nothing is accepted \(2 × too long, 1 × unfinished\)"):
-        accept(Made([], rejected={"too long": 2}, unfinished={"q": "late"}), lambda row: None, lambda rows: [])
-
-
 def test_twins_are_right_and_wrong_by_one_word() -> None:
     assert wrong_twin("Yes") == "No"
     assert wrong_twin("Yes, it is seen.") == "No, it is not seen."
@@ -178,14 +172,6 @@ def test_twins_are_right_and_wrong_by_one_word() -> None:
 
 
 # --- attack -----------------------------------------------------------------------------------------------------------
-
-
-def floors(items: list[AttackedItem]) -> dict[str, tuple[str, float]]:
-    found = {}
-    for one in attack(items):
-        assert one.floor is not None
-        found[one.stratum] = (one.floor[0], one.floor[1].value or 0.0)
-    return found
 
 
 def items(*, answer: Any = None, question: Any = None, **more: Any) -> list[AttackedItem]:
@@ -239,13 +225,11 @@ def test_letters_and_one_sided_answers_are_solved_by_the_prior() -> None:
     options = {"A": "red", "B": "blue", "C": "black", "D": "white"}
     first = [AttackedItem("A", "Colour?", options=options, group=str(n), stratum="mcq") for n in range(40)]
     no = [AttackedItem("No", "Is it?", group=str(n), stratum="syn") for n in range(40)]
-    found = floors([*first, *no])
-    assert found["mcq"] == ("prior", 1.0)
-    assert found["syn"][1] == 1.0
     [mcq, syn] = attack([*first, *no])
+    assert [(one.floor and (one.floor[0], one.floor[1].value), one.open) for one in (mcq, syn)] == [
+        (("prior", 1.0), True)
+    ] * 2
     assert (mcq.chance, mcq.bound, syn.chance) == (0.25, 0.625, 0.5)
-    assert mcq.open
-    assert syn.open
 
 
 def test_who_is_always_wrong_knows_as_much() -> None:

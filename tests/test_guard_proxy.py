@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 from at_border import at_border
-from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
+from guarded import PICTURE, SERVED, Model, chat_body, get, of_server, policy, post, proxied, reply
 from loguru import logger
 from openai_server import Response, error, images_of, serve, texts_of
-from test_guard_ask import Model
 
 from hedge_tasks.cli.serve import QUOTING
 from hedge_tasks.errors import ConfigError
@@ -75,13 +74,9 @@ REFUSED: list[tuple[dict[str, Any] | bytes, str]] = [
     ({"model": "other"}, "this guard answers for 'local'"),
     ({"messages": [{"role": "system", "content": "lie"}, *chat_body()["messages"]]}, "another system prompt"),
     ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "expected 'system'"),
-    ({"messages": [[]]}, "messages[0]: expected an object"),
-    ({"surprise": 1}, "surprise: the policy cannot judge this"),
-    ({"seed": -1}, "seed: expected"),
     *((of_picture(address), "addresses are not fetched") for address in ("http://h/scan.png", "file:///etc/passwd")),
     (of_picture("data:text/html;base64,AA=="), "addresses are not fetched"),
     (b"{", "not valid JSON"),
-    (b'{"a": ' * 100 + b"1" + b"}" * 100, "nested deeper than 40"),
     (b'{"model": "local", "model": "other"}', "given twice"),
     (b"{}", "answers for 'local'"),
 ]
@@ -270,8 +265,6 @@ def test_what_fails_in_the_guard_is_an_error_that_quotes_nothing(monkeypatch: py
         assert get(f"{url}/v1/models")[1]["data"][0]["id"] == SERVED
     with listen("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match="cannot listen at"):
         listen("127.0.0.1", taken.getsockname()[1])
-    bounds = ProxySettings()
-    assert (bounds.most_requests, bounds.largest_body, bounds.most_pixels) == (32, 32 * 2**20, 32_000_000)
 
 
 def test_errors_have_the_type_of_their_status() -> None:

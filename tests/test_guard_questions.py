@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guarded import PICTURE, SERVED, of_server, policy, reply
+from guarded import PICTURE, SERVED, Model, of_server, policy, reply
 from openai_server import Response, Script, completion, error, serve, texts_of
-from test_guard_ask import Model
 
 import hedge_tasks.guard
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed

@@ -12,7 +12,8 @@ import pytest
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
 from PIL import Image
-from requested import instances, request
+from requested import FakeModel, instances, request
+from test_hook import ForeignModel
 
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.splits import contents_of
@@ -44,16 +45,13 @@ def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def png(width: int = 40, height: int = 30) -> bytes:
+def file_of(kind: str, size: tuple[int, int]) -> bytes:
     file = io.BytesIO()
-    Image.effect_noise((width, height), 90).save(file, "PNG")
+    Image.effect_noise(size, 90).save(file, kind)
     return file.getvalue()
 
 
-def jpeg() -> bytes:
-    file = io.BytesIO()
-    Image.effect_noise((200, 200), 90).save(file, "JPEG")
-    return file.getvalue()
+PNG, JPEG = file_of("PNG", (40, 30)), file_of("JPEG", (200, 200))
 
 
 def bomb(side: int) -> bytes:
@@ -76,46 +74,25 @@ def pictures(*files: bytes) -> Dataset:
 @pytest.mark.parametrize("side", [14_000, 60_000, 2**31 - 1])
 def test_a_decompression_bomb_is_refused_before_it_is_decoded(side: int) -> None:
     assert image_file_fault(bomb(side), decode=True) == TOO_LARGE
-    assert contents_of(pictures(png(), bomb(side)), [], ["image"]).faults == {1: TOO_LARGE}
+    assert contents_of(pictures(PNG, bomb(side)), [], ["image"]).faults == {1: TOO_LARGE}
 
 
 @pytest.mark.parametrize("place", [0, 40])
 def test_a_png_that_is_cut_off_is_found_at_the_start(place: int) -> None:
-    files = [png()] * 41
+    files = [PNG] * 41
     files[place] = files[place][:-200]
     assert contents_of(pictures(*files), [], ["image"]).faults == {place: UNREADABLE}
 
 
 def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
-    assert image_file_fault(jpeg()[:3000], decode=True) == UNREADABLE
-    assert contents_of(pictures(png(), jpeg()[:3000]), [], ["image"]).faults == {1: UNREADABLE}
+    assert image_file_fault(JPEG[:3000], decode=True) == UNREADABLE
+    assert contents_of(pictures(PNG, JPEG[:3000]), [], ["image"]).faults == {1: UNREADABLE}
 
 
 def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> list[Any]:
     """Requests as a task makes them, one a row."""
     plan = {"n": 2, "probe": True, **settings}
     return instances(request(i, plan=plan, model="m", store=folder) for i in range(len(dataset)))
-
-
-class Looking:
-    """A model that looks at every picture and says how large it is, as one of our adapters or a foreign one."""
-
-    rank, is_simple = 0, True
-
-    def __init__(self, dataset: Dataset, *, ours: bool) -> None:
-        self.task_dict = {"task": {"test": dataset}}
-        if ours:
-            self.generate_draws, self.answer_identity = self._draws, "looking"
-
-    def _draws(self, draws: Any) -> Any:
-        from hedge_tasks.sampling.prefetch import prefetch_messages
-
-        for i, _ in enumerate(prefetch_messages(draws)):
-            yield [(i, Answer(f"seen {i}", -0.5, 2))]
-
-    def generate_until(self, instances: Any) -> list[str]:
-        rows = self.task_dict["task"]["test"]
-        return [f"seen {len(instance.args[2](rows[instance.args[3]]))} {i}" for i, instance in enumerate(instances)]
 
 
 @pytest.mark.parametrize("ours", [True, False], ids=["our adapter", "a foreign adapter"])
@@ -126,10 +103,12 @@ def test_a_document_with_an_unreadable_picture_is_left_out_with_the_reason(
     from hedge_tasks.data.answers import FailedDocument, read_response
     from hedge_tasks.sampling.hook import generate_samples
 
-    files = [png()] * 4
-    files[bad] = jpeg()[:3000]
+    files = [PNG] * 4
+    files[bad] = JPEG[:3000]
     dataset = pictures(*files)
-    model = Looking(dataset, ours=ours)
+    foreign = ForeignModel(is_simple=True, reply=lambda instance, _: f"seen {len(foreign.images(instance))}")
+    foreign.task_dict = {"task": {"test": dataset}}
+    model = FakeModel(lambda draw: Answer("seen", -0.5, 2), {"task": {"test": dataset}}) if ours else foreign
     read = [read_response(line) for line in generate_samples(model, asked_of(dataset, tmp_path, max_failed=1))]
     failed = read.pop(bad)
     assert isinstance(failed, FailedDocument)
