@@ -215,11 +215,11 @@ def put_together(plan: AuditPlan, labels: Sequence[ExpertSaid], by: str = "") ->
         DataError: a code is unknown, a label is of another answer, one person labelled a document twice, or so much of
             what was drawn has no verdict that the others are no sample.
     """
-    asked = {*plan.codes.values()}
+    drawn = {*plan.codes.values()}
     by_document: dict[str, dict[str, str]] = defaultdict(dict)
     for label in labels:
         id = plan.codes.get(label.code, label.code)
-        if id not in asked:
+        if id not in drawn:
             raise DataError(f"{label.where}: {unknown('code of the plan', label.code, plan.codes)}")
         _check_texts(plan, label, id)
         if label.rater in by_document[id]:
