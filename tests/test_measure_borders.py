@@ -95,7 +95,7 @@ def column(values: Sequence[float], labels: Sequence[int], **more: Any) -> Label
 def audit_of(verdicts: Sequence[str | None], **fields: Any) -> ExpertAudit:
     """Of the first answers of a run."""
     said = {a.id: word for a, word in zip(RUN.answer_sets, verdicts, strict=False) if word is not None}
-    return ExpertAudit(("all",), dict.fromkeys((a.id for a in RUN.answer_sets), 0), said, **fields)
+    return ExpertAudit(dict.fromkeys((a.id for a in RUN.answer_sets), 0), said, **fields)
 
 
 def test_a_plan_is_a_table_of_what_people_judge(tmp_path: Path) -> None:
@@ -141,9 +141,7 @@ def test_differences_by_experts_are_of_what_they_labelled() -> None:
     table = differences_table(two)
     assert [row["judge"].value for row in table.rows] == [0.1, both.judge.difference]  # type: ignore[union-attr]
     assert [row["experts_p"] for row in table.rows] == max_t([d.experts for d in two])
-    nothing = audited_numbers(
-        replace(SUITE, columns={}), [], [], ExpertAudit(("all",), dict.fromkeys(SUITE.verdicts, 0), {})
-    )
+    nothing = audited_numbers(replace(SUITE, columns={}), [], [], ExpertAudit(dict.fromkeys(SUITE.verdicts, 0), {}))
     assert [n.experts.defined for n in nothing if n.name == "f1"] == [False]
 
 

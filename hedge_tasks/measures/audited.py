@@ -3,8 +3,8 @@
 The judge's labels of the answers that no expert saw are used for shares alone, by a rule that is fixed before a label
 is seen: the plan draws in proportion to the judge's labels, so that the sizes of these strata are known, and the mean
 of the strata's shares by their sizes has at most the variance of a simple random sample (Cochran 1977, section 5.6). It
-needs the number of answers of every stratum that count; where a stratum came back without a label, or experts find
-answers that claim nothing, that is not known, and labels alone count. ROC-AUCs and differences never use them: measured
+needs the number of answers of every stratum that count; where experts find answers that claim nothing, that is not
+known, and labels alone count. ROC-AUCs and differences never use them: measured
 over judges of ROC-AUC .6 to .99, intervals by both were longer than by the labels alone in most cases.
 """
 
@@ -185,7 +185,7 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
     """Return whose labels these are, and what is to be known of them."""
     by = audit.by or f"people ({audit.raters})"
     notes = [
-        f"Experts: {audit.n_labels} labels by {by}, of {len(audit.of)} documents in {len(audit.strata)} strata.",
+        f"Experts: {audit.n_labels} labels by {by}, of {len(audit.of)} documents.",
         "Intervals are for documents like these. `worth labels`: as many of a simple random sample, without a judge, "
         "would be as sure.",
     ]
@@ -193,11 +193,8 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
         kappa = audit.kappa
         value = "undefined" if kappa.value is None else Column("kappa", interval=True).text(kappa)
         notes.append(f"Two people labelled {kappa.n} of them both: Cohen's kappa {value}.")
-    if audit.lost or audit.undecided:
-        notes.append(
-            f"Left out, which is right where it is chance: drawn documents without a label, {audit.lost}, "
-            f"and {audit.undecided} of which people cannot tell, or say one thing as often as another."
-        )
+    if audit.missing:
+        notes.append(f"Left out, which is right where it is chance: {audit.missing} drawn documents without a verdict.")
     return notes
 
 
