@@ -48,10 +48,10 @@ def rescore(
 
         logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
-    filters: dict[str, Any] = {}
-    for choice, scorer in zip(choices, scorers, strict=True):
-        scores = _scores(finished, blocks, scorer, choice, ray)
-        filters[scorer.name] = _summary(finished, scores, scorer)
+    filters = {
+        scorer.name: _summary(finished, _scores(finished, blocks, scorer, choice, ray), scorer)
+        for choice, scorer in zip(choices, scorers, strict=True)
+    }
     about: dict[str, Any] = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
         settings = {**finished.settings, "filters": {scorer.name: scorer.settings() for scorer in scorers}}
@@ -104,11 +104,12 @@ def _scores(
 
 def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[str, Any]:
     from hedge_tasks.detectors.pipeline import summarise
-    from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
+    from hedge_tasks.measures.audited import rate_by, scores_by, whose_labels
     from hedge_tasks.runs.audit_files import audit_of
 
     settings = {key: value for key, value in scorer.settings().items() if key != "detectors"}  # the tables name them
-    summary, audit = summarise(scores), audit_of(finished)
-    if audit is not None:
-        summary["experts"] = {name: auroc_by_experts(scores, name, audit) for name in summary["auroc"]}
+    audit = audit_of(finished)
+    summary = summarise(scores_by(scores, audit))
+    if audit:
+        summary["hallucination_rate"] = rate_by(finished, audit).value
     return {"clustering": settings, **summary, "labels": whose_labels(finished, audit)}

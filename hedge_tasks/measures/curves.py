@@ -1,4 +1,4 @@
-"""The curves behind the figures, and rates of labels.
+"""The curves behind the figures.
 
 Labels are 1 = hallucinated, 0 = supported; higher scores mean more likely hallucinated.
 """
@@ -9,11 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, labelled
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
-from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
     Curve,
     StratifiedAuroc,
@@ -62,9 +59,3 @@ def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None
     ):
         return None
     return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
-
-
-def hallucination_rate(answer_sets: Sequence[AnswerSet]) -> Number | None:
-    """Return the share of hallucinated baseline answers among the labelled ones; None without labels."""
-    rate = HALLUCINATION_RATE.estimate([{"value": a.label, "group": a.group} for a in answer_sets])
-    return rate if rate.defined else None
